@@ -1,0 +1,55 @@
+"""Command-line flags made of option dataclasses, so that an option is described in one place only."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+
+def flags_of(**panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
+
+    Each dataclass's flags stand in a help panel of their own, named by the keyword.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
+        hints = {
+            name: hint
+            for name, hint in get_type_hints(command, include_extras=True).items()
+            if name != "flags"
+        }
+        names = []
+        for panel, kind in panels.items():
+            for item in dataclasses.fields(kind):
+                annotation = _flag(item, panel.replace("_", " ").capitalize())
+                names.append(item.name)
+                hints[item.name] = annotation
+                parameters.append(
+                    inspect.Parameter(
+                        item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+                    )
+                )
+
+        def run(**arguments: Any) -> None:
+            given = {name: value for name in names if (value := arguments.pop(name)) is not None}
+            command(**arguments, flags=given)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = hints
+        return run
+
+    return decorate
+
+
+def _flag(item: "dataclasses.Field[Any]", panel: str) -> Any:
+    kind = type(item.default)
+    name = "--" + item.name.replace("_", "-")
+    declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
+    text = f"{item.metadata['help']} [dim](preset's, or {item.default})[/dim]"
+    return Annotated[
+        kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
+    ]

@@ -1,0 +1,97 @@
+"""`cadec prepare …`: corpora to what training reads."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cadec_cli.commands.app import new_app
+from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.prepare_opensubtitles import opensubtitles
+from cadec_cli.data.cleaning import CleaningOptions
+
+prepare_app = new_app("Turn corpora into what training reads.")
+prepare_app.command("opensubtitles")(opensubtitles)
+
+
+@prepare_app.command("text")
+@flags_of(cleaning=CleaningOptions)
+def text(
+    inputs: Annotated[
+        list[Path], typer.Argument(help="Text or tab-separated files; .xz, .gz, .zst; - is a pipe.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The prepared corpus, a directory.")],
+    pipeline: Annotated[
+        list[Path],
+        typer.Option("--pipeline", "-p", help="A language's text pipeline; two for parallel text."),
+    ],
+    flags: dict[str, Any],
+    columns: Annotated[
+        str, typer.Option(help="Columns of tab-separated files, one a pipeline, counted from 1: 2,3")
+    ] = "",
+    lines: Annotated[
+        bool, typer.Option("--lines", help="A line is a sentence; otherwise lines are split into sentences.")
+    ] = False,
+    documents: Annotated[
+        bool, typer.Option(help="Lines belong together up to a blank line; if not, each is a document.")
+    ] = True,
+    dev_output: Annotated[Path | None, typer.Option(help="Hold documents out into a second corpus.")] = None,
+    dev_every: Annotated[int, typer.Option(help="Hold every n-th document out.", min=2)] = 100,
+    encoding: Annotated[str, typer.Option(help="Encoding of the input.")] = "utf-8",
+    processes: Annotated[int, typer.Option(help="Processes; 0 is one a core.", min=0)] = 0,
+) -> None:
+    """Tokenise and encode text into memory-mapped shards.
+
+    One pipeline makes a monolingual corpus, for D-LMs; two a parallel one, from two aligned files or
+    from columns. A blank line ends a document.
+
+    Example: cadec prepare text plays.txt.xz -p pipelines/ru -o data/plays
+
+    Example: cadec prepare text pairs.tsv.xz --columns 2,3 -p pipelines/en -p pipelines/ru -o data/pairs
+    """
+    from cadec_cli import console
+    from cadec_cli.data.corpora import rows
+    from cadec_cli.data.preparation import PreparationOptions, prepare
+    from cadec_cli.data.shards import SideInfo, writing_shard
+    from cadec_cli.errors import CadecError
+    from cadec_cli.text.pipeline import TextPipeline
+
+    if len(pipeline) > 2:
+        raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
+    loaded = [TextPipeline.load(path) for path in pipeline]
+    sides = [SideInfo(one.language, one.checksum, len(one)) for one in loaded]
+    options = PreparationOptions(
+        split=not lines, documents=documents, dev_every=dev_every if dev_output else 0, processes=processes
+    )
+    read = rows(inputs, languages=len(sides), columns=_column_numbers(columns), encoding=encoding)
+    with contextlib.ExitStack() as stack:
+        writer = stack.enter_context(writing_shard(output, sides))
+        dev_writer = stack.enter_context(writing_shard(dev_output, sides)) if dev_output else None
+        with console.progress("rows") as bar:
+            task = bar.add_task("prepare", total=None)
+            for counts in prepare(read, pipeline, CleaningOptions(**flags), options, writer, dev_writer):
+                bar.update(task, completed=counts["rows"])
+        if not writer.sentences:
+            raise CadecError("nothing is left to write", "is the input empty, or the cleaning too strict?")
+    for name, part in ((output, writer), (dev_output, dev_writer)):
+        if part is not None:
+            tokens = " and ".join(f"{count:,}" for count in part.token_counts)
+            console.note(
+                f"{name}: {part.documents:,} documents, {part.sentences:,} sentences, {tokens} tokens"
+            )
+    left_out = {reason: count for reason, count in counts.items() if reason not in ("kept", "rows")}
+    if left_out:
+        console.note(
+            "left out: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
+        )
+
+
+def _column_numbers(text: str) -> tuple[int, ...]:
+    try:
+        columns = tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        columns = (0,)
+    if any(column < 1 for column in columns):
+        raise typer.BadParameter(f"{text!r} is not a list of column numbers", param_hint="--columns")
+    return columns

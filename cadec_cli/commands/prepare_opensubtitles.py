@@ -1,0 +1,238 @@
+"""`cadec prepare opensubtitles`: films and alignments of OPUS into documents, one sentence or pair a line."""
+
+import contextlib
+import dataclasses
+import gzip
+import itertools
+import lzma
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cadec_cli import console
+from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
+from cadec_cli.errors import CadecError
+from cadec_cli.files import whole_file
+
+if TYPE_CHECKING:
+    from cadec_cli.data.opensubtitles import MovieFilter, Report
+
+_INPUT = "What to read"
+_TIMES = "By time"
+_CLEANING = "By text"
+
+_HELP = {field.name: field.metadata["help"] for field in dataclasses.fields(CleaningOptions)}
+
+
+def opensubtitles(
+    root: Annotated[
+        Path,
+        typer.Argument(
+            help="The directory that holds en/, ru/, … (or xml/ with them inside).", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Where to write; .xz and .gz are compressed, - is standard output."
+        ),
+    ],
+    language: Annotated[
+        str, typer.Option(help="Monolingual: the language to take, e.g. ru.", rich_help_panel=_INPUT)
+    ] = "",
+    alignment: Annotated[
+        Path | None,
+        typer.Option(help="Parallel: the XCES alignment, e.g. en-ru.xml.gz.", rich_help_panel=_INPUT),
+    ] = None,
+    exclude_movies: Annotated[
+        Path | None,
+        typer.Option(
+            help="Films to leave out, as those of a test set. One a line: 2001/209475, 209475, or a path.",
+            rich_help_panel=_INPUT,
+        ),
+    ] = None,
+    all_versions: Annotated[
+        bool,
+        typer.Option(
+            "--all-versions", help="Take every subtitle file of a film, not one.", rich_help_panel=_INPUT
+        ),
+    ] = False,
+    max_gap: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds without speech that end a document.", rich_help_panel=_TIMES),
+    ] = 7.0,
+    min_overlap: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="How much of their time both sides of a pair share.", rich_help_panel=_TIMES
+        ),
+    ] = 0.9,
+    min_sentences: Annotated[
+        int, typer.Option(min=1, help="Leave out documents of fewer sentences.", rich_help_panel=_CLEANING)
+    ] = 1,
+    max_words: Annotated[
+        int,
+        typer.Option(min=0, help=_HELP["max_tokens"], rich_help_panel=_CLEANING),
+    ] = 0,
+    max_characters: Annotated[
+        int,
+        typer.Option(min=0, help=_HELP["max_characters"], rich_help_panel=_CLEANING),
+    ] = 0,
+    max_ratio: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help=_HELP["max_ratio"],
+            rich_help_panel=_CLEANING,
+        ),
+    ] = 0.0,
+    drop_duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--drop-duplicates",
+            help=_HELP["duplicates"],
+            rich_help_panel=_CLEANING,
+        ),
+    ] = False,
+    check_script: Annotated[
+        bool,
+        typer.Option("--check-script", help=_HELP["script"], rich_help_panel=_CLEANING),
+    ] = False,
+) -> None:
+    """Turn OPUS OpenSubtitles into documents: sentences of one film that follow each other closely.
+
+    With --language, one sentence a line; with --alignment, source TAB target. A blank line ends a document.
+    What cleaning leaves out ends a document too: no context reaches across a hole.
+
+    Example: cadec prepare opensubtitles --language ru OpenSubtitles/xml -o ru.txt.xz
+
+    Example: cadec prepare opensubtitles --alignment en-ru.xml.gz OpenSubtitles/xml -o en-ru.tsv
+    """
+    if bool(language) == bool(alignment):
+        raise typer.BadParameter("give either --language or --alignment")
+    from cadec_cli.data.opensubtitles import MovieFilter, Report
+
+    options = CleaningOptions(
+        max_tokens=max_words,
+        max_characters=max_characters,
+        max_ratio=max_ratio,
+        duplicates=drop_duplicates,
+        script=check_script,
+    )
+    exclude = MovieFilter.from_file(exclude_movies) if exclude_movies else None
+    report = Report()
+    if alignment:
+        documents = _parallel(alignment, root, options, report, min_overlap, max_gap, exclude)
+    else:
+        documents = _monolingual(root, language, options, report, max_gap, exclude, all_versions)
+    unit = "pairs" if alignment else "sentences"
+    with _output(output) as stream:
+        written = _write(
+            console.track(documents, "reading films", unit="documents"), stream, min_sentences, report
+        )
+        _show(report)
+        if not written[1]:
+            raise CadecError(f"none of the {unit} was kept", "the counts say why; is ROOT right?")
+    console.note(f"wrote {written[1]:,} {unit} in {written[0]:,} documents to {output}")
+
+
+def _monolingual(
+    root: Path,
+    language: str,
+    options: CleaningOptions,
+    report: "Report",
+    max_gap: float,
+    exclude: "MovieFilter | None",
+    all_versions: bool,
+) -> Iterator[list[str]]:
+    from cadec_cli.data.opensubtitles import monolingual_documents
+
+    cleaner = Cleaner(options, language)
+    for document in monolingual_documents(
+        root, language, report=report, max_gap=max_gap, exclude=exclude, all_versions=all_versions
+    ):
+        for run in kept_runs(document.texts, cleaner.keeps):
+            yield list(run)
+    _add_cleaning(cleaner, report, "sentences")
+
+
+def _parallel(
+    alignment: Path,
+    root: Path,
+    options: CleaningOptions,
+    report: "Report",
+    min_overlap: float,
+    max_gap: float,
+    exclude: "MovieFilter | None",
+) -> Iterator[list[str]]:
+    from cadec_cli.data.opensubtitles import parallel_documents
+
+    documents = parallel_documents(
+        alignment, root, report=report, min_overlap=min_overlap, max_gap=max_gap, exclude=exclude
+    )
+    first = next(documents, None)
+    if first is None:
+        return
+    cleaner = Cleaner(options, first.source_language, first.target_language)
+    for document in itertools.chain([first], documents):
+        for run in kept_runs(document.pairs, lambda pair: cleaner.keeps(pair.source, pair.target)):
+            yield [f"{_field(pair.source)}\t{_field(pair.target)}" for pair in run]
+    _add_cleaning(cleaner, report, "pairs")
+
+
+def _field(text: str) -> str:
+    return text.replace("\t", " ")
+
+
+def _add_cleaning(cleaner: Cleaner, report: "Report", unit: str) -> None:
+    for reason, count in cleaner.counts.items():
+        if reason != "kept":
+            report.skipped[f"{unit}, {reason}"] += count
+
+
+def _write(
+    documents: Iterator[list[str]], stream: IO[bytes], min_sentences: int, report: "Report"
+) -> tuple[int, int]:
+    written = lines = 0
+    for document in documents:
+        if len(document) < min_sentences:
+            report.skipped["documents too short"] += 1
+            continue
+        text = "\n".join(document) + "\n"
+        stream.write((f"\n{text}" if written else text).encode())
+        written += 1
+        lines += len(document)
+    return written, lines
+
+
+@contextlib.contextmanager
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(path) as stream:
+        if path.suffix == ".xz":
+            with lzma.open(stream, "wb") as packed:
+                yield cast(IO[bytes], packed)
+        elif path.suffix == ".gz":
+            # No name and no time inside: the same corpus gives the same bytes.
+            with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed_gz:
+                yield cast(IO[bytes], packed_gz)
+        else:
+            yield stream
+
+
+def _show(report: "Report") -> None:
+    sections = (
+        ("read", report.read),
+        ("kept by time", report.kept),
+        ("recovered", report.recovered),
+        ("left out", report.skipped),
+    )
+    for title, counts in sections:
+        for row, (what, count) in enumerate(counts.most_common()):
+            console.note(f"{'' if row else title:<14}{count:>12,}  {what}")

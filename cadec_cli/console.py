@@ -1,0 +1,106 @@
+"""The one console on standard error: messages, progress, and who may use colour.
+
+Results never go through here: they are plain text on standard output.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+T = TypeVar("T")
+
+# Rich honours NO_COLOR and FORCE_COLOR by itself.
+stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_state = {"quiet": False, "debug": False}
+
+
+def set_quiet(quiet: bool) -> None:
+    """Silence notes and progress; errors are still shown."""
+    _state["quiet"] = quiet
+
+
+def set_debug(debug: bool) -> None:
+    """Show tracebacks."""
+    _state["debug"] = debug
+
+
+def debugging() -> bool:
+    """Tell whether the user asked for tracebacks."""
+    return _state["debug"]
+
+
+def note(message: str) -> None:
+    """Say something useful to the person at the terminal."""
+    if not _state["quiet"]:
+        stderr.print(escape(message), style="dim")
+
+
+def warn(message: str) -> None:
+    """Say something that may need attention."""
+    stderr.print(f"[yellow]warning:[/yellow] {escape(message)}")
+
+
+def error(message: str, hint: str = "") -> None:
+    """Say what failed, in red, and what to do about it."""
+    stderr.print(f"[bold red]error:[/bold red] {escape(message)}")
+    if hint:
+        stderr.print(f"[dim]hint: {escape(hint)}[/dim]")
+
+
+def live() -> bool:
+    """Tell whether progress may be drawn: a terminal, and nobody asked for quiet."""
+    return stderr.is_terminal and not _state["quiet"]
+
+
+def track(items: Iterable[T], description: str, total: int | None = None, unit: str = "lines") -> Iterator[T]:
+    """Yield the items and draw how far we are, how fast, and how long it will take."""
+    if not live():
+        yield from items
+        return
+    with progress(unit) as bar:
+        task = bar.add_task(description, total=total)
+        for item in items:
+            yield item
+            bar.advance(task)
+
+
+@contextmanager
+def progress(unit: str = "lines") -> Iterator[Progress]:
+    """Open a progress display in the project's style; invisible where nobody can see it."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        _Rate(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=stderr, disable=not live(), transient=True) as bar:
+        yield bar
+
+
+class _Rate(TextColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__("")
+        self.unit = unit
+
+    def render(self, task):  # type: ignore[no-untyped-def]
+        from rich.text import Text
+
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f} {self.unit}/s" if speed else "", style="dim")

@@ -1,0 +1,1 @@
+"""Corpora on disk and the training batches made of them."""

@@ -1,0 +1,295 @@
+"""Training batches from shards: which examples go together, and in which order.
+
+The order is a pure function of (seed, epoch): nothing has to be remembered to continue a run exactly, and
+every process of a data-parallel run plans the same updates and takes its own share of each.
+
+Knows nothing of text, models or losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from cadec_cli.data.shards import Shard
+from cadec_cli.errors import CadecError
+from cadec_cli.text.specials import BOS, PAD
+
+Ints = npt.NDArray[np.int64]
+
+# Examples that are sorted by length together; larger pools pad less and shuffle less.
+POOL = 1 << 14
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded tensors: what the network reads, and what it should answer; PAD labels do not count."""
+
+    inputs: tuple[Tensor, ...]
+    labels: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """Move to a device; from pinned memory without waiting."""
+        if device.type == "cpu":
+            return self
+        return Batch(
+            tuple(tensor.pin_memory().to(device, non_blocking=True) for tensor in self.inputs),
+            self.labels.pin_memory().to(device, non_blocking=True),
+        )
+
+
+@dataclass(frozen=True)
+class Update:
+    """One step of the optimiser: the examples of each batch that it accumulates, and its tokens in all."""
+
+    batches: list[Ints]
+    tokens: int
+
+
+class Examples(Protocol):
+    """A source of training examples."""
+
+    def __len__(self) -> int:
+        """Examples in an epoch."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens with a label in an epoch."""
+
+    def epoch(self, seed: int, epoch: int) -> None:
+        """Choose this epoch's examples."""
+
+    def lengths(self) -> Ints:
+        """Lengths (examples, sides) of this epoch's examples; the last side has the labels."""
+
+    def batch(self, examples: Ints) -> Batch:
+        """Load examples by number."""
+
+
+@dataclass(frozen=True)
+class WeightedShard:
+    """A shard and how often an epoch sees it: 2 is twice, 0.5 a different random half each epoch."""
+
+    shard: Shard
+    weight: float = 1.0
+
+
+class SentencePairs:
+    """Examples for the S-NMT: the pairs of parallel shards; pairs longer than `max_length` are left out."""
+
+    def __init__(self, shards: Sequence[WeightedShard], max_length: int) -> None:
+        self._shards = [weighted.shard for weighted in shards]
+        self._weights = [weighted.weight for weighted in shards]
+        for shard in self._shards:
+            if len(shard.sides) != 2:
+                raise CadecError(f"{shard.directory} is not a parallel corpus")
+        self._all_lengths = [
+            np.stack([side.lengths for side in shard.sides], axis=1).astype(np.int32)
+            for shard in self._shards
+        ]
+        self._fitting = [
+            np.flatnonzero((lengths <= max_length).all(axis=1) & (lengths > 1).all(axis=1))
+            for lengths in self._all_lengths
+        ]
+        self.left_out = sum(map(len, self._all_lengths)) - sum(map(len, self._fitting))
+        self.epoch(0, 0)
+        if not len(self):
+            raise CadecError(
+                "the corpus has no sentence pairs that fit", f"max_length is {max_length} tokens"
+            )
+
+    def __len__(self) -> int:
+        return len(self._sentence)
+
+    @property
+    def tokens(self) -> int:
+        """Target tokens, EOS included."""
+        return int(self.lengths()[:, -1].sum())
+
+    def epoch(self, seed: int, epoch: int) -> None:
+        """Choose this epoch's pairs."""
+        random = np.random.default_rng([seed, epoch, 1])
+        chosen = [
+            _weighted(fitting, weight, random)
+            for fitting, weight in zip(self._fitting, self._weights, strict=True)
+        ]
+        self._shard = np.repeat(np.arange(len(chosen)), [len(part) for part in chosen])
+        self._sentence = np.concatenate(chosen)
+
+    def lengths(self) -> Ints:
+        """Source and target lengths, EOS included."""
+        lengths = np.empty((len(self), 2), np.int64)
+        for number, all_lengths in enumerate(self._all_lengths):
+            own = self._shard == number
+            lengths[own] = all_lengths[self._sentence[own]]
+        return lengths
+
+    def batch(self, examples: Ints) -> Batch:
+        """source (B, S): x EOS; target (B, T): BOS y; labels (B, T): y EOS."""
+        sources, targets = [], []
+        for shard, sentence in zip(self._shard[examples], self._sentence[examples], strict=True):
+            source_side, target_side = self._shards[shard].sides
+            sources.append(source_side.sentence(sentence))
+            targets.append(target_side.sentence(sentence))
+        labels = _padded(targets)
+        shifted = torch.cat([torch.full((len(labels), 1), BOS), labels[:, :-1]], dim=1)
+        # A target shorter than its row would be read up to its EOS: harmless, but it is padding.
+        shifted[:, 1:][labels[:, 1:] == PAD] = PAD
+        return Batch((_padded(sources), shifted), labels)
+
+
+class DocumentWindows:
+    """Examples for the D-LM: windows that slide over documents, not aligned to sentences (DESIGN.md §2).
+
+    The first window of a document starts at its opening boundary; where the next ones fall changes
+    with every epoch. Each is read as w0 … wn-1 and answered with w1 … wn.
+    """
+
+    def __init__(
+        self, shards: Sequence[WeightedShard], window: int, stride: int, min_document_tokens: int = 0
+    ) -> None:
+        if not 1 <= stride <= window:
+            raise CadecError(f"the stride ({stride}) must be between 1 and the window ({window})")
+        self._window, self._stride = window, stride
+        self._weights = [weighted.weight for weighted in shards]
+        self._tokens = []
+        self._documents: list[tuple[Ints, Ints]] = []
+        for weighted in shards:
+            if len(weighted.shard.sides) != 1:
+                raise CadecError(f"{weighted.shard.directory} is a parallel corpus, not a monolingual one")
+            side = weighted.shard.sides[0]
+            self._tokens.append(side.tokens)
+            ends = side.ends[weighted.shard.document_ends - 1].astype(np.int64)
+            # From the boundary before the first sentence up to the one after the last, both included.
+            starts = np.concatenate([[np.int64(0)], ends[:-1] - 1])
+            long_enough = ends - starts > max(min_document_tokens, 2)
+            self._documents.append((starts[long_enough], ends[long_enough]))
+        self.epoch(0, 0)
+        if not len(self):
+            raise CadecError("the corpus has no documents that are long enough")
+
+    def __len__(self) -> int:
+        return len(self._start)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens with a label, those in two windows counted twice."""
+        return int(self._length.sum())
+
+    def epoch(self, seed: int, epoch: int) -> None:
+        """Lay this epoch's windows."""
+        random = np.random.default_rng([seed, epoch, 2])
+        parts = []
+        for number, ((starts, ends), weight) in enumerate(zip(self._documents, self._weights, strict=True)):
+            start, length = self._windows(starts, ends, random)
+            kept = _weighted(np.arange(len(start)), weight, random)
+            parts.append((np.full(len(kept), number), start[kept], length[kept]))
+        self._shard, self._start, self._length = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+
+    def lengths(self) -> Ints:
+        """Tokens with a label in each window."""
+        return self._length[:, None]
+
+    def batch(self, examples: Ints) -> Batch:
+        """tokens (B, T) and labels (B, T), one further on."""
+        windows = [
+            self._tokens[shard][start : start + length + 1]
+            for shard, start, length in zip(
+                self._shard[examples], self._start[examples], self._length[examples], strict=True
+            )
+        ]
+        return Batch(
+            (_padded([window[:-1] for window in windows]),), _padded([window[1:] for window in windows])
+        )
+
+    def _windows(self, starts: Ints, ends: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+        window, stride = self._window, self._stride
+        answers = ends - starts - 1  # tokens of the document that have a label
+        shift = random.integers(1, stride + 1, len(starts))  # where the second window starts
+        rest = answers - window  # what the first window leaves
+        count = 1 + (rest > 0) + np.maximum(0, -(-(rest - shift) // stride)) * (rest > 0)
+        document = np.repeat(np.arange(len(starts)), count)
+        number = np.arange(len(document)) - np.repeat(np.cumsum(count) - count, count)  # within the document
+        offset = np.where(number == 0, 0, shift[document] + (number - 1) * stride)
+        return starts[document] + offset, np.minimum(window, answers[document] - offset)
+
+
+def plan_updates(
+    examples: Examples, *, batch_tokens: int, update_tokens: int, seed: int, epoch: int
+) -> Iterator[Update]:
+    """Yield an epoch's updates: shuffled, bucketed by length, padded batches of at most `batch_tokens` each,
+    as many to an update as reach `update_tokens` labels. An example longer than a batch is one of its own.
+    """
+    examples.epoch(seed, epoch)
+    lengths = examples.lengths()
+    random = np.random.default_rng([seed, epoch, 3])
+    order = random.permutation(len(lengths))
+    pending: list[Ints] = []
+    tokens = 0
+    for first in range(0, len(order), POOL):
+        pool = order[first : first + POOL]
+        batches = _batches(pool[_by_length(lengths[pool])], lengths, batch_tokens)
+        for number in random.permutation(len(batches)):
+            pending.append(batches[number])
+            tokens += int(lengths[batches[number], -1].sum())
+            if tokens >= update_tokens:
+                yield Update(pending, tokens)
+                pending, tokens = [], 0
+    if pending:
+        yield Update(pending, tokens)
+
+
+def in_order(examples: Examples, batch_tokens: int) -> list[Ints]:
+    """All examples in batches sorted by length, for evaluation: the same every time."""
+    examples.epoch(0, 0)
+    lengths = examples.lengths()
+    return _batches(_by_length(lengths), lengths, batch_tokens)
+
+
+def padding_share(examples: Examples, batches: Sequence[Ints]) -> float:
+    """The share of padding in the tensors of these batches, all sides together."""
+    lengths = examples.lengths()
+    filled = sum(int(lengths[batch].sum()) for batch in batches)
+    size = sum(int(lengths[batch].max(axis=0).sum()) * len(batch) for batch in batches)
+    return 1 - filled / size
+
+
+def _by_length(lengths: Ints) -> Ints:
+    """Sort by the last side, ties by the first; up and down in turn, so that neighbours differ little."""
+    last, first = lengths[:, -1], lengths[:, 0]
+    return np.lexsort((np.where(last % 2 == 0, first, -first), last))
+
+
+def _batches(sorted_examples: Ints, lengths: Ints, batch_tokens: int) -> list[Ints]:
+    batches = []
+    start = longest = 0
+    for position, length in enumerate(lengths[sorted_examples].max(axis=1).tolist()):
+        grown = max(longest, length)
+        if position > start and grown * (position + 1 - start) > batch_tokens:
+            batches.append(sorted_examples[start:position])
+            start, grown = position, length
+        longest = grown
+    if start < len(sorted_examples):
+        batches.append(sorted_examples[start:])
+    return batches
+
+
+def _weighted(items: Ints, weight: float, random: np.random.Generator) -> Ints:
+    whole = int(weight)
+    part = items[random.random(len(items)) < weight - whole] if weight > whole else items[:0]
+    return np.concatenate([np.tile(items, whole), part])
+
+
+def _padded(rows: Sequence[npt.NDArray[np.generic]]) -> Tensor:
+    padded = np.full((len(rows), max(map(len, rows))), PAD, np.int64)
+    for row, tokens in zip(padded, rows, strict=True):
+        row[: len(tokens)] = tokens
+    return torch.from_numpy(padded)

@@ -1,0 +1,191 @@
+"""Which sentences and pairs are worth training on, and a count of why the others are not.
+
+It judges one text or pair at a time and knows nothing of files. Its memory is fixed, whatever the corpus.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from cadec_cli.errors import CadecError
+
+T = TypeVar("T")
+
+_FINGERPRINTS = 1 << 22  # slots of 8 bytes: 32 MiB
+
+_LETTER = re.compile(r"[^\W\d_]")
+
+# Inside of a character class of a regular expression.
+_SCRIPTS = {
+    "Latin": "A-Za-zªºÀ-ÖØ-öø-\u02af\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff5a",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Cyrillic": "\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f",
+    "Armenian": "\u0530-\u058f\ufb13-\ufb17",
+    "Hebrew": "\u0590-\u05ff\ufb1d-\ufb4f",
+    "Arabic": "\u0600-\u06ff\u0750-\u077f\u0870-\u08ff\ufb50-\ufdff\ufe70-\ufeff",
+    "Devanagari": "\u0900-\u097f\ua8e0-\ua8ff",
+    "Bengali": "\u0980-\u09ff",
+    "Tamil": "\u0b80-\u0bff",
+    "Telugu": "\u0c00-\u0c7f",
+    "Malayalam": "\u0d00-\u0d7f",
+    "Sinhala": "\u0d80-\u0dff",
+    "Thai": "\u0e00-\u0e7f",
+    "Georgian": "\u10a0-\u10ff\u1c90-\u1cbf\u2d00-\u2d2f",
+    "Han": "\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+    "Kana": "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f",
+    "Hangul": "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff",
+}
+
+_LANGUAGES: dict[tuple[str, ...], str] = {
+    (
+        "Latin",
+    ): "af az bs br ca cs cy da de en eo es et eu fi fo fr ga gd gl hr ht hu id is it la lb lt lv ms mt "
+    "nb nl nn no oc pl pt ro sk sl sq sv sw tl tr uz vi zu",
+    ("Cyrillic",): "be bg ky mk mn ru tg uk",
+    ("Latin", "Cyrillic"): "kk sh sr tt",
+    ("Greek",): "el",
+    ("Armenian",): "hy",
+    ("Hebrew",): "he yi",
+    ("Arabic",): "ar fa ps ur",
+    ("Devanagari",): "hi mr ne sa",
+    ("Bengali",): "as bn",
+    ("Tamil",): "ta",
+    ("Telugu",): "te",
+    ("Malayalam",): "ml",
+    ("Sinhala",): "si",
+    ("Thai",): "th",
+    ("Georgian",): "ka",
+    ("Han",): "zh ze",
+    ("Han", "Kana"): "ja",
+    ("Hangul", "Han"): "ko",
+}
+
+
+@dataclass(frozen=True)
+class CleaningOptions:
+    """What to leave out. Empty texts always are; everything else is off until asked for."""
+
+    max_tokens: int = field(
+        default=0, metadata={"help": "Leave out sentences of more words than this; 0 is no limit."}
+    )
+    max_characters: int = field(
+        default=0, metadata={"help": "Leave out sentences of more characters; 0 is no limit."}
+    )
+    max_ratio: float = field(
+        default=0.0,
+        metadata={
+            "help": "Leave out pairs with one side longer than this many times the other; 0 is no limit."
+        },
+    )
+    duplicates: bool = field(
+        default=False,
+        metadata={"help": "Leave out repetitions (one from far back may stay). It cuts documents short."},
+    )
+    script: bool = field(
+        default=False,
+        metadata={
+            "help": "Leave out sentences with less than half of their letters in the language's script."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 0 or self.max_characters < 0:
+            raise CadecError("a maximum length can't be negative", "0 means no limit")
+        if self.max_ratio and not self.max_ratio >= 1:
+            raise CadecError(
+                f"no pair has a length ratio below 1: {self.max_ratio}", "for example 3; 0 means no limit"
+            )
+
+
+class Cleaner:
+    """Judges texts or pairs one after the other, and counts the reasons.
+
+    Duplicates are found with a table of 64-bit fingerprints where a new text overwrites the one in its slot.
+    So nothing is taken for a duplicate that is none (but for a collision of 64 bits), memory never grows, and
+    a duplicate whose first occurrence was overwritten since is kept.
+    """
+
+    def __init__(
+        self,
+        options: CleaningOptions,
+        source_language: str = "",
+        target_language: str = "",
+        slots: int = _FINGERPRINTS,
+    ) -> None:
+        self.options = options
+        self.counts: dict[str, int] = Counter()
+        self._foreign = (_foreign_letter(source_language), _foreign_letter(target_language))
+        if options.duplicates:
+            import numpy as np
+
+            self._seen = np.zeros(slots, dtype=np.uint64)
+
+    def keeps(self, source: str, target: str | None = None) -> bool:
+        """Tell whether to keep a pair, or a single text when there is no target."""
+        reason = self.reason(source) if target is None else self.reason(source, target)
+        self.counts[reason or "kept"] += 1
+        return not reason
+
+    def reason(self, *texts: str) -> str:
+        """Tell why to leave a text or a pair out; an empty string is a reason to keep it."""
+        options = self.options
+        if not all(text.strip() for text in texts):
+            return "empty"
+        if options.max_characters and any(len(text) > options.max_characters for text in texts):
+            return "too long"
+        if options.max_tokens and any(len(text.split()) > options.max_tokens for text in texts):
+            return "too long"
+        if options.max_ratio and max(map(len, texts)) > options.max_ratio * min(map(len, texts)):
+            return "length ratio"
+        if options.script and any(map(_wrong_script, texts, self._foreign)):
+            return "wrong script"
+        # Last, so that only what would be kept can make a later one a duplicate.
+        if options.duplicates and self._is_duplicate(texts):
+            return "duplicate"
+        return ""
+
+    def _is_duplicate(self, texts: tuple[str, ...]) -> bool:
+        digest = hashlib.blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        fingerprint = int.from_bytes(digest, "little") or 1  # 0 is an empty slot
+        slot = fingerprint % len(self._seen)
+        if int(self._seen[slot]) == fingerprint:
+            return True
+        self._seen[slot] = fingerprint
+        return False
+
+
+def kept_runs(items: Iterable[T], keeps: Callable[[T], bool]) -> Iterator[tuple[T, ...]]:
+    """Yield the runs of neighbours that are kept, each to be a document of its own.
+
+    What is dropped leaves a hole, and a sentence must not be read with a context from across it.
+    """
+    run: list[T] = []
+    for item in items:
+        if keeps(item):
+            run.append(item)
+        elif run:
+            yield tuple(run)
+            run = []
+    if run:
+        yield tuple(run)
+
+
+def scripts_of(language: str) -> tuple[str, ...]:
+    """Return the scripts a language is written in; none when it is not in our table."""
+    code = re.split("[_-]", language.lower())[0]
+    return next((scripts for scripts, codes in _LANGUAGES.items() if code in codes.split()), ())
+
+
+def _foreign_letter(language: str) -> re.Pattern[str] | None:
+    scripts = scripts_of(language)
+    return re.compile(f"[^{''.join(_SCRIPTS[script] for script in scripts)}]") if scripts else None
+
+
+def _wrong_script(text: str, foreign: re.Pattern[str] | None) -> bool:
+    if foreign is None:
+        return False
+    letters = "".join(_LETTER.findall(text))
+    return 2 * len(foreign.findall(letters)) > len(letters)

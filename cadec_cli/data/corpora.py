@@ -1,0 +1,109 @@
+"""Corpora as rows of text, read as a stream: lines, columns of tab-separated files, or aligned files.
+
+A row is one text a language; None stands for a document boundary (a blank line, or the end of a file).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_lines
+from cadec_cli.text.moses import MosesText
+from cadec_cli.workers import available_cores, ordered_map
+
+Row = tuple[str, ...]
+T = TypeVar("T")
+
+# Rows that a process works on at a time.
+CHUNK = 256
+
+
+def rows(
+    inputs: Sequence[Path], *, languages: int, columns: Sequence[int] = (), encoding: str = "utf-8"
+) -> Iterator[Row | None]:
+    """Yield the rows of some files and their document boundaries.
+
+    With columns (counted from 1), files are tab-separated and these are the languages. Without,
+    one language is one text a line, and two are two files, aligned line by line.
+    """
+    if columns:
+        if len(columns) != languages:
+            raise CadecError(f"{languages} languages need {languages} columns, not {len(columns)}")
+        for path in inputs:
+            yield from _columns(path, columns, encoding)
+            yield None
+    elif languages == 1:
+        for path in inputs:
+            for line in read_lines(path, encoding):
+                yield (line,) if line.strip() else None
+            yield None
+    elif len(inputs) == languages:
+        yield from _aligned(inputs, encoding)
+    else:
+        raise CadecError(
+            f"{languages} languages need {languages} aligned files, or tab-separated ones and --columns",
+            "for example --columns 1,2",
+        )
+
+
+def tokenised_lines(
+    inputs: Sequence[Path], language: str, *, column: int = 0, encoding: str = "utf-8", processes: int = 0
+) -> Iterator[str]:
+    """Yield the lines of a language, normalised and tokenised, case as it is; empty ones are left out."""
+    texts = (
+        row[0]
+        for row in rows(inputs, languages=1, columns=(column,) if column else (), encoding=encoding)
+        if row
+    )
+    chunks = ordered_map(
+        _tokenise_chunk,
+        chunked(texts, CHUNK),
+        processes=processes or available_cores(),
+        setup=_set_language,
+        setup_arguments=(language,),
+    )
+    return itertools.chain.from_iterable(chunks)
+
+
+def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of `size`, the last one shorter."""
+    iterator = iter(items)
+    while chunk := list(itertools.islice(iterator, size)):
+        yield chunk
+
+
+def _columns(path: Path, columns: Sequence[int], encoding: str) -> Iterator[Row | None]:
+    for number, line in enumerate(read_lines(path, encoding), 1):
+        if not line.strip():
+            yield None
+            continue
+        cells = line.split("\t")
+        if len(cells) < max(columns):
+            raise CadecError(f"{path}: line {number} has {len(cells)} columns, not {max(columns)}")
+        yield tuple(cells[column - 1] for column in columns)
+
+
+def _aligned(inputs: Sequence[Path], encoding: str) -> Iterator[Row | None]:
+    files = [read_lines(path, encoding) for path in inputs]
+    for number, lines in enumerate(itertools.zip_longest(*files), 1):
+        if any(line is None for line in lines):
+            ended = inputs[[line is None for line in lines].index(True)]
+            raise CadecError(f"the files do not align: {ended} ends at line {number - 1:,}, another goes on")
+        yield lines if any(line.strip() for line in lines) else None
+    yield None
+
+
+_moses: MosesText
+
+
+def _set_language(language: str) -> None:
+    global _moses
+    _moses = MosesText(language)
+
+
+def _tokenise_chunk(texts: list[str]) -> list[str]:
+    return [line for text in texts if (line := " ".join(_moses.tokenise(_moses.normalise(text))))]

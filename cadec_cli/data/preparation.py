@@ -1,0 +1,123 @@
+"""From rows of text to shards: split, clean, encode, in many processes and in order, in bounded memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cadec_cli.data.cleaning import Cleaner, CleaningOptions
+from cadec_cli.data.corpora import CHUNK, Row, chunked
+from cadec_cli.data.shards import ShardWriter
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.sentences import split_sentences
+from cadec_cli.workers import available_cores, ordered_map
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One sentence or pair, as text and as ids."""
+
+    texts: Row
+    ids: tuple[npt.NDArray[np.int32], ...]
+
+
+# What becomes of a row: its sentences, each encoded or the reason why it is left out; None is a boundary.
+Outcome = list[Encoded | str] | None
+
+
+@dataclass(frozen=True)
+class PreparationOptions:
+    """How rows become sentences."""
+
+    split: bool = True  # lines into sentences; pairs are never split
+    documents: bool = True  # rows between boundaries belong together; if not, each is a document
+    dev_every: int = 0  # every n-th document goes to the dev shard; 0 is none
+    processes: int = 0
+
+
+def prepare(
+    rows: Iterable[Row | None],
+    pipelines: Sequence[Path],
+    cleaning: CleaningOptions,
+    options: PreparationOptions,
+    writer: ShardWriter,
+    dev_writer: ShardWriter | None = None,
+) -> Iterator[Counter[str]]:
+    """Fill a shard (and a dev shard); yield the counts so far, now and then: the same object, growing.
+
+    What is left out of a document leaves a hole, and no context reaches across it: the document ends there.
+    """
+    counts: Counter[str] = Counter()
+    duplicates = Cleaner(CleaningOptions(duplicates=cleaning.duplicates))
+    document = rows_of_document = 0
+    chunks = ordered_map(
+        _encode_chunk,
+        chunked(rows, CHUNK),
+        processes=options.processes or available_cores(),
+        setup=_set_up,
+        setup_arguments=(tuple(pipelines), dataclasses.replace(cleaning, duplicates=False), options.split),
+    )
+    for outcomes in chunks:
+        for outcome in outcomes:
+            to_dev = dev_writer is not None and options.dev_every and document % options.dev_every == 0
+            current = dev_writer if dev_writer is not None and to_dev else writer
+            for item in outcome or ():
+                reason = item if isinstance(item, str) else _repeated(item, duplicates, cleaning)
+                if reason or isinstance(item, str):
+                    counts[reason] += 1
+                    current.end_document()
+                else:
+                    counts["kept"] += 1
+                    current.add(*item.ids)
+            rows_of_document += outcome is not None
+            if outcome is None or not options.documents:
+                current.end_document()
+                document += rows_of_document > 0  # two blank lines are one boundary
+                rows_of_document = 0
+        counts["rows"] += sum(outcome is not None for outcome in outcomes)
+        yield counts
+
+
+def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:
+    return "duplicate" if cleaning.duplicates and not duplicates.keeps("\t".join(item.texts)) else ""
+
+
+class _Worker:
+    """What a process keeps from chunk to chunk."""
+
+    def __init__(self, pipelines: Sequence[Path], cleaning: CleaningOptions, split: bool) -> None:
+        self.pipelines = [TextPipeline.load(path) for path in pipelines]
+        self.cleaner = Cleaner(cleaning, self.pipelines[0].language, self.pipelines[-1].language)
+        self.split = split and len(pipelines) == 1
+
+    def outcome(self, row: Row) -> list[Encoded | str]:
+        if not self.split:
+            return [self._encoded(row)]
+        return [self._encoded((text,)) for text in split_sentences(row[0], self.pipelines[0].language)]
+
+    def _encoded(self, texts: Row) -> Encoded | str:
+        if reason := self.cleaner.reason(*texts):
+            return reason
+        ids = tuple(
+            np.array(pipeline.encode(text), np.int32)
+            for pipeline, text in zip(self.pipelines, texts, strict=True)
+        )
+        return Encoded(texts, ids) if all(map(len, ids)) else "empty"
+
+
+_worker: _Worker
+
+
+def _set_up(pipelines: Sequence[Path], cleaning: CleaningOptions, split: bool) -> None:
+    global _worker
+    _worker = _Worker(pipelines, cleaning, split)
+
+
+def _encode_chunk(rows: list[Row | None]) -> list[Outcome]:
+    return [None if row is None else _worker.outcome(row) for row in rows]

@@ -1,0 +1,186 @@
+"""Encoded corpora on disk, memory-mapped: what `cadec prepare` writes and training reads.
+
+A shard is a directory:
+
+    shard.json               languages, pipeline checksums, counts
+    documents.bin            int64: for each document, the number of sentences up to its end
+    0-<language>.tokens.bin  uint16 or uint32: EOS, then every sentence followed by EOS
+    0-<language>.ends.bin    int64: for each sentence, the number of tokens up to its end, EOS included
+
+The EOS at the very start makes every document, with its opening and closing boundary, one contiguous
+slice: what the D-LM is trained on. Monolingual shards have one side; parallel ones have a second,
+1-<language>, with as many sentences.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, whole_directory, write_json
+from cadec_cli.text.specials import EOS
+
+FORMAT_VERSION = 1
+
+Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SideInfo:
+    """What a shard remembers of the pipeline that encoded one of its sides."""
+
+    language: str
+    pipeline_checksum: str
+    vocabulary_size: int
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language of a shard."""
+
+    info: SideInfo
+    tokens: Tokens
+    ends: Index
+
+    @property
+    def lengths(self) -> Index:
+        """Tokens of every sentence, its EOS included."""
+        return np.diff(self.ends, prepend=np.int64(1))
+
+    def sentence(self, index: int) -> Tokens:
+        """One sentence, with its EOS."""
+        start = self.ends[index - 1] if index else 1
+        return self.tokens[start : self.ends[index]]
+
+
+class Shard:
+    """A shard opened for reading. Nothing is loaded before it is asked for."""
+
+    def __init__(self, directory: Path) -> None:
+        if not (directory / "shard.json").is_file():
+            raise CadecError(
+                f"{directory} is not a prepared corpus (it has no shard.json)",
+                "make one with `cadec prepare text`",
+            )
+        meta = read_json(directory / "shard.json")
+        if not isinstance(meta, dict) or meta.get("format") != FORMAT_VERSION:
+            raise CadecError(
+                f"{directory}/shard.json is not of format {FORMAT_VERSION}", "prepare the corpus again"
+            )
+        self.directory = directory
+        try:
+            self.sides = tuple(
+                Side(
+                    info := SideInfo(**side),
+                    _map(directory / f"{index}-{info.language}.tokens.bin", _dtype(info.vocabulary_size)),
+                    _map(directory / f"{index}-{info.language}.ends.bin", np.dtype(np.int64)),
+                )
+                for index, side in enumerate(meta["sides"])
+            )
+            self.document_ends: Index = _map(directory / "documents.bin", np.dtype(np.int64))
+            expected = (meta["documents"], meta["sentences"], meta["tokens"])
+        except (KeyError, TypeError, OSError, ValueError) as error:
+            raise CadecError(f"{directory} is damaged: {error}", "prepare the corpus again") from None
+        # The last entries stand for all: reading every one would take the memory that mapping saves.
+        found = (_last(self.document_ends), [_last(side.ends, 1) for side in self.sides])
+        sizes = (len(self.document_ends), *{len(side.ends) for side in self.sides})
+        counts = [len(side.tokens) for side in self.sides]
+        if (*sizes, counts) != expected or found != (len(self), counts):
+            raise CadecError(
+                f"{directory} is damaged: its files do not have the sizes that shard.json tells",
+                "prepare the corpus again",
+            )
+
+    def __len__(self) -> int:
+        """The number of sentences (or pairs)."""
+        return len(self.sides[0].ends)
+
+    @property
+    def document_starts(self) -> Index:
+        """The first sentence of every document."""
+        return np.concatenate([[np.int64(0)], self.document_ends])[:-1]
+
+
+class ShardWriter:
+    """Appends documents to a shard, keeping nothing in memory. Use `writing_shard`."""
+
+    def __init__(self, directory: Path, sides: Sequence[SideInfo], stack: contextlib.ExitStack) -> None:
+        self._directory = directory
+        self._sides = sides
+        self._dtypes = [_dtype(side.vocabulary_size) for side in sides]
+
+        def created(name: str) -> IO[bytes]:
+            return stack.enter_context((directory / name).open("wb"))
+
+        self._documents = created("documents.bin")
+        self._tokens = [created(f"{index}-{side.language}.tokens.bin") for index, side in enumerate(sides)]
+        self._ends = [created(f"{index}-{side.language}.ends.bin") for index, side in enumerate(sides)]
+        for stream, dtype in zip(self._tokens, self._dtypes, strict=True):
+            stream.write(np.array([EOS], dtype).tobytes())
+        self.token_counts = [1] * len(sides)
+        self.sentences = 0
+        self.documents = 0
+        self._document_open = False
+
+    def add(self, *sides: Sequence[int] | npt.NDArray[np.int32]) -> None:
+        """Append a sentence to the current document: its ids on every side, without EOS."""
+        for index, ids in enumerate(sides):
+            self._tokens[index].write(np.array([*ids, EOS], self._dtypes[index]).tobytes())
+            self.token_counts[index] += len(ids) + 1
+            self._ends[index].write(self.token_counts[index].to_bytes(8, "little"))
+        self.sentences += 1
+        self._document_open = True
+
+    def end_document(self) -> None:
+        """Close the current document; one without sentences is not written."""
+        if self._document_open:
+            self._documents.write(self.sentences.to_bytes(8, "little"))
+            self.documents += 1
+            self._document_open = False
+
+    def finish(self) -> None:
+        """Write what shard.json tells."""
+        self.end_document()
+        write_json(
+            self._directory / "shard.json",
+            {
+                "format": FORMAT_VERSION,
+                "sides": [vars(side) for side in self._sides],
+                "documents": self.documents,
+                "sentences": self.sentences,
+                "tokens": self.token_counts,
+            },
+        )
+
+
+@contextlib.contextmanager
+def writing_shard(directory: Path, sides: Sequence[SideInfo]) -> Iterator[ShardWriter]:
+    """Write a shard that appears only when it is complete."""
+    with whole_directory(directory) as part:
+        with contextlib.ExitStack() as stack:
+            writer = ShardWriter(part, sides, stack)
+            yield writer
+            writer.end_document()
+        writer.finish()
+
+
+def _dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
+    return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<u4")
+
+
+def _last(ends: Index, empty: int = 0) -> int:
+    return int(ends[-1]) if len(ends) else empty
+
+
+def _map(path: Path, dtype: np.dtype) -> np.ndarray:
+    if path.stat().st_size == 0:  # an empty file can't be mapped
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype, mode="r")

@@ -1,0 +1,10 @@
+"""The one error class that users see: what happened, and what to do about it."""
+
+
+class CadecError(Exception):
+    """Something the user can act on. Printed as one red line and a hint, never as a traceback."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

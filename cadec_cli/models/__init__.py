@@ -1,0 +1,1 @@
+"""The torch networks; they see token ids, never text."""

@@ -1,0 +1,105 @@
+"""The D-LM: a decoder-only Transformer with learned positions over whole documents.
+
+Its sequences start with the boundary EOS and have EOS after every sentence; it knows nothing of text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.models.layers import Block, Cache, Shape, check_shape, initialise
+
+
+@dataclass(frozen=True)
+class DocumentLMConfig:
+    """Sizes of a D-LM."""
+
+    vocabulary: int
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    inner: int = 3072
+    positions: int = 512
+    dropout: float = 0.1
+    pre_norm: bool = True
+    tied: bool = True
+    activation: str = "gelu"
+
+    def __post_init__(self) -> None:
+        sizes = {
+            "vocabulary": self.vocabulary,
+            "layers": self.layers,
+            "width": self.width,
+            "heads": self.heads,
+            "inner": self.inner,
+            "positions": self.positions,
+        }
+        check_shape("D-LM", self.shape, sizes)
+
+    @property
+    def shape(self) -> Shape:
+        """What its blocks are built from."""
+        return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
+
+
+class DocumentLM(nn.Module):
+    """p(next token | all tokens before it)."""
+
+    def __init__(self, config: DocumentLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width)
+        self.position = nn.Embedding(config.positions, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config.shape, cross=False) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width) if config.pre_norm else None
+        self.output = nn.Linear(config.width, config.vocabulary, bias=not config.tied)
+        initialise(self, 2 * config.layers)
+        nn.init.normal_(self.position.weight, std=0.02)
+        nn.init.normal_(self.embedding.weight, std=0.02)
+        if config.tied:
+            self.output.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor, select: Tensor | None = None) -> Tensor:
+        """Score whole sequences at once: logits of the next token.
+
+        tokens (B, T), padded on the right; select (B, T) picks the positions that are wanted, so that
+        padding never reaches the output layer: logits are (selected, V), or (B, T, V) without it.
+        """
+        x = self.hidden(tokens)
+        return self.logits(x if select is None else x[select])
+
+    def hidden(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Run the network up to its last layer: (B, T) → (B, T, D).
+
+        Without a mask attention is causal, cached positions come first, and all rows are of one length.
+        With one, mask (B or 1, T, S + T) says what each token may attend to and positions (B or 1, T)
+        where it stands: a tree of continuations is one row, rows of several lengths are padded.
+        """
+        seen = cache.length if cache is not None else 0
+        length = tokens.size(1)
+        if positions is None:
+            positions = torch.arange(seen, seen + length, device=tokens.device)[None]
+        causal = mask is None and seen == 0
+        if mask is None and seen and length > 1:
+            mask = torch.ones(length, seen + length, dtype=torch.bool, device=tokens.device).tril(seen)[None]
+        if mask is not None:
+            mask = mask[:, None]  # one for all heads
+        x = self.dropout(self.embedding(tokens) + self.position(positions))
+        for layer, block in enumerate(self.blocks):
+            x = block(x, mask, causal=causal and length > 1, cache=cache, layer=layer)
+        y: Tensor = self.norm(x) if self.norm is not None else x
+        return y
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, D) → (…, V)."""
+        return self.output(hidden)  # type: ignore[no-any-return]

@@ -1,0 +1,209 @@
+"""What both networks are made of: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
+
+Shapes: B rows, T new positions, S positions attended to, D model width, H heads.
+Masks are boolean and tell what MAY be attended to. Everything here is representable in CTranslate2:
+queries, keys and values are one fused linear, keys and values of cross-attention another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cadec_cli.errors import CadecError
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+@dataclass
+class Cache:
+    """Keys and values of what a decoder has seen, one pair of tensors (B, H, S, D/H) a layer.
+
+    `Cache()` is empty; a network called with it appends to it (prefill: many positions; step: one).
+    """
+
+    layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """Positions held."""
+        return self.layers[0][0].size(2) if self.layers else 0
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Append to a layer and return all that it now holds. One row held serves any number of new rows."""
+        if layer < len(self.layers):
+            old_keys, old_values = self.layers[layer]
+            if old_keys.size(0) == 1 and keys.size(0) > 1:
+                old_keys = old_keys.expand(keys.size(0), -1, -1, -1)
+                old_values = old_values.expand(keys.size(0), -1, -1, -1)
+            keys, values = torch.cat([old_keys, keys], dim=2), torch.cat([old_values, values], dim=2)
+            self.layers[layer] = (keys, values)
+        else:
+            self.layers.append((keys, values))
+        return keys, values
+
+    def rows(self, index: Tensor) -> Cache:
+        """Take rows by number, in any order and any number of times: reorder beams, drop finished ones."""
+        return Cache([(k.index_select(0, index), v.index_select(0, index)) for k, v in self.layers])
+
+    def shared(self) -> Cache:
+        """A cache that starts from this one's content and grows on its own; nothing is copied."""
+        return Cache(list(self.layers))
+
+    def first(self, length: int) -> Cache:
+        """The first positions only."""
+        return Cache([(k[:, :, :length], v[:, :, :length]) for k, v in self.layers])
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention of a sequence to itself and to what is cached."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None, causal: bool, cache: Cache | None, layer: int
+    ) -> Tensor:
+        """Attend. `causal` needs no mask and no cache; with a cache the mask must say it all."""
+        queries, keys, values = (_split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
+        if cache is not None:
+            keys, values = cache.extend(layer, keys, values)
+        # No dropout on attention weights: on CPU it would cost the fused kernel.
+        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
+        return self.out(_join_heads(attended))  # type: ignore[no-any-return]
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention of the target to the encoded source."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.kv = nn.Linear(width, 2 * width)
+        self.out = nn.Linear(width, width)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Project the encoded source once, for all steps to come."""
+        keys, values = self.kv(memory).chunk(2, dim=-1)
+        return _split_heads(keys, self.heads), _split_heads(values, self.heads)
+
+    def forward(self, x: Tensor, keys_values: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+        """Attend to projected keys and values."""
+        queries = _split_heads(self.query(x), self.heads)
+        attended = F.scaled_dot_product_attention(queries, *keys_values, attn_mask=mask)
+        return self.out(_join_heads(attended))  # type: ignore[no-any-return]
+
+
+class FeedForward(nn.Module):
+    """Two linears with an activation between."""
+
+    def __init__(self, width: int, inner: int, activation: str) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, inner)
+        self.outer = nn.Linear(inner, width)
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        return self.outer(self.activation(self.inner(x)))  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """Self-attention, cross-attention where there is a source, feed-forward; each with residual and norm."""
+
+    def __init__(self, shape: Shape, cross: bool) -> None:
+        super().__init__()
+        self.pre_norm = shape.pre_norm
+        self.dropout = nn.Dropout(shape.dropout)
+        self.attention = SelfAttention(shape.width, shape.heads)
+        self.attention_norm = nn.LayerNorm(shape.width)
+        if cross:
+            self.cross = CrossAttention(shape.width, shape.heads)
+            self.cross_norm = nn.LayerNorm(shape.width)
+        self.feed_forward = FeedForward(shape.width, shape.inner, shape.activation)
+        self.feed_forward_norm = nn.LayerNorm(shape.width)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        causal: bool = False,
+        cache: Cache | None = None,
+        layer: int = 0,
+        source: tuple[Tensor, Tensor] | None = None,
+        source_mask: Tensor | None = None,
+    ) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        x = self._residual(x, self.attention_norm, lambda y: self.attention(y, mask, causal, cache, layer))
+        if source is not None:
+            x = self._residual(x, self.cross_norm, lambda y: self.cross(y, source, source_mask))
+        return self._residual(x, self.feed_forward_norm, self.feed_forward)
+
+    def _residual(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
+        y: Tensor = x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
+        return y
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a block needs to know."""
+
+    width: int
+    heads: int
+    inner: int
+    dropout: float
+    pre_norm: bool
+    activation: str
+
+
+def check_shape(what: str, shape: Shape, sizes: dict[str, int]) -> None:
+    """Refuse a configuration that can't be built, naming everything that is wrong with it."""
+    wrong = [f"{name} must be at least 1, not {size}" for name, size in sizes.items() if size < 1]
+    if shape.heads >= 1 and shape.width % shape.heads:
+        wrong.append(f"width {shape.width} is not a multiple of heads {shape.heads}")
+    if not 0 <= shape.dropout < 1:
+        wrong.append(f"dropout must be in [0, 1), not {shape.dropout}")
+    if shape.activation not in ACTIVATIONS:
+        wrong.append(f"activation must be one of {', '.join(ACTIVATIONS)}, not {shape.activation!r}")
+    if wrong:
+        raise CadecError(f"this {what} can't be built: " + "; ".join(wrong))
+
+
+def sinusoids(positions: int, width: int) -> Tensor:
+    """The fixed position table of Vaswani et al.: sines in one half of the width, cosines in the other."""
+    half = width // 2
+    rates = torch.exp(torch.arange(half) * (-math.log(10_000) / max(half - 1, 1)))
+    angles = torch.arange(positions)[:, None] * rates  # (positions, half)
+    table = torch.cat([angles.sin(), angles.cos()], dim=1)
+    return F.pad(table, (0, width - table.size(1)))
+
+
+def initialise(module: nn.Module, residual_parts: int) -> None:
+    """Give linears Xavier's uniform weights (outputs of residual parts scaled by depth), embeddings d^-½."""
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
+            if name.endswith((".out", ".outer")):
+                with torch.no_grad():
+                    part.weight.mul_(residual_parts**-0.5)
+        elif isinstance(part, nn.Embedding):
+            nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
+
+
+def _split_heads(x: Tensor, heads: int) -> Tensor:
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)  # (B, H, T, D/H)
+
+
+def _join_heads(x: Tensor) -> Tensor:
+    return x.transpose(1, 2).flatten(2)  # (B, T, D)

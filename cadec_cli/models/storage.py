@@ -1,0 +1,135 @@
+"""A model directory: config.json, which names the pipelines it was trained with, and model.safetensors."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, reading, whole_directory
+from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.transformer import Transformer, TransformerConfig
+
+FORMAT_VERSION = 1
+
+# A plain table: kind in config.json → its configuration and network.
+KINDS: dict[str, tuple[type[Any], type[nn.Module]]] = {
+    "nmt": (TransformerConfig, Transformer),
+    "lm": (DocumentLMConfig, DocumentLM),
+}
+
+Model = Transformer | DocumentLM
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model as loaded, with the checksums of its pipelines by language."""
+
+    kind: str
+    model: Model
+    pipelines: Mapping[str, str]
+
+
+def kind_of(model: nn.Module) -> str:
+    """The kind of a network, as config.json names it."""
+    return next(kind for kind, (_, network) in KINDS.items() if isinstance(model, network))
+
+
+def model_files(model: Model, pipelines: Mapping[str, str], state: Mapping[str, Tensor]) -> dict[str, bytes]:
+    """The files of a model directory, ready to be written."""
+    config = {
+        "format": FORMAT_VERSION,
+        "kind": kind_of(model),
+        "config": dataclasses.asdict(model.config),
+        "pipelines": dict(pipelines),
+    }
+    return {
+        "config.json": (json.dumps(config, indent=2) + "\n").encode(),
+        "model.safetensors": safetensors.torch.save(dict(state)),
+    }
+
+
+def model_state(model: nn.Module) -> dict[str, Tensor]:
+    """The weights by name, each once: of tied ones, the first name (embeddings come before outputs)."""
+    seen: set[int] = set()
+    state = {}
+    for name, tensor in model.state_dict().items():
+        if tensor.data_ptr() not in seen:
+            seen.add(tensor.data_ptr())
+            state[name] = tensor.detach().cpu().contiguous()
+    return state
+
+
+def save_model(directory: Path, model: Model, pipelines: Mapping[str, str]) -> None:
+    """Write a model directory, whole or not at all."""
+    with whole_directory(directory) as part:
+        for name, content in model_files(model, pipelines, model_state(model)).items():
+            (part / name).write_bytes(content)
+
+
+def load_model(directory: Path, kind: str | None = None) -> StoredModel:
+    """Load a model directory on the CPU; anything missing, damaged or of another kind is a CadecError."""
+    if not (directory / "config.json").is_file():
+        raise CadecError(f"{directory} is not a model (it has no config.json)")
+    stored = read_json(directory / "config.json")
+    if (
+        not isinstance(stored, dict)
+        or stored.get("format") != FORMAT_VERSION
+        or stored.get("kind") not in KINDS
+    ):
+        raise CadecError(
+            f"{directory}/config.json does not describe a cadec model of format {FORMAT_VERSION}"
+        )
+    if kind is not None and stored["kind"] != kind:
+        raise CadecError(f"{directory} is a model of kind {stored['kind']!r}, not {kind!r}")
+    config_class, network = KINDS[stored["kind"]]
+    try:
+        config = config_class(**stored["config"])
+    except TypeError as error:
+        raise CadecError(f"{directory}/config.json does not fit: {error}") from None
+    model = network(config)
+    fill(model, load_tensors(directory / "model.safetensors"), directory)
+    model.eval()
+    return StoredModel(stored["kind"], model, stored.get("pipelines", {}))  # type: ignore[arg-type]
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Load a safetensors file; a truncated or foreign one is a CadecError."""
+    with reading(path):
+        content = path.read_bytes()
+    try:
+        return safetensors.torch.load(content)
+    except safetensors.SafetensorError as error:
+        raise CadecError(f"{path} is damaged or not a safetensors file: {error}") from None
+
+
+def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path) -> None:
+    """Put weights into a network; every name, shape and value that does not fit is told at once."""
+    expected = {name: tensor.shape for name, tensor in model_state(model).items()}
+    wrong = [f"no {name}" for name in expected if name not in state]
+    wrong += [f"unknown {name}" for name in state if name not in expected]
+    for name in expected.keys() & state.keys():
+        if state[name].shape != expected[name]:
+            wrong.append(f"{name} is {tuple(state[name].shape)}, not {tuple(expected[name])}")
+        elif not torch.isfinite(state[name]).all():
+            wrong.append(f"{name} holds NaN or infinite values")
+    if wrong:
+        raise CadecError(f"the weights in {origin} do not fit: " + "; ".join(sorted(wrong)[:8]))
+    model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them
+
+
+def check_pipeline(stored: StoredModel, language: str, checksum: str, origin: Path) -> None:
+    """Refuse to use a model with another pipeline than its own: ids would mean other pieces."""
+    expected = stored.pipelines.get(language)
+    if expected != checksum:
+        raise CadecError(
+            f"{origin} was trained with another text pipeline for {language!r}",
+            "use the pipeline directory that prepared its training data",
+        )

@@ -1,0 +1,145 @@
+"""The S-NMT: an encoder-decoder Transformer with sinusoidal positions.
+
+A source sentence ends with EOS; the target is read as BOS y1 … yT and answered with y1 … yT EOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.layers import Block, Cache, Shape, check_shape, initialise, sinusoids
+from cadec_cli.text.specials import PAD
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes of an S-NMT."""
+
+    source_vocabulary: int
+    target_vocabulary: int
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    width: int = 512
+    heads: int = 8
+    inner: int = 2048
+    positions: int = 512
+    dropout: float = 0.1
+    pre_norm: bool = False
+    tied: bool = True
+    shared_embeddings: bool = False
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        sizes = {
+            "source_vocabulary": self.source_vocabulary,
+            "target_vocabulary": self.target_vocabulary,
+            "encoder_layers": self.encoder_layers,
+            "decoder_layers": self.decoder_layers,
+            "width": self.width,
+            "heads": self.heads,
+            "inner": self.inner,
+            "positions": self.positions,
+        }
+        check_shape("S-NMT", self.shape, sizes)
+        if self.shared_embeddings and self.source_vocabulary != self.target_vocabulary:
+            raise CadecError("shared_embeddings needs one vocabulary for both languages")
+
+    @property
+    def shape(self) -> Shape:
+        """What its blocks are built from."""
+        return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An encoded batch of source sentences, projected for every decoder layer."""
+
+    keys_values: tuple[tuple[Tensor, Tensor], ...]
+    mask: Tensor  # (B, 1, 1, S)
+
+    def rows(self, index: Tensor) -> Source:
+        """Take rows by number, in any order and any number of times."""
+        return Source(
+            tuple((k.index_select(0, index), v.index_select(0, index)) for k, v in self.keys_values),
+            self.mask.index_select(0, index),
+        )
+
+
+class Transformer(nn.Module):
+    """p(target | source)."""
+
+    sinusoids: Tensor
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = nn.Embedding(config.source_vocabulary, config.width)
+        self.target_embedding = nn.Embedding(config.target_vocabulary, config.width)
+        self.register_buffer("sinusoids", sinusoids(config.positions, config.width), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = nn.ModuleList(Block(config.shape, cross=False) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(Block(config.shape, cross=True) for _ in range(config.decoder_layers))
+        self.encoder_norm = nn.LayerNorm(config.width) if config.pre_norm else None
+        self.decoder_norm = nn.LayerNorm(config.width) if config.pre_norm else None
+        self.output = nn.Linear(config.width, config.target_vocabulary, bias=not config.tied)
+        initialise(self, 1)
+        if config.shared_embeddings:
+            self.source_embedding.weight = self.target_embedding.weight
+        if config.tied:
+            self.output.weight = self.target_embedding.weight
+
+    def forward(self, source: Tensor, target: Tensor, select: Tensor | None = None) -> Tensor:
+        """Score whole targets at once: logits of the next target token.
+
+        source (B, S) and target (B, T) padded on the right; select (B, T) picks the wanted positions, so that
+        padding never reaches the output layer: logits are (selected, V), or (B, T, V) without it.
+        """
+        x = self.hidden(target, self.encode(source))
+        return self.logits(x if select is None else x[select])
+
+    def encode(self, source: Tensor) -> Source:
+        """Encode source sentences (B, S), padded on the right, each ending with EOS."""
+        mask = (source != PAD)[:, None, None]  # (B, 1, 1, S)
+        x = self._embed(source, self.source_embedding, 0)
+        for block in self.encoder:
+            x = block(x, mask)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        blocks = cast(Iterable[Block], self.decoder)
+        return Source(tuple(block.cross.keys_values(x) for block in blocks), mask)
+
+    def hidden(self, target: Tensor, source: Source, cache: Cache | None = None) -> Tensor:
+        """Run the decoder up to its last layer: (B, T) → (B, T, D). Cached positions come first."""
+        seen = cache.length if cache is not None else 0
+        length = target.size(1)
+        mask = None
+        if seen and length > 1:
+            mask = torch.ones(length, seen + length, dtype=torch.bool, device=target.device).tril(seen)[
+                None, None
+            ]
+        x = self._embed(target, self.target_embedding, seen)
+        for layer, block in enumerate(self.decoder):
+            x = block(
+                x,
+                mask,
+                causal=mask is None and length > 1,
+                cache=cache,
+                layer=layer,
+                source=source.keys_values[layer],
+                source_mask=source.mask,
+            )
+        return self.decoder_norm(x) if self.decoder_norm is not None else x
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, D) → (…, V)."""
+        return self.output(hidden)  # type: ignore[no-any-return]
+
+    def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int) -> Tensor:
+        x = embedding(tokens) * self.config.width**0.5
+        return self.dropout(x + self.sinusoids[start : start + tokens.size(1)])  # type: ignore[no-any-return]

@@ -1,0 +1,108 @@
+"""All of a language's text processing in one object: a sentence to ids and back.
+
+normalise → tokenise → truecase → subwords → ids, and the inverse of each.
+
+decode(encode(text)) == canonical(text)     for every text
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, whole_directory
+from cadec_cli.text.moses import MosesText, Truecaser, recase
+from cadec_cli.text.subwords import Subwords
+
+FORMAT_VERSION = 1
+
+
+class TextPipeline:
+    """The text processing of one language, as trained; saved in a directory of three files."""
+
+    def __init__(self, language: str, truecaser: Truecaser, subwords: Subwords) -> None:
+        self.language = language
+        self.moses = MosesText(language)
+        self.truecaser = truecaser
+        self.subwords = subwords
+
+    def __len__(self) -> int:
+        """The size of the vocabulary."""
+        return len(self.subwords)
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without EOS. An empty sentence has none."""
+        return self.subwords.encode(self.tokenised(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids into a sentence."""
+        return self.moses.detokenise(recase(self.subwords.decode(ids).split()))
+
+    def tokenised(self, text: str) -> str:
+        """The sentence as the subword model sees it: normalised, tokenised, truecased."""
+        return " ".join(self.truecaser.truecase(self.moses.tokenise(self.moses.normalise(text))))
+
+    def canonical(self, text: str) -> str:
+        """The sentence as it comes back from a round trip: normalised, with a capital at its start."""
+        return self.moses.detokenise(recase(self.moses.tokenise(self.moses.normalise(text))))
+
+    @cached_property
+    def checksum(self) -> str:
+        """What a model remembers of the pipeline it was trained with."""
+        digest = hashlib.sha256()
+        for name, content in sorted(self._files().items()):
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+        return digest.hexdigest()
+
+    def save(self, directory: Path) -> None:
+        """Write the pipeline, whole or not at all."""
+        with whole_directory(directory) as part:
+            for name, content in self._files().items():
+                (part / name).write_bytes(content)
+
+    @classmethod
+    def load(cls, directory: Path) -> "TextPipeline":
+        """Load a pipeline; anything missing, damaged or of another format is a CadecError."""
+        if not (directory / "pipeline.json").is_file():
+            raise CadecError(
+                f"{directory} is not a text pipeline (it has no pipeline.json)",
+                "make one with `cadec train tokenizer`",
+            )
+        settings = read_json(directory / "pipeline.json")
+        if not isinstance(settings, dict) or settings.get("format") != FORMAT_VERSION:
+            raise CadecError(f"{directory}/pipeline.json is not of format {FORMAT_VERSION}")
+        if not isinstance(settings.get("language"), str):
+            raise CadecError(f"{directory}/pipeline.json names no language")
+        return cls(
+            settings["language"],
+            load_truecaser(directory / "truecaser.json"),
+            Subwords.load(directory / "subwords.model"),
+        )
+
+    def _files(self) -> dict[str, bytes]:
+        settings = {"format": FORMAT_VERSION, "language": self.language}
+        return {
+            "pipeline.json": _json(settings),
+            "truecaser.json": truecaser_json(self.truecaser),
+            "subwords.model": self.subwords.serialised,
+        }
+
+
+def load_truecaser(path: Path) -> Truecaser:
+    """Load a truecaser saved as JSON."""
+    value = read_json(path)
+    words = value.get("lowered") if isinstance(value, dict) else None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise CadecError(f"{path} is not a truecaser", "make one with `cadec train truecaser`")
+    return Truecaser(frozenset(words))
+
+
+def truecaser_json(truecaser: Truecaser) -> bytes:
+    """The truecaser as JSON, the same bytes for the same truecaser."""
+    return _json({"lowered": sorted(truecaser.lowered)})
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=0) + "\n").encode()

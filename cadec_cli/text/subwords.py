@@ -1,0 +1,101 @@
+"""SentencePiece unigram models: tokenised text to ids and back, with the project's fixed special ids."""
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import sentencepiece
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.moses import MARKS
+from cadec_cli.text.specials import BOS, EOS, PAD, SPECIAL_PIECES, UNK
+
+DEFAULT_VOCABULARY_SIZE = 16_000
+
+
+class Subwords:
+    """A trained SentencePiece model."""
+
+    def __init__(self, serialised: bytes, origin: str = "the subword model") -> None:
+        self.serialised = serialised
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(serialised)
+        except (RuntimeError, OSError):
+            raise CadecError(f"{origin} is not a SentencePiece model, or is damaged") from None
+        pieces = self._processor
+        if pieces.GetPieceSize() < 4 or [pieces.IdToPiece(i) for i in range(4)] != list(SPECIAL_PIECES):
+            raise CadecError(
+                f"{origin} has other special pieces than {' '.join(SPECIAL_PIECES)} = 0 1 2 3",
+                "train it with `cadec train tokenizer`",
+            )
+
+    @classmethod
+    def load(cls, path: Path) -> "Subwords":
+        """Load a model file."""
+        try:
+            return cls(path.read_bytes(), str(path))
+        except OSError as error:
+            raise CadecError(f"can't read {path}: {error.strerror}") from None
+
+    def __len__(self) -> int:
+        return int(self._processor.GetPieceSize())
+
+    @property
+    def pieces(self) -> list[str]:
+        """The vocabulary, in the order of the ids."""
+        return [self._processor.IdToPiece(index) for index in range(len(self))]
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a tokenised sentence into ids, without EOS."""
+        return list(self._processor.EncodeAsIds(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids back into a tokenised sentence; special ids are passed over."""
+        return str(
+            self._processor.DecodeIds([index for index in map(int, ids) if index >= len(SPECIAL_PIECES)])
+        )
+
+
+def train_subwords(
+    sentences: Iterable[str],
+    *,
+    vocabulary_size: int = DEFAULT_VOCABULARY_SIZE,
+    byte_fallback: bool = True,
+    max_sentences: int = 2_000_000,
+    seed: int = 1,
+) -> Subwords:
+    """Train a unigram model on tokenised sentences.
+
+    With byte_fallback, 256 pieces stand for bytes, so that any character survives the round trip.
+    A corpus with too few pieces for `vocabulary_size` gives a smaller vocabulary.
+    """
+    sentencepiece.set_random_generator_seed(seed)
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            character_coverage=0.9998,
+            byte_fallback=byte_fallback,
+            normalization_rule_name="identity",
+            input_sentence_size=max_sentences,
+            shuffle_input_sentence=True,
+            max_sentence_length=16_384,
+            user_defined_symbols=list(MARKS),
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            num_threads=2,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise CadecError(
+            f"SentencePiece can't train {vocabulary_size:,} pieces on this text: {error}",
+            "give it more text, or a smaller --vocab-size",
+        ) from None
+    return Subwords(model.getvalue())

@@ -1,0 +1,304 @@
+"""The one training loop. It knows updates, checkpoints and limits; what is learnt is the task's.
+
+A run can be killed at any moment and continued to the same weights, bit for bit (CPU, one process): the
+data order and the dropout of an update depend on nothing but the seed and the update's number, the rest
+is in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import torch
+from torch import nn
+
+from cadec_cli.data.batches import Examples, Update, in_order, plan_updates
+from cadec_cli.errors import CadecError
+from cadec_cli.models.storage import Model, fill, save_model
+from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
+from cadec_cli.training.display import Display, perplexity
+from cadec_cli.training.distributed import Processes
+from cadec_cli.training.loss import Loss, cross_entropy
+from cadec_cli.training.metrics import Metrics
+from cadec_cli.training.options import TrainingOptions
+from cadec_cli.training.schedule import learning_rate
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained on what; `bleu` translates the dev data, for tasks that translate."""
+
+    model: Model
+    examples: Examples
+    dev: Examples
+    loss: Loss
+    pipelines: Mapping[str, str]
+    bleu: Callable[[Model], float] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    reason: str
+    progress: Progress
+    interrupted: bool = False
+    averaged: tuple[int, ...] = ()
+
+
+def train(
+    task: Task, options: TrainingOptions, directory: Path, device: torch.device, processes: Processes
+) -> Outcome:
+    """Train from the newest checkpoint in `directory`, or from the start, until a limit is reached.
+
+    Writes checkpoints/, metrics.jsonl and, at the end, model/: the average of the best checkpoints.
+    """
+    task.model.to(device)
+    optimizer = torch.optim.AdamW(
+        task.model.parameters(),
+        lr=options.learning_rate,
+        betas=(0.9, options.beta2),
+        weight_decay=options.weight_decay,
+        fused=True,
+    )
+    checkpoints = Checkpoints(directory / "checkpoints", task.pipelines)
+    newest = checkpoints.newest()
+    progress = checkpoints.load(newest, task.model, optimizer) if newest else Progress()
+    metrics = Metrics(directory / "metrics.jsonl" if processes.first else None, progress.update)
+    stepper = Stepper(task, options, optimizer, device, processes)
+    started = time.monotonic() - progress.seconds
+
+    def evaluate() -> None:
+        evaluation = Evaluation(
+            progress.update,
+            dev_loss(task.model, task.dev, options.batch_tokens, device, processes),
+            _bleu(task, processes) if options.stop_on == "bleu" else None,
+        )
+        progress.evaluations.append(evaluation)
+        metrics.write(
+            {
+                "update": progress.update,
+                "dev_loss": evaluation.loss,
+                "dev_perplexity": perplexity(evaluation.loss),
+                **({"dev_bleu": evaluation.bleu} if evaluation.bleu is not None else {}),
+            }
+        )
+        display.evaluation(evaluation, progress.best(options.stop_on, 1)[0] == evaluation, progress)
+
+    def save() -> None:
+        progress.seconds = time.monotonic() - started
+        if processes.first:
+            checkpoints.save(task.model, optimizer, progress)
+            checkpoints.prune(progress, options.stop_on, options.keep_best)
+        processes.barrier()
+
+    updates_an_epoch = task.examples.tokens / options.update_tokens
+    session = time.monotonic()
+    with Display(options, updates_an_epoch, not processes.first) as display, _stop_signals() as stop:
+        for update in _updates(task.examples, options, progress):
+            reason = _limit(options, progress, session)
+            wanted, stopped = processes.total(float(reason == "max_minutes"), float(stop.is_set))
+            if stopped:
+                save()
+                return Outcome("interrupted", progress, interrupted=True)
+            if reason or wanted:
+                break
+            loss = stepper.step(update, progress.update + 1)
+            if not math.isfinite(loss):
+                raise CadecError(
+                    f"the loss is {loss} after update {progress.update + 1}",
+                    "try a lower --learning-rate or a longer --warmup; the last checkpoint is good",
+                )
+            progress.update += 1
+            progress.update_in_epoch += 1
+            progress.tokens += update.tokens
+            rate = learning_rate(options, progress.update)
+            display.step(progress, loss, rate)
+            if progress.update % options.log_every == 0:
+                metrics.write(
+                    {
+                        "update": progress.update,
+                        "epoch": progress.epoch,
+                        "loss": loss,
+                        "learning_rate": rate,
+                        "tokens": progress.tokens,
+                        "tokens_per_second": round(display.tokens_per_second, 1),
+                        "seconds": round(time.monotonic() - started, 1),
+                    }
+                )
+            if due := progress.update % options.evaluate_every == 0:
+                evaluate()
+            if due or progress.update % options.checkpoint_every == 0:
+                save()
+        reason = _limit(options, progress, session) or "max_minutes"
+        if not progress.evaluations or progress.evaluations[-1].update != progress.update:
+            evaluate()
+        save()
+    averaged = _finish(task, checkpoints, options, progress, directory, processes)
+    return Outcome(reason, progress, averaged=averaged)
+
+
+class Stepper:
+    """Does one update: accumulates gradients over its batches and over all processes, then steps Adam."""
+
+    def __init__(
+        self,
+        task: Task,
+        options: TrainingOptions,
+        optimizer: torch.optim.Optimizer,
+        device: torch.device,
+        processes: Processes,
+    ) -> None:
+        self._task, self._options, self._optimizer = task, options, optimizer
+        self._device, self._processes = device, processes
+        network = processes.wrap(task.model)
+        self._network: nn.Module = torch.compile(network, dynamic=True) if options.compile else network  # type: ignore[assignment]
+
+    def step(self, update: Update, number: int) -> float:
+        """Return the mean loss of the update's labels, before it."""
+        processes, options = self._processes, self._options
+        torch.manual_seed((options.seed << 32) + number * processes.count + processes.rank)
+        self._task.model.train()
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate(options, number)
+        own = update.batches[processes.rank :: processes.count]
+        # With more processes than batches, the idle ones run a batch that counts nothing: all must meet.
+        batches, weight = (own, 1.0) if own else (update.batches[:1], 0.0)
+        total = 0.0
+        for index, examples in enumerate(batches):
+            batch = self._task.examples.batch(examples).to(self._device)
+            with self._meeting(index == len(batches) - 1), autocast(self._device, options.precision):
+                loss = self._task.loss(self._network, batch)
+            # DDP averages over processes what should be a sum.
+            with self._meeting(index == len(batches) - 1):
+                (loss * (weight * processes.count / update.tokens)).backward()  # type: ignore[no-untyped-call]
+            total += weight * loss.item()
+        if options.clip:
+            nn.utils.clip_grad_norm_(self._task.model.parameters(), options.clip)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return processes.total(total)[0] / update.tokens
+
+    def _meeting(self, last: bool) -> contextlib.AbstractContextManager[object]:
+        """Exchange gradients with the other processes in the last batch only."""
+        if self._processes.count == 1 or last:
+            return contextlib.nullcontext()
+        return self._network.no_sync()  # type: ignore[operator, no-any-return]
+
+
+def dev_loss(
+    model: nn.Module, dev: Examples, batch_tokens: int, device: torch.device, processes: Processes
+) -> float:
+    """Mean −log p of the dev data's labels."""
+    loss = cross_entropy()
+    model.eval()
+    total = tokens = 0.0
+    batches = in_order(dev, batch_tokens)
+    lengths = dev.lengths()[:, -1]
+    with torch.inference_mode():
+        for examples in batches[processes.rank :: processes.count]:
+            total += loss(model, dev.batch(examples).to(device)).item()
+            tokens += int(lengths[examples].sum())
+    total, tokens = processes.total(total, tokens)
+    return total / tokens
+
+
+def choose_device(name: str) -> torch.device:
+    """The device that a name means here; `auto` is the GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise CadecError(f"unknown device: {name}", "auto, cpu, cuda or cuda:1") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise CadecError("torch sees no GPU on this machine", "use --device cpu, or auto")
+    return device
+
+
+def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[object]:
+    """Half precision where it was asked for, or where `auto` finds a GPU that has it."""
+    half = precision == "bfloat16" or (
+        precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
+    )
+    return torch.autocast(device.type, torch.bfloat16) if half else contextlib.nullcontext()
+
+
+def _updates(examples: Examples, options: TrainingOptions, progress: Progress) -> Iterator[Update]:
+    """All updates that are left, epoch after epoch, without end."""
+    while True:
+        planned = plan_updates(
+            examples,
+            batch_tokens=options.batch_tokens,
+            update_tokens=options.update_tokens,
+            seed=options.seed,
+            epoch=progress.epoch,
+        )
+        yield from itertools.islice(planned, progress.update_in_epoch, None)
+        progress.epoch += 1
+        progress.update_in_epoch = 0
+
+
+def _limit(options: TrainingOptions, progress: Progress, session: float) -> str | None:
+    """The limit that has been reached, if any."""
+    if progress.update >= options.max_updates:
+        return "max_updates"
+    if options.max_epochs and progress.epoch >= options.max_epochs:
+        return "max_epochs"
+    if options.patience and progress.since_best(options.stop_on) >= options.patience:
+        return "patience"
+    if options.max_minutes and time.monotonic() - session >= options.max_minutes * 60:
+        return "max_minutes"
+    return None
+
+
+def _bleu(task: Task, processes: Processes) -> float:
+    assert task.bleu is not None
+    task.model.eval()
+    return processes.total(task.bleu(task.model) if processes.first else 0.0)[0]
+
+
+def _finish(
+    task: Task,
+    checkpoints: Checkpoints,
+    options: TrainingOptions,
+    progress: Progress,
+    directory: Path,
+    processes: Processes,
+) -> tuple[int, ...]:
+    state, updates = checkpoints.average(progress, options.stop_on, options.keep_best)
+    fill(task.model, state, checkpoints.directory)
+    if processes.first:
+        save_model(directory / "model", task.model, task.pipelines)
+    processes.barrier()
+    return tuple(updates)
+
+
+class _Stop:
+    is_set = False
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[_Stop]:
+    """Ctrl-C and SIGTERM ask for a checkpoint and an end; the second Ctrl-C does not ask."""
+    stop = _Stop()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.is_set and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop.is_set = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""Models of this and other toolkits to CTranslate2."""

@@ -1,0 +1,102 @@
+"""A model comes back from disk as it was, or not at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.storage import Model, check_pipeline, load_model, save_model
+from cadec_cli.models.transformer import Transformer, TransformerConfig
+
+LM = DocumentLM(DocumentLMConfig(vocabulary=40, layers=1, width=16, heads=2, inner=16, positions=16)).eval()
+NMT = Transformer(
+    TransformerConfig(30, 40, encoder_layers=1, decoder_layers=1, width=16, heads=2, inner=16)
+).eval()
+
+
+@pytest.mark.parametrize(("model", "kind"), [(LM, "lm"), (NMT, "nmt")])
+def test_weights_and_config_survive_bit_for_bit(model: Model, kind: str, tmp_path: Path) -> None:
+    save_model(tmp_path / "model", model, {"ru": "abc"})
+    stored = load_model(tmp_path / "model", kind)
+    assert stored.model.config == model.config
+    assert stored.pipelines == {"ru": "abc"}
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(stored.model.state_dict()[name], tensor), name
+
+
+def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", LM, {})
+    names = safetensors.torch.load_file(tmp_path / "model" / "model.safetensors").keys()
+    assert "output.weight" not in names
+    loaded = load_model(tmp_path / "model").model
+    assert loaded.output.weight is loaded.embedding.weight
+
+
+def broken(directory: Path, what: str) -> None:
+    weights, config = directory / "model.safetensors", directory / "config.json"
+    if what == "truncated":
+        weights.write_bytes(weights.read_bytes()[:-100])
+    elif what == "foreign":
+        weights.write_bytes(b"PK\x03\x04 this is no safetensors file")
+    elif what == "empty":
+        weights.write_bytes(b"")
+    elif what == "missing":
+        weights.unlink()
+    elif what == "no config":
+        config.unlink()
+    elif what == "not json":
+        config.write_text("{")
+    elif what == "other format":
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"format": 99}))
+    elif what == "other sizes":
+        stored = json.loads(config.read_text())
+        stored["config"]["width"] = 32
+        config.write_text(json.dumps(stored))
+    elif what == "unknown size":
+        stored = json.loads(config.read_text())
+        stored["config"]["colour"] = "red"
+        config.write_text(json.dumps(stored))
+    elif what == "nan":
+        tensors = safetensors.torch.load_file(weights)
+        tensors["embedding.weight"][3, 3] = float("nan")
+        weights.write_bytes(safetensors.torch.save(tensors))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "truncated",
+        "foreign",
+        "empty",
+        "missing",
+        "no config",
+        "not json",
+        "other format",
+        "other sizes",
+        "unknown size",
+        "nan",
+    ],
+)
+def test_a_broken_model_is_one_clear_error(what: str, tmp_path: Path) -> None:
+    save_model(tmp_path / "model", LM, {})
+    broken(tmp_path / "model", what)
+    with pytest.raises(CadecError, match="model"):
+        load_model(tmp_path / "model")
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", LM, {})
+    with pytest.raises(CadecError, match="kind 'lm'"):
+        load_model(tmp_path / "model", "nmt")
+
+
+def test_a_model_is_refused_with_another_pipeline(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", LM, {"ru": "abc"})
+    stored = load_model(tmp_path / "model")
+    check_pipeline(stored, "ru", "abc", tmp_path)
+    with pytest.raises(CadecError, match="another text pipeline"):
+        check_pipeline(stored, "ru", "abd", tmp_path)

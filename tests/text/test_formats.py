@@ -1,0 +1,119 @@
+"""Files: formats by name, compression, encodings, and the same bytes back."""
+
+import gzip
+import io
+import lzma
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.formats import decode, encode_piece, format_of, read_text_file
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.txt", "text"),
+        ("a", "text"),
+        ("-", "text"),
+        ("a.srt", "srt"),
+        ("A.SRT", "srt"),
+        ("film.en.vtt", "vtt"),
+        ("a.ass.gz", "ass"),
+        ("a.jsonl.xz", "jsonl"),
+        ("a.gz", "text"),
+        (".srt", "text"),
+    ],
+)
+def test_format_by_name(name: str, expected: str) -> None:
+    assert format_of(Path(name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"", "utf-8"),
+        ("Привет. Да.\r\n".encode(), "utf-8"),
+        ("\ufeffПривет.\n".encode(), "utf-8"),
+        ("\ufeffПривет.\n".encode(), "utf-8-sig"),
+        ("Привет.\n".encode("cp1251"), "cp1251"),
+        ("Привет.\n".encode("utf-16"), "utf-16"),
+        ("\ufeffПривет.\n".encode("utf-16-be"), "utf-16"),
+        ("Привет.\n".encode("utf-16-le"), "UTF-16LE"),
+        ("Привет.\n".encode("utf-32"), "utf-32"),
+    ],
+)
+def test_the_same_bytes_come_back(data: bytes, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    file = read_text_file(path, language="ru", encoding=encoding)
+    assert all(not text.startswith("\ufeff") for text in file.sentences)
+    assert b"".join(file.restore(file.sentences)) == data
+
+
+@given(st.text(), st.booleans(), st.sampled_from(["utf-8", "utf-16", "utf-32"]))
+def test_decode_and_encode_are_inverse(text: str, marked: bool, encoding: str) -> None:
+    data = ("\ufeff" * marked + text).encode(encoding)
+    decoded, exact = decode(data, encoding, "f")
+    assert encode_piece(decoded, exact) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "message", "hint"),
+    [
+        ("Да\nДа".encode("cp1251"), "utf-8", "line 1 is not utf-8 (byte 0xc4)", "--encoding cp1251"),
+        ("Hi\nДа".encode("cp1251"), "utf-8", "line 2 is not utf-8", "--encoding"),
+        ("Да".encode("utf-16"), "utf-8", "is not utf-8", "--encoding utf-16"),
+        (b"abc", "utf-16", "is not utf-16", "--encoding"),
+        (b"abc", "klingon", "unknown encoding: klingon", "--encoding"),
+        (b"abc", "base64", "unknown encoding: base64", "--encoding"),
+        (b"abc", "a\0b", "unknown encoding", "--encoding"),
+    ],
+)
+def test_wrong_encodings(data: bytes, encoding: str, message: str, hint: str) -> None:
+    with pytest.raises(CadecError) as error:
+        decode(data, encoding, "f")
+    assert message in error.value.message
+    assert hint in error.value.hint
+
+
+def test_a_translation_that_the_encoding_cannot_hold() -> None:
+    with pytest.raises(CadecError, match="latin-1 has no 'П'"):
+        encode_piece("Привет", "latin-1")
+
+
+def test_compressed(tmp_path: Path) -> None:
+    for name, pack in (("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)):
+        (tmp_path / name).write_bytes(pack(b"One. Two."))
+        assert list(read_text_file(tmp_path / name, language="en").sentences) == ["One.", "Two."]
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("Да. Нет.\n".encode())))
+    file = read_text_file(Path("-"), language="ru")
+    assert [document.texts for document in file.documents] == [("Да.", "Нет.")]
+    assert not sys.stdin.buffer.closed
+
+
+def test_the_format_may_be_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text('{"text": "Hi. You."}\n')
+    assert list(read_text_file(path, language="en", format="jsonl").sentences) == ["Hi. You."]
+    assert list(read_text_file(path, language="en", lines=True).sentences) == ['{"text": "Hi. You."}']
+    with pytest.raises(CadecError, match="unknown format: docx"):
+        read_text_file(path, language="en", format="docx")
+
+
+def test_missing_files_and_broken_archives(tmp_path: Path) -> None:
+    with pytest.raises(CadecError, match="no such file"):
+        read_text_file(tmp_path / "none.srt", language="en")
+    with pytest.raises(CadecError, match="is a directory"):
+        read_text_file(tmp_path, language="en")
+    torn = tmp_path / "torn.txt.gz"
+    torn.write_bytes(gzip.compress(b"One. Two." * 100)[:20])
+    with pytest.raises(CadecError, match="can't read"):
+        read_text_file(torn, language="en")

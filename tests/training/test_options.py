@@ -1,0 +1,87 @@
+"""Presets are files, flags win over them, and what is misspelt is refused."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.errors import CadecError
+from cadec_cli.main import exit_code
+from cadec_cli.training.options import (
+    SCHEDULES,
+    DocumentLMSize,
+    PairOptions,
+    TrainingOptions,
+    TransformerSize,
+    WindowOptions,
+    check_known,
+    choose,
+    load_preset,
+    preset_names,
+)
+from cadec_cli.training.schedule import learning_rate
+
+SIZES = {"lm": (DocumentLMSize, WindowOptions), "nmt": (TransformerSize, PairOptions)}
+
+
+@pytest.mark.parametrize("task", ["lm", "nmt"])
+@pytest.mark.parametrize("name", ["tiny", "small", "paper"])
+def test_every_preset_holds_only_known_keys(task: str, name: str) -> None:
+    assert name in preset_names(task)
+    tables = load_preset(task, name)
+    size, data = SIZES[task]
+    check_known(tables["model"], (size,), name)
+    check_known(tables["training"], (TrainingOptions, data), name)
+    choose(TrainingOptions, tables["training"])
+
+
+def test_the_papers_sizes_are_the_papers() -> None:
+    lm = choose(DocumentLMSize, load_preset("lm", "paper")["model"])
+    assert (lm.layers, lm.width, lm.heads, lm.inner, lm.positions) == (12, 768, 12, 3072, 512)
+    nmt = choose(TransformerSize, load_preset("nmt", "paper")["model"])
+    assert (nmt.encoder_layers, nmt.decoder_layers, nmt.width, nmt.heads, nmt.inner) == (6, 6, 512, 8, 2048)
+    assert choose(TrainingOptions, load_preset("lm", "paper")["training"]).update_tokens == 32_000
+
+
+def test_later_layers_win_and_none_is_not_given() -> None:
+    options = choose(TrainingOptions, {"warmup": 5, "clip": 2}, {"warmup": 7, "clip": None})
+    assert options.warmup == 7 and options.clip == 2.0
+
+
+def test_a_misspelt_key_and_a_wrong_type_are_refused() -> None:
+    with pytest.raises(CadecError, match="warm_up"):
+        check_known({"warm_up": 5}, (TrainingOptions,), "my.toml")
+    with pytest.raises(CadecError, match="warmup must be of type int"):
+        choose(TrainingOptions, {"warmup": "long"})
+
+
+def test_a_preset_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text("[model]\nlayers = 3\n[training]\nwarmup = 9\n")
+    assert load_preset("lm", str(own)) == {"model": {"layers": 3}, "training": {"warmup": 9}}
+    own.write_text("[modell]\nlayers = 3\n")
+    with pytest.raises(CadecError, match="modell"):
+        load_preset("lm", str(own))
+    own.write_text("layers = ")
+    with pytest.raises(CadecError, match="not valid TOML"):
+        load_preset("lm", str(own))
+
+
+def test_every_option_is_a_flag(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for task, kinds in SIZES.items():
+        exit_code(["train", task, "--help"])
+        text = capsys.readouterr().out
+        for kind in (TrainingOptions, *kinds):
+            for field in dataclasses.fields(kind):
+                assert f"--{field.name.replace('_', '-')}" in text
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_learning_rates_rise_to_the_peak_and_never_above(schedule: str) -> None:
+    options = TrainingOptions(schedule=schedule, warmup=10, max_updates=100, learning_rate=2.0)
+    rates = [learning_rate(options, update) for update in range(1, 101)]
+    assert rates[:10] == pytest.approx([0.2 * update for update in range(1, 11)])
+    assert all(before >= after for before, after in itertools.pairwise(rates[9:]))
+    assert rates[-1] == pytest.approx({"inverse-sqrt": 2 * 0.1**0.5, "constant": 2.0}.get(schedule, 0.0))
