@@ -157,12 +157,18 @@ def whole_file(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def whole_directory(path: Path, hint: str = "") -> Iterator[Path]:
+def whole_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[Path]:
     """Fill a directory that appears under its name only once everything in it is on disk.
 
-    An existing directory of that name is replaced.
+    An existing directory of that name is replaced. With a marker, the name of a file that all directories of
+    this kind have, one without it is somebody's own: that is an error, unless it is empty.
     """
     with writing(path, hint):
+        if marker and path.is_dir() and not (path / marker).is_file() and any(path.iterdir()):
+            raise CadecError(
+                f"{path} exists and holds something else; it would be replaced as a whole",
+                "choose a name that does not exist yet",
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
@@ -171,15 +177,26 @@ def whole_directory(path: Path, hint: str = "") -> Iterator[Path]:
                 if file.is_file():
                     _fsync(file)
             part.chmod(0o777 & ~_umask())
-            old = part.with_suffix(".old")
-            if path.is_dir():  # a directory can't replace another in one step: the old one waits beside it
-                path.replace(old)
-            part.replace(path)
+            _take_place(part, path)
             _fsync(path.parent)
-            shutil.rmtree(old, ignore_errors=True)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
+
+
+def _take_place(new: Path, path: Path) -> None:
+    """Rename a directory over another, which is deleted only when the new one is in its place."""
+    if not path.is_dir():
+        new.replace(path)
+        return
+    old = new.with_suffix(".old")
+    path.replace(old)
+    try:
+        new.replace(path)
+    except BaseException:
+        old.replace(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -3,6 +3,7 @@
 Command modules import torch and its like inside their functions, so that --help never waits for them.
 """
 
+import errno
 import os
 import sys
 from typing import Annotated, Any
@@ -51,27 +52,46 @@ def exit_code(arguments: list[str] | None = None) -> int:
     try:
         result: Any = app(arguments, prog_name="cadec", standalone_mode=False)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        code = result if isinstance(result, int) else 0
     except typer.Exit as exit_:
-        return exit_.exit_code
+        code = exit_.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        console.error("interrupted")
-        return 130
+        code = 130
+    except SystemExit as exit_:  # Typer's answer to a reader that has gone
+        code = 0 if isinstance(exit_.__context__, BrokenPipeError) else int(exit_.code or 0)
+        _forget_stdout()
     except BrokenPipeError:
-        # The reader has gone; keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = 0
+        _forget_stdout()
     except Exception as error:
-        if console.debugging():
-            raise
-        if isinstance(error, CadecError):
-            console.error(error.message, error.hint)
-            return 1
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
-            error.show()
-            return int(error.exit_code)
+        code = _failure(error)
+    if code == 130:
+        console.note("interrupted")
+    return code
+
+
+def _failure(error: Exception) -> int:
+    """Tell what went wrong, and return the exit code it stands for."""
+    from cadec_cli import console
+
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
+        error.show()
+        return int(error.exit_code)
+    if console.debugging():
+        raise error
+    if isinstance(error, CadecError):
+        console.error(error.message, error.hint)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        console.error("no space left to write the results")
+        _forget_stdout()
+    else:
         console.error(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
-        return 1
+    return 1
+
+
+def _forget_stdout() -> None:
+    """Keep Python from complaining when it flushes, at exit, what nobody will read."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _common_flags(arguments: list[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """An ordered, many-process map over a stream: results in order, memory bounded, Ctrl-C clean."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -39,7 +40,8 @@ def ordered_map(
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                with _interrupts_held_back():
+                    waiting.append(pool.submit(function, item))
                 if len(waiting) > 3 * processes:
                     yield waiting.popleft().result()
             while waiting:
@@ -57,6 +59,19 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes deaf to Ctrl-C, which a terminal sends to all: the parent hears it and ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _initialise(setup: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends the pool
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held back
     setup(*arguments)

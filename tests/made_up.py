@@ -24,7 +24,7 @@ NOUNS = {
 }
 VERBS = {"see": "vid", "want": "vol", "take": "tak", "love": "am", "sell": "vend", "hide": "kash"}
 COLOURS = {"red": "ruga", "green": "verda", "old": "olda", "big": "granda"}
-OPENINGS = {"tu": [("hello friend .", "salu ami .")], "vos": [("good day sir .", "bondia senor .")]}
+OPENINGS = {"tu": [("hello friend.", "salu ami.")], "vos": [("good day sir.", "bondia senor.")]}
 ENDINGS = {"tu": "es", "vos": "ez"}
 
 Pair = tuple[str, str]
@@ -36,14 +36,14 @@ def sentence(form: str, rng: random.Random) -> Pair:
     target_noun, target_verb, target_colour = NOUNS[noun], VERBS[verb] + ENDINGS[form], COLOURS[colour]
     kind = rng.randrange(5)
     if kind == 0:
-        return f"the {noun} is {colour} .", f"la {target_noun} esta {target_colour} ."
+        return f"the {noun} is {colour}.", f"la {target_noun} esta {target_colour}."
     if kind == 1:
-        return f"do you {verb} the {noun} ?", f"{target_verb} {form} la {target_noun} ?"
+        return f"do you {verb} the {noun}?", f"{target_verb} {form} la {target_noun}?"
     if kind == 2:
-        return f"you {verb} the {colour} {noun} .", f"{form} {target_verb} la {target_colour} {target_noun} ."
+        return f"you {verb} the {colour} {noun}.", f"{form} {target_verb} la {target_colour} {target_noun}."
     if kind == 3:
-        return f"i think you {verb} it .", f"mi pensa ke {form} {target_verb} lo ."
-    return f"you {verb} the {noun} .", f"{form} {target_verb} la {target_noun} ."
+        return f"i think you {verb} it.", f"mi pensa ke {form} {target_verb} lo."
+    return f"you {verb} the {noun}.", f"{form} {target_verb} la {target_noun}."
 
 
 def documents(count: int, seed: int, length: int = 6) -> list[list[Pair]]:

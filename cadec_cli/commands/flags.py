@@ -8,10 +8,13 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 
-def flags_of(**panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def flags_of(
+    source: str = "preset's", **panels: type[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
 
-    Each dataclass's flags stand in a help panel of their own, named by the keyword.
+    Each dataclass's flags stand in a help panel of their own, named by the keyword; `source` tells where
+    a flag that is not given comes from before its default counts.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,7 +27,7 @@ def flags_of(**panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..
         names = []
         for panel, kind in panels.items():
             for item in dataclasses.fields(kind):
-                annotation = _flag(item, panel.replace("_", " ").capitalize())
+                annotation = _flag(item, panel.replace("_", " ").capitalize(), source)
                 names.append(item.name)
                 hints[item.name] = annotation
                 parameters.append(
@@ -45,11 +48,13 @@ def flags_of(**panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..
     return decorate
 
 
-def _flag(item: "dataclasses.Field[Any]", panel: str) -> Any:
-    kind = type(item.default)
+def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
+    kind = item.metadata.get("type", type(item.default))
     name = "--" + item.name.replace("_", "-")
     declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
-    text = f"{item.metadata['help']} [dim](preset's, or {item.default})[/dim]"
+    text = item.metadata["help"]
+    if item.default is not None:
+        text += f" [dim]({'' if kind is bool else source + ' or '}{item.default})[/dim]"
     return Annotated[
         kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
     ]

@@ -59,12 +59,13 @@ def text(
 
     if len(pipeline) > 2:
         raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
+    chosen_columns = _column_numbers(columns)
     loaded = [TextPipeline.load(path) for path in pipeline]
     sides = [SideInfo(one.language, one.checksum, len(one)) for one in loaded]
     options = PreparationOptions(
         split=not lines, documents=documents, dev_every=dev_every if dev_output else 0, processes=processes
     )
-    read = rows(inputs, languages=len(sides), columns=_column_numbers(columns), encoding=encoding)
+    read = rows(inputs, languages=len(sides), columns=chosen_columns, encoding=encoding)
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(writing_shard(output, sides))
         dev_writer = stack.enter_context(writing_shard(dev_output, sides)) if dev_output else None

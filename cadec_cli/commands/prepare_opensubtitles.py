@@ -18,7 +18,8 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import whole_file
 
 if TYPE_CHECKING:
-    from cadec_cli.data.opensubtitles import MovieFilter, Report
+    from cadec_cli.data.opensubtitles import MovieFilter
+    from cadec_cli.data.opus_xml import Report
 
 _INPUT = "What to read"
 _TIMES = "By time"
@@ -113,7 +114,8 @@ def opensubtitles(
     """
     if bool(language) == bool(alignment):
         raise typer.BadParameter("give either --language or --alignment")
-    from cadec_cli.data.opensubtitles import MovieFilter, Report
+    from cadec_cli.data.opensubtitles import MovieFilter
+    from cadec_cli.data.opus_xml import Report
 
     options = CleaningOptions(
         max_tokens=max_words,

@@ -39,12 +39,15 @@ def truecaser(
     """
     from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.errors import CadecError
     from cadec_cli.files import whole_file
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
 
     lines = tokenised_lines(inputs, language, column=column, encoding=encoding, processes=processes)
     trained = Truecaser.train(line.split() for line in console.track(lines, "truecaser"))
+    if not trained.lowered:
+        raise CadecError("there is no word in this text that is usually written small", "is the input empty?")
     with whole_file(output) as stream:
         stream.write(truecaser_json(trained))
     console.note(f"{len(trained.lowered):,} words are usually written small: {output}")

@@ -66,7 +66,7 @@ def start(
         run = _continued(run_file, kind, flags)
     else:
         run = _new(kind, option_kinds, data, dev, preset, flags)
-        if run_file.exists():
+        if run_file.exists() or (output / "checkpoints").exists():
             raise CadecError(
                 f"{output} holds a run already", "continue it with --resume, or choose another --output"
             )

@@ -24,7 +24,7 @@ from cadec_cli.text.specials import BOS, PAD
 Ints = npt.NDArray[np.int64]
 
 # Examples that are sorted by length together; larger pools pad less and shuffle less.
-POOL = 1 << 14
+POOL = 1 << 17
 
 
 @dataclass(frozen=True)

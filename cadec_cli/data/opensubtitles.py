@@ -1,57 +1,30 @@
-"""OPUS OpenSubtitles to documents: films as XML with time stamps, XCES alignments between two of them.
+"""OPUS OpenSubtitles to documents: films with time stamps, XCES alignments between two of them.
 
-The two formats are very regular and, in real releases, not always well-formed. So this reads tags with one
-regular expression instead of an XML parser: a doubled quote, a bare ampersand or a truncated file costs what
-it damages and no more. It knows the five predefined entities and character references; a DTD is skipped and
-nothing it declares is ever expanded or fetched. One film (or one pair of films) is in memory at a time.
-
-It knows nothing of vocabularies, and judges sentences by their times alone: see `cleaning` for their text.
+It knows nothing of vocabularies, and judges sentences by their times alone: see `cleaning` for their text,
+and `opus_xml` for how the files are read. One film (or one pair of films) is in memory at a time.
 """
 
-import codecs
-import functools
-import gzip
-import io
-import lzma
 import os
 import re
-import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
+from cadec_cli.data.opus_xml import (
+    SUFFIXES,
+    Film,
+    Report,
+    Tag,
+    TimedSentence,
+    attributes_of,
+    film_name,
+    read_film,
+    read_tags,
+)
 from cadec_cli.errors import CadecError
-from cadec_cli.files import open_binary, read_lines, reading
+from cadec_cli.files import read_lines
 from cadec_cli.text.documents import Document
-
-_CHUNK = 1 << 16
-_LONGEST_TEXT = 1 << 20  # characters without a tag that we hold before we give them up
-_LONGEST_FILM = 1 << 25  # characters; real films have a million at most, so this is a decompression bomb
-_LONGEST_COMMENT = 2000
-_LONGEST_TAG = 10_000
-
-_SUFFIXES = (".xml", ".xml.gz")
-
-
-@dataclass(frozen=True)
-class TimedSentence:
-    """A sentence of a film and when it is on screen, in seconds."""
-
-    id: str
-    text: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
-class Film:
-    """One subtitle file: the language, the film as `year/imdb-id`, and the sentences in order."""
-
-    language: str
-    name: str
-    sentences: tuple[TimedSentence, ...]
 
 
 @dataclass(frozen=True)
@@ -75,296 +48,6 @@ class ParallelDocument:
     pairs: tuple[PairedSentence, ...]
 
 
-@dataclass
-class Report:
-    """What was read and kept, what was damaged and still used, and what was left out and why."""
-
-    read: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-    recovered: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-
-
-def film_name(path: str) -> str:
-    """Return `2001/209475` for `en/2001/209475/54828.xml.gz`."""
-    return "/".join(PurePosixPath(path).parts[-3:-1])
-
-
-def read_film(path: Path, language: str, report: Report) -> Film | None:
-    """Read one subtitle file; None, and a count, when nothing in it can be used."""
-    report.read["films"] += 1
-    builder = _FilmBuilder(language, report)
-    size, closed = 0, True
-    for tag in _tags(_chunks(path, report), report):
-        size += len(tag.text) + len(tag.name) + len(tag.attributes)
-        if size > _LONGEST_FILM:
-            report.skipped["films too large"] += 1
-            return None
-        builder.take(tag)
-        if tag.name == "document":
-            closed = tag.closing
-    if not closed:
-        report.recovered["truncated files"] += 1
-    sentences = builder.finish()
-    report.read["sentences"] += len(sentences)
-    if not sentences:
-        report.skipped["films without timed sentences"] += 1
-        return None
-    return Film(language, film_name(path.as_posix()), sentences)
-
-
-class _Stamp(NamedTuple):
-    is_start: bool
-    seconds: float
-    position: int  # characters of the film before it
-
-
-@dataclass
-class _Draft:
-    id: str
-    begin: int
-    first_stamp: int
-    raw: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    text: str = ""
-    end: int = 0
-    last_stamp: int = 0
-
-
-class _FilmBuilder:
-    """Collects sentences and time stamps; times are settled at the end, when the neighbours are known."""
-
-    def __init__(self, language: str, report: Report) -> None:
-        self.language, self.report = language, report
-        self.drafts: list[_Draft] = []
-        self.ids: set[str] = set()
-        self.stamps: list[_Stamp] = []
-        self.draft: _Draft | None = None
-        self.in_word = False
-        self.position = 0
-
-    def take(self, tag: "_Tag") -> None:
-        if self.draft and tag.text:
-            self.position += len(tag.text.strip())
-            if self.in_word:
-                self.draft.words[-1] += tag.text
-            else:
-                self.draft.raw.append(tag.text)
-        opening = not tag.closing and not tag.attributes.endswith("/")
-        if tag.name == "w" and self.draft:
-            self.in_word = opening
-            if self.in_word:
-                self.draft.words.append("")
-        elif tag.name == "time" and not tag.closing:
-            self._stamp(_attributes(tag, self.report))
-        elif tag.name in ("s", "meta", "document"):
-            if self.draft:
-                self._close(self.draft, proper=tag.name == "s" and tag.closing)
-            if tag.name == "s" and opening:
-                identifier = _attributes(tag, self.report).get("id") or f"#{len(self.drafts)}"
-                self.draft = _Draft(identifier, self.position, len(self.stamps))
-
-    def _stamp(self, attributes: dict[str, str]) -> None:
-        match = re.search(r"(\d{1,3}):(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?", attributes.get("value", ""))
-        if not match:
-            self.report.skipped["unreadable time stamps"] += 1
-            return
-        hours, minutes, seconds, fraction = match.groups(default="0")
-        time = int(hours) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{fraction}")
-        kind = attributes.get("id", "")[-1:].upper()
-        is_start = kind == "S" if kind in ("S", "E") else not (self.stamps and self.stamps[-1].is_start)
-        self.stamps.append(_Stamp(is_start, time, self.position))
-        if self.draft:
-            self.draft.raw.append(" ")
-
-    def _close(self, draft: _Draft, *, proper: bool) -> None:
-        self.draft, self.in_word = None, False
-        if not proper:
-            self.report.recovered["sentences not closed"] += 1
-        words = [word for word in (_squeezed(word) for word in draft.words) if word]
-        draft.text = detokenise(words, self.language) if words else _squeezed("".join(draft.raw))
-        if "\ufffd" in draft.text:
-            self.report.skipped["sentences with undecodable bytes"] += 1
-            draft.text = ""
-        draft.end, draft.last_stamp = self.position, len(self.stamps)
-        if draft.id in self.ids:
-            self.report.recovered["sentences with the id of another"] += 1
-        self.ids.add(draft.id)
-        self.drafts.append(draft)
-
-    def finish(self) -> tuple[TimedSentence, ...]:
-        if self.draft:  # the file ends inside it, perhaps inside a word
-            self.report.skipped["sentences cut off"] += 1
-        return tuple(self._timed(draft) for draft in self.drafts) if self.stamps else ()
-
-    def _timed(self, draft: _Draft) -> TimedSentence:
-        own = self.stamps[draft.first_stamp : draft.last_stamp]
-        if not own:
-            self.report.recovered["times taken from neighbours"] += 1
-        starts_here = own and own[0].is_start
-        ends_here = own and not own[-1].is_start
-        start = own[0].seconds if starts_here else self._time_at(draft.first_stamp, draft.begin)
-        end = own[-1].seconds if ends_here else self._time_at(draft.last_stamp, draft.end)
-        return TimedSentence(draft.id, draft.text, start, max(start, end))
-
-    def _time_at(self, index: int, position: int) -> float:
-        """Return the time at a place in the text, given that stamp `index` is the first after it.
-
-        A block of several sentences has one start and one end: its time is shared out by characters. Outside
-        a block the nearest stamp before it counts, never a middle: that would hide a gap.
-        """
-        before = self.stamps[index - 1] if index else None
-        after = self.stamps[index] if index < len(self.stamps) else None
-        if before and after and before.is_start and not after.is_start:
-            share = (position - before.position) / max(1, after.position - before.position)
-            return before.seconds + share * (after.seconds - before.seconds)
-        nearest = before or after
-        assert nearest, "a film without stamps has no times to ask for"
-        return nearest.seconds
-
-
-def detokenise(words: list[str], language: str) -> str:
-    """Join the tokens of OPUS as people write them: `he 'll` is he'll, `Tom ' i` is Tom'i."""
-    language = re.split("[_-]", language)[0]
-    joined: list[str] = []
-    for index, word in enumerate(words):
-        if (
-            language not in _FREE_APOSTROPHES
-            and _is_ending(joined, word)
-            and words[index + 1 : index + 2] != ["'"]
-        ):
-            joined[-2:] = ["".join((*joined[-2:], word))]
-        elif joined and _belongs_to(joined[-1], word):
-            joined[-1] += word
-        else:
-            joined.append(word)
-    return _squeezed(_detokeniser(language)(joined, unescape=False))
-
-
-def _belongs_to(before: str, word: str) -> bool:
-    if word == "-":
-        return before.endswith("-") and len(before) > 1
-    return word.lower() in _CLITICS and before[-1].isalpha()
-
-
-def _is_ending(joined: list[str], word: str) -> bool:
-    # A case ending after a foreign name; the capital tells it from a quotation.
-    apostrophe = (
-        len(joined) > 1 and joined[-1] == "'" and joined[-2][-1].isalpha() and joined[-2][0].isupper()
-    )
-    return apostrophe and word.islower() and word.isalpha() and len(word) <= 4
-
-
-_CLITICS = {"n't", *(quote + end for quote in "'’" for end in ("ll", "re", "ve"))}
-# There short words of their own begin with it: in 't huis, knock 'em dead.
-_FREE_APOSTROPHES = ("en", "nl", "af")
-
-
-@functools.cache
-def _detokeniser(language: str) -> Callable[..., str]:
-    from sacremoses import MosesDetokenizer
-
-    return cast(Callable[..., str], MosesDetokenizer(lang=language).detokenize)
-
-
-class _Tag(NamedTuple):
-    text: str  # what stands between the tag before and this one, decoded
-    closing: bool
-    name: str
-    attributes: str
-
-
-# An attribute may hold ">"; where quotes do not pair up, the tag ends at the first one.
-_MARKUP = re.compile(
-    rf"""<!--.{{0,{_LONGEST_COMMENT}}}?-->
-    | <!\[CDATA\[(?P<cdata>.{{0,{_LONGEST_COMMENT}}}?)\]\]>
-    | <!DOCTYPE[^\[<>]*(?:\[.{{0,{_LONGEST_COMMENT}}}?\]\s*)?>
-    | (?P<unfinished><!--|<!\[CDATA\[|<!DOCTYPE)
-    | <(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]*+)
-      (?:(?P<attributes>(?:[^<>"']++|"[^"<\n]*+"|'[^'<\n]*+')*+)|(?P<malformed>[^<>]*+))>""",
-    re.DOTALL | re.VERBOSE,
-)
-_ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(["'])(?:\2(?=[^\s/>"']))?(.*?)\2""", re.DOTALL)
-_REFERENCE = re.compile(r"&(?:(amp|lt|gt|quot|apos);|#(\d{1,7});|#[xX]([0-9a-fA-F]{1,6});)?")
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u2060\ufeff]")
-
-
-def _tags(chunks: Iterator[str], report: Report) -> Iterator[_Tag]:
-    rest, text, ended = "", "", False
-    while not ended:
-        chunk = next(chunks, None)
-        ended = chunk is None
-        rest += chunk or ""
-        # No tag holds "<", so all before the last one is complete; comments are held back below.
-        complete = len(rest) if ended else max(0, rest.rfind("<"))
-        position = 0
-        for match in _MARKUP.finditer(rest, 0, complete):
-            if match["unfinished"] and not ended and complete - match.start() < 2 * _LONGEST_COMMENT:
-                break
-            text += _decoded(rest[position : match.start()], report) + (match["cdata"] or "")
-            if match["name"]:
-                if match["malformed"] is not None:
-                    report.recovered["malformed tags"] += 1
-                attributes = match["malformed"] if match["attributes"] is None else match["attributes"]
-                yield _Tag(text, bool(match["closing"]), match["name"], attributes)
-                text = ""
-            position = match.end()
-        rest = rest[position:]
-        if len(rest) + len(text) > _LONGEST_TEXT:
-            report.skipped["long stretches without a tag"] += 1
-            rest = text = ""
-
-
-def _attributes(tag: _Tag, report: Report) -> dict[str, str]:
-    return {
-        match[1]: _decoded(match[3], report) for match in _ATTRIBUTE.finditer(tag.attributes, 0, _LONGEST_TAG)
-    }
-
-
-def _decoded(text: str, report: Report) -> str:
-    if "&" not in text:
-        return text
-
-    def character(match: re.Match[str]) -> str:
-        name, decimal, hexadecimal = match.groups()
-        if name:
-            return _ENTITIES[name]
-        if decimal or hexadecimal:
-            code = int(decimal) if decimal else int(hexadecimal, 16)
-            return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
-        report.recovered["bare ampersands and unknown entities"] += 1
-        return "&"
-
-    return _REFERENCE.sub(character, text)
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(_CONTROLS.sub("", text).split())
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _chunks(path: Path, report: Report) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    with reading(path), open_binary(path) as stream:
-        while True:
-            try:
-                # read1, so that what was unpacked before the damage is not lost with it
-                data = cast(io.BufferedIOBase, stream).read1(_CHUNK)
-            except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError):
-                report.recovered["damaged archives"] += 1
-                return
-            if not data:
-                return
-            yield decoder.decode(data)
-
-
 class MovieFilter:
     """The films to leave out, each as `2001/209475`, `209475`, `tt0209475` or the path of a subtitle file."""
 
@@ -376,7 +59,7 @@ class MovieFilter:
             if not entry:
                 continue
             name = (
-                film_name(entry) if entry.endswith(_SUFFIXES) else "/".join(entry.strip("/").split("/")[-2:])
+                film_name(entry) if entry.endswith(SUFFIXES) else "/".join(entry.strip("/").split("/")[-2:])
             )
             if not (match := re.fullmatch(r"(?:(\w+)/)?(?:tt)?0*(\d+)", name)):
                 raise CadecError(
@@ -457,7 +140,7 @@ def timed_documents(
 def _versions(directory: Path, files: list[str]) -> list[Path]:
     by_stem: dict[str, Path] = {}
     for name in sorted(files):
-        if name.endswith(_SUFFIXES) and (directory / name).is_file():
+        if name.endswith(SUFFIXES) and (directory / name).is_file():
             by_stem.setdefault(name.removesuffix(".gz"), directory / name)
     return sorted(by_stem.values(), key=lambda path: (-path.stat().st_size, path.name))
 
@@ -489,7 +172,7 @@ def parallel_documents(
     A pair is kept when the time both sides are on screen is at least `min_overlap` of the time either is.
     """
     closed = True
-    tags = _tags(_chunks(alignment, report), report)
+    tags = read_tags(alignment, report)
     group: _Group | None = None
     for tag in tags:
         if "<linkGrp" in tag.text:  # one too broken to be a tag: what follows belongs to films we do not know
@@ -504,7 +187,7 @@ def parallel_documents(
         elif tag.name == "link" and not tag.closing:
             report.read["links"] += 1
             if group:
-                group.add(_attributes(tag, report), min_overlap)
+                group.add(attributes_of(tag, report), min_overlap)
             else:
                 report.skipped["links of films left out"] += 1
         elif tag.name == "cesAlign":
@@ -554,8 +237,8 @@ class _Group:
             yield ParallelDocument(self.source.name, self.source.language, self.target.language, pairs)
 
 
-def _open_group(tag: "_Tag", root: Path, exclude: MovieFilter | None, report: Report) -> _Group | None:
-    attributes = _attributes(tag, report)
+def _open_group(tag: Tag, root: Path, exclude: MovieFilter | None, report: Report) -> _Group | None:
+    attributes = attributes_of(tag, report)
     names = attributes.get("fromDoc", ""), attributes.get("toDoc", "")
     report.read["film pairs"] += 1
     if exclude and any(film_name(name) in exclude for name in names):
@@ -631,3 +314,10 @@ def time_overlap(one: Timed, other: Timed) -> float:
     shared = min(one.end, other.end) - max(one.start, other.start)
     either = max(one.end, other.end) - min(one.start, other.start)
     return max(0.0, shared / either) if either > 0 else 0.0
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -65,7 +65,7 @@ def prepare(
     )
     for outcomes in chunks:
         for outcome in outcomes:
-            to_dev = dev_writer is not None and options.dev_every and document % options.dev_every == 0
+            to_dev = options.dev_every and document % options.dev_every == options.dev_every - 1
             current = dev_writer if dev_writer is not None and to_dev else writer
             for item in outcome or ():
                 reason = item if isinstance(item, str) else _repeated(item, duplicates, cleaning)

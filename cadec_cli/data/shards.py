@@ -164,7 +164,7 @@ class ShardWriter:
 @contextlib.contextmanager
 def writing_shard(directory: Path, sides: Sequence[SideInfo]) -> Iterator[ShardWriter]:
     """Write a shard that appears only when it is complete."""
-    with whole_directory(directory) as part:
+    with whole_directory(directory, marker="shard.json") as part:
         with contextlib.ExitStack() as stack:
             writer = ShardWriter(part, sides, stack)
             yield writer

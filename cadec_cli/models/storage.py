@@ -69,7 +69,7 @@ def model_state(model: nn.Module) -> dict[str, Tensor]:
 
 def save_model(directory: Path, model: Model, pipelines: Mapping[str, str]) -> None:
     """Write a model directory, whole or not at all."""
-    with whole_directory(directory) as part:
+    with whole_directory(directory, marker="config.json") as part:
         for name, content in model_files(model, pipelines, model_state(model)).items():
             (part / name).write_bytes(content)
 

@@ -128,7 +128,7 @@ class Truecaser:
         moses = MosesTruecaser()
         forms: dict[str, Counter[str]] = defaultdict(Counter)
         for tokens in sentences:
-            # possibly_use_first_token: where a corpus is all short sentences, words of their starts count too.
+            # possibly_use_first_token: where sentences are short, words of their starts count too.
             for small, form, weight in moses.learn_truecase_weights(tokens, possibly_use_first_token=True):
                 forms[small][form] += weight
         usual = ((small, counts.most_common(1)[0][0]) for small, counts in forms.items())

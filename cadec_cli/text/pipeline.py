@@ -58,7 +58,7 @@ class TextPipeline:
 
     def save(self, directory: Path) -> None:
         """Write the pipeline, whole or not at all."""
-        with whole_directory(directory) as part:
+        with whole_directory(directory, marker="pipeline.json") as part:
             for name, content in self._files().items():
                 (part / name).write_bytes(content)
 

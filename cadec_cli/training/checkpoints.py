@@ -88,6 +88,8 @@ class Checkpoints:
             (path / "optimizer.safetensors").unlink(missing_ok=True)
             if path not in best:
                 shutil.rmtree(path)
+        for part in self.directory.glob(".update-*"):  # of a run that was killed while writing
+            shutil.rmtree(part)
 
     def load(self, path: Path, model: Model, optimizer: torch.optim.Optimizer) -> Progress:
         """Put a checkpoint's weights and moments in place, and tell how far it had come."""

@@ -91,6 +91,7 @@ def test_killed_at_any_step_and_resumed_it_ends_with_the_same_weights(
         if process.wait() == 0:
             break
     assert kills == 3
+    assert not list((directory / "checkpoints").glob(".*"))  # nothing half-written stays
     assert finished(directory) == expected
 
 

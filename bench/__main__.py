@@ -1,0 +1,25 @@
+"""python -m bench [training] [padding DIR…] [prepare]: all of it without arguments, results as a table."""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import prepare, training
+
+PARTS = {"training": training.measure, "prepare": prepare.measure, "padding": training.measure_padding}
+
+
+def main(arguments: list[str]) -> None:
+    names = [name for name in arguments if name in PARTS] or ["training", "prepare"]
+    directories = [argument for argument in arguments if argument not in PARTS]
+    table = Table("what", "measured", "ratio", "target", title="cadec bench", title_justify="left")
+    for name in names:
+        for row in PARTS[name](directories):
+            mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: ""}[row.reached]
+            table.add_row(row.what, row.measured, f"{row.ratio:.2f} {mark}", row.target)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,110 @@
+"""Networks with int8 weights, for inference on a CPU: about twice as fast as float32, a quarter of the memory.
+
+Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
+row, taken from the row itself (dynamic): a row's result never depends on what else is in the batch, so
+batched = single and tree = path hold here as they do in float32.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.errors import CadecError
+
+# CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
+# weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round costs more precision, since
+# activations have outliers and weights, one scale a channel, have few.
+WEIGHT_LIMIT, ACTIVATION_LIMIT, ZERO = 64, 127, 128
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class Int8Linear(nn.Module):
+    """A linear with int8 weights; it takes the place of the float one it is made from."""
+
+    weight: Tensor  # packed as oneDNN likes it
+    scales: Tensor  # (out)
+    zeros: Tensor  # (out)
+    bias: Tensor
+    middle: Tensor
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        weight = linear.weight.detach().float()  # (out, in)
+        # A channel of zeros has any scale; NaN must stay NaN, for the caller to see.
+        scales = torch.where(weight.abs().amax(1) == 0, 1, weight.abs().amax(1) / WEIGHT_LIMIT)
+        integers = (weight / scales[:, None]).round().to(torch.int8)
+        bias = torch.zeros(()) if linear.bias is None else linear.bias.detach().float().clone()
+        self.register_buffer("weight", torch.ops.onednn.qlinear_prepack(integers, None), persistent=False)
+        self.register_buffer("scales", scales, persistent=False)
+        self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
+        self.register_buffer("bias", bias, persistent=False)
+        self.register_buffer("middle", torch.tensor(ZERO + 0.5), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, out)."""
+        rows = x.reshape(-1, self.in_features)
+        scale = torch.linalg.vector_norm(rows, torch.inf, dim=1, keepdim=True).clamp_(min=1e-20)
+        # Cutting off the fraction of a positive number plus ½ rounds it.
+        integers = torch.addcmul(self.middle, rows, ACTIVATION_LIMIT / scale).to(torch.uint8)
+        product = torch.ops.onednn.qlinear_pointwise(
+            integers,
+            1 / ACTIVATION_LIMIT,
+            ZERO,
+            self.weight,
+            self.scales,
+            self.zeros,
+            None,  # bias: to be added after the row's own scale
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        return torch.addcmul(self.bias, product, scale).view(*x.shape[:-1], self.out_features)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
+        # Packed weights are never written to, and can't be copied.
+        return self
+
+    def extra_repr(self) -> str:
+        """Sizes, for print(model)."""
+        return f"{self.in_features}, {self.out_features}, int8"
+
+
+def quantised(model: M) -> M:
+    """Copy a network for inference on a CPU, its linears (a tied output too) with int8 weights.
+
+    Embeddings and norms stay float32, and so do attention and everything between linears.
+    """
+    devices = {parameter.device.type for parameter in model.parameters()}
+    if devices - {"cpu"}:
+        raise CadecError(
+            f"int8 weights are for CPUs, and this model is on {', '.join(sorted(devices - {'cpu'}))}",
+            "use it as it is, or load it on the CPU",
+        )
+    if not int8_available():
+        raise CadecError("this build of torch has no int8 linears for this machine", "use float32 weights")
+    # deepcopy takes what its memo holds for a copy: linears are replaced, and never copied as floats.
+    linears = [part for part in model.modules() if type(part) is nn.Linear]
+    made: M = copy.deepcopy(model, {id(linear): Int8Linear(linear) for linear in linears})
+    return made.requires_grad_(False).eval()
+
+
+@cache
+def int8_available() -> bool:
+    """Tell whether int8 linears work here; not every build of torch has oneDNN."""
+    try:
+        linear = nn.Linear(32, 32)
+        x = torch.randn(3, 32)
+        with torch.no_grad():
+            return bool((Int8Linear(linear)(x) - linear(x)).abs().max() < 0.2)
+    except (AttributeError, RuntimeError):
+        return False

@@ -1,0 +1,113 @@
+"""Imports go one way: the graph is drawn from the source, imports inside functions included."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Everyone may import these; they import none of the packages.
+BASE = {"errors", "files", "console", "workers", ""}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    **{name: set() for name in BASE},
+    "text": set(),
+    "data": {"text"},
+    "models": {"text", "data"},
+    "training": {"text", "data", "models"},
+    "converters": {"text", "data", "models"},
+    "bundle": {"text", "models", "converters"},
+    "decoding": {"text", "data", "models", "bundle"},
+    "evaluation": {"text", "data", "models", "bundle", "decoding"},
+    "commands": {"text", "data", "models", "training", "converters", "bundle", "decoding", "evaluation"},
+    "main": {"commands"},
+    "__main__": {"main"},
+}
+
+
+def modules() -> dict[str, Path]:
+    """All modules of the project by their dotted names."""
+    found = {}
+    for package in ("cadec_cli", "converters"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules of the project that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path} imports relatively"
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                names.add(submodule if submodule in known else str(node.module))
+    return {name for name in names if name.split(".")[0] in ("cadec_cli", "converters")}
+
+
+def place(module: str) -> str:
+    """The package of a module, or the module itself when it stands beside the packages."""
+    first, *rest = module.split(".")
+    name = first if first == "converters" else (rest or [""])[0]
+    return "bundle" if name.startswith("bundle_") else name
+
+
+def graph() -> dict[str, set[str]]:
+    known = modules()
+    return {name: imported(path, known) - {name} for name, path in known.items()}
+
+
+def test_every_module_has_its_place() -> None:
+    unknown = {module for module in modules() if place(module) not in MAY_IMPORT}
+    assert not unknown, "say in MAY_IMPORT what these may import"
+
+
+def test_every_import_exists() -> None:
+    drawn = graph()
+    missing = {name for imports in drawn.values() for name in imports} - set(drawn)
+    assert not missing
+
+
+def test_packages_import_one_way() -> None:
+    upward = [
+        f"{importer} imports {module}"
+        for importer, imports in graph().items()
+        for module in imports
+        if place(module) not in {place(importer), *MAY_IMPORT[place(importer)], *BASE}
+    ]
+    assert not upward
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    TopologicalSorter(graph()).prepare()  # a CycleError shows the circle
+
+
+def test_the_graph_is_not_empty() -> None:
+    drawn = graph()
+    assert len(drawn) > 30
+    assert "cadec_cli.text.pipeline" in drawn["cadec_cli.data.preparation"]
+    assert "cadec_cli.data.shards" in drawn["cadec_cli.commands.prepare"]  # inside a function
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["train", "lm", "--help"], ["prepare", "text", "--help"]]
+)
+def test_help_waits_for_no_heavy_library(arguments: list[str]) -> None:
+    heavy = {"torch", "ctranslate2", "sacremoses", "sentencepiece", "numpy", "transformers", "sacrebleu"}
+    code = (
+        "import sys; from cadec_cli.main import exit_code\n"
+        "code = exit_code(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert "cadec_cli.main" in done.stderr.split()
+    assert not heavy & set(done.stderr.split())
