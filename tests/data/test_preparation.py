@@ -130,14 +130,14 @@ def test_what_is_held_out_is_disjoint_and_complete(
     texts = [text for number in range(10) for text in (f"Tom {number}.", f"So {number}.", *[""] * blanks)]
     train, dev = held_out(tmp_path, lines_of(*texts), english_directory, every)
     everything = [[f"Tom {number}.", f"So {number}."] for number in range(10)]
-    assert documents(dev, english) == everything[::every]
-    assert documents(train, english) == [one for n, one in enumerate(everything) if n % every]
+    assert documents(dev, english) == everything[every - 1 :: every]
+    assert documents(train, english) == [one for n, one in enumerate(everything, 1) if n % every]
 
 
 def test_single_lines_can_be_held_out(tmp_path: Path, english: TextPipeline, english_directory: Path) -> None:
     texts = lines_of(*(f"Tom {number}." for number in range(9)))
     train, dev = held_out(tmp_path, texts, english_directory, 3, documents=False)
-    assert documents(dev, english) == [[f"Tom {number}."] for number in (0, 3, 6)]
+    assert documents(dev, english) == [[f"Tom {number}."] for number in (2, 5, 8)]
     assert len(train) == 6
 
 
