@@ -12,14 +12,22 @@ import typer
 
 from cadec_cli import __version__
 from cadec_cli.commands.app import new_app
+from cadec_cli.commands.beam import beam
+from cadec_cli.commands.convert import convert
 from cadec_cli.commands.prepare import prepare_app
+from cadec_cli.commands.rerank import rerank
 from cadec_cli.commands.train import train_app
+from cadec_cli.commands.translate import translate
 from cadec_cli.errors import CadecError
 
 app = new_app(
     "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
     "Results go to standard output, everything else to standard error."
 )
+app.command("translate")(translate)
+app.command("rerank")(rerank)
+app.command("beam")(beam)
+app.command("convert")(convert)
 app.add_typer(prepare_app, name="prepare")
 app.add_typer(train_app, name="train")
 

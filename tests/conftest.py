@@ -1,10 +1,15 @@
-"""What several tests need: a tiny text pipeline for each of two languages, trained once a session."""
+"""What several tests need, made once a session: tiny text pipelines, the made-up pair and its models."""
 
 import itertools
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import made_up
+
+from cadec_cli.main import exit_code
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords
@@ -62,3 +67,46 @@ def russian_directory(russian: TextPipeline, tmp_path_factory: pytest.TempPathFa
     directory = tmp_path_factory.mktemp("pipelines") / "ru"
     russian.save(directory)
     return directory
+
+
+def cadec(*arguments: object) -> None:
+    """Run a command that must succeed."""
+    assert exit_code([str(argument) for argument in arguments] + ["--quiet"]) == 0, arguments
+
+
+@pytest.fixture(scope="session")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The made-up pair, prepared: pipelines src/, tgt/, corpora pairs/, pairs-dev/, docs/, docs-dev/."""
+    root = tmp_path_factory.mktemp("made-up")
+    made_up.write(root, count=600)
+    size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
+    cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
+    cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)
+    dev = ("--dev-every", 20, "--lines", "--processes", 1)
+    both = ("-p", root / "src", "-p", root / "tgt", "--columns", "1,2", "--dev-output", root / "pairs-dev")
+    cadec("prepare", "text", root / "pairs.tsv", *both, "-o", root / "pairs", *dev)
+    one = ("-p", root / "tgt", "-o", root / "docs", "--dev-output", root / "docs-dev")
+    cadec("prepare", "text", root / "target.txt", *one, *dev)
+    return root
+
+
+@pytest.fixture(scope="session")
+def made_up_bundle(corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """S-NMT and D-LM of the made-up pair, trained for some seconds, as a bundle."""
+    root = tmp_path_factory.mktemp("bundle")
+    for kind, data in (("nmt", "pairs"), ("lm", "docs")):
+        training = (
+            "--data",
+            corpora / data,
+            "--dev",
+            corpora / f"{data}-dev",
+            "--preset",
+            "tiny",
+            "--threads",
+            1,
+        )
+        cadec("train", kind, "-o", root / kind, *training)
+    pipelines = ("--source-pipeline", corpora / "src", "--target-pipeline", corpora / "tgt")
+    models = ("--nmt", root / "nmt", "--lm", root / "lm")
+    cadec("convert", *models, *pipelines, "--compute-type", "float32", "-o", root / "bundle")
+    return root / "bundle"

@@ -46,20 +46,24 @@ def sentence(form: str, rng: random.Random) -> Pair:
     return f"you {verb} the {noun}.", f"{form} {target_verb} la {target_noun}."
 
 
-def documents(count: int, seed: int, length: int = 6) -> list[list[Pair]]:
-    """Documents of an opening and `length` sentences that all use its form."""
+def documents(count: int, seed: int, length: int = 6, opened: float = 1.0) -> list[list[Pair]]:
+    """Documents of an opening and `length` sentences that all use its form.
+
+    Only a share of them is `opened`: where the opening is missing, any sentence tells the form of the others.
+    """
     rng = random.Random(seed)
     made = []
     for _ in range(count):
         form = rng.choice(["tu", "vos"])
-        made.append([rng.choice(OPENINGS[form]), *(sentence(form, rng) for _ in range(length))])
+        opening = [rng.choice(OPENINGS[form])] if rng.random() < opened else []
+        made.append(opening + [sentence(form, rng) for _ in range(length)])
     return made
 
 
 def write(directory: Path, count: int = 2000, seed: int = 1) -> None:
     """Write the pairs and the target side."""
     directory.mkdir(parents=True, exist_ok=True)
-    made = documents(count, seed)
+    made = documents(count, seed, opened=0.5)
     tables = ["".join(f"{source}\t{target}\n" for source, target in document) for document in made]
     (directory / "pairs.tsv").write_text("\n".join(tables), "utf-8")
     texts = ["".join(f"{target}\n" for _, target in document) for document in made]

@@ -60,6 +60,65 @@ class Cache:
         return Cache([(k[:, :, :length], v[:, :, :length]) for k, v in self.layers])
 
 
+class RoomyCache(Cache):
+    """A cache with room to grow: what is appended is written behind what is held, which stays where it is.
+
+    Copying all of it at every step, as a plain one does, can take as long as the step itself.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[int] = []  # positions, by layer
+
+    @property
+    def length(self) -> int:
+        """Positions held."""
+        return self._held[0] if self._held else 0
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Append to a layer and return all that it now holds."""
+        if layer == len(self.layers):
+            self.layers.append((keys[:, :, :0], values[:, :, :0]))
+            self._held.append(0)
+        start, end = self._held[layer], self._held[layer] + keys.size(2)
+        if end > self.layers[layer][0].size(2):
+            old_keys, old_values = (tensor[:, :, :start] for tensor in self.layers[layer])
+            self.layers[layer] = (_roomy(old_keys, end), _roomy(old_values, end))
+        held_keys, held_values = (tensor[:, :, :end] for tensor in self.layers[layer])
+        held_keys[:, :, start:] = keys
+        held_values[:, :, start:] = values
+        self._held[layer] = end
+        return held_keys, held_values
+
+    def rows(self, index: Tensor) -> RoomyCache:
+        """Take rows by number, in any order and any number of times."""
+        taken = RoomyCache()
+        for (keys, values), held in zip(self.layers, self._held, strict=True):
+            taken.layers.append(
+                (_roomy(keys[:, :, :held], held, index), _roomy(values[:, :, :held], held, index))
+            )
+            taken._held.append(held)
+        return taken
+
+    def laid_out(self, where: Tensor) -> RoomyCache:
+        """Lay the positions of its one row out as several rows: (B, S) tells which come where."""
+        laid = RoomyCache()
+        for layer, (keys, values) in enumerate(self.layers):
+            laid.extend(layer, keys[0][:, where].transpose(0, 1), values[0][:, where].transpose(0, 1))
+        return laid
+
+
+def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
+    """Copy (rows of) what is held, (B, H, S, D/H), to where `length` positions and half as many more fit."""
+    batch, heads, positions, width = held.shape
+    made = held.new_empty(batch if rows is None else rows.size(0), heads, length + length // 2 + 8, width)
+    if rows is None:
+        made[:, :, :positions] = held
+    else:
+        torch.index_select(held, 0, rows, out=made[:, :, :positions])
+    return made
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention of a sequence to itself and to what is cached."""
 

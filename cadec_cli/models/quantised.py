@@ -1,4 +1,4 @@
-"""Networks with int8 weights, for inference on a CPU: about twice as fast as float32, a quarter of the memory.
+"""Networks with int8 weights, for inference on a CPU: about twice as fast as float32, a quarter in memory.
 
 Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
 row, taken from the row itself (dynamic): a row's result never depends on what else is in the batch, so
@@ -31,7 +31,6 @@ class Int8Linear(nn.Module):
     scales: Tensor  # (out)
     zeros: Tensor  # (out)
     bias: Tensor
-    middle: Tensor
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -45,14 +44,14 @@ class Int8Linear(nn.Module):
         self.register_buffer("scales", scales, persistent=False)
         self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
         self.register_buffer("bias", bias, persistent=False)
-        self.register_buffer("middle", torch.tensor(ZERO + 0.5), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
         rows = x.reshape(-1, self.in_features)
-        scale = torch.linalg.vector_norm(rows, torch.inf, dim=1, keepdim=True).clamp_(min=1e-20)
+        # torch's norm and aminmax along rows are ten times slower than this.
+        scale = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
         # Cutting off the fraction of a positive number plus ½ rounds it.
-        integers = torch.addcmul(self.middle, rows, ACTIVATION_LIMIT / scale).to(torch.uint8)
+        integers = (rows * (ACTIVATION_LIMIT / scale)).add_(ZERO + 0.5).to(torch.uint8)
         product = torch.ops.onednn.qlinear_pointwise(
             integers,
             1 / ACTIVATION_LIMIT,

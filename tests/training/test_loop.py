@@ -18,7 +18,17 @@ from cadec_cli.training.checkpoints import Evaluation, Progress
 
 def run(kind: str, corpora: Path, output: Path, *options: object) -> int:
     data = {"lm": "docs", "nmt": "pairs"}[kind]
-    arguments = ("--data", corpora / data, "--dev", corpora / f"{data}-dev", "--preset", "tiny", *options)
+    arguments = (
+        "--data",
+        corpora / data,
+        "--dev",
+        corpora / f"{data}-dev",
+        "--preset",
+        "tiny",
+        "--threads",
+        1,
+        *options,
+    )
     return exit_code([str(part) for part in ("train", kind, "-o", output, *arguments, "--quiet")])
 
 
@@ -220,5 +230,5 @@ def test_the_best_are_ranked_by_loss_or_by_bleu() -> None:
 
 def test_corpora_have_what_was_made(corpora: Path) -> None:
     pairs, dev = Shard(corpora / "pairs"), Shard(corpora / "pairs-dev")
-    assert len(pairs) + len(dev) == 600 * 7
+    assert 600 * 6 < len(pairs) + len(dev) < 600 * 7
     assert len(pairs.document_ends) + len(dev.document_ends) == 600

@@ -1,0 +1,159 @@
+"""`cadec convert`: trained models to a bundle, and a bundle's models to CTranslate2."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from converters.compute_types import COMPUTE_TYPES
+
+_DEFAULTS = "Decoding defaults of the bundle"
+_PARTS = "Parts"
+
+
+def convert(
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A bundle to complete or change.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The bundle to write; without it BUNDLE itself is changed."),
+    ] = None,
+    nmt: Annotated[
+        Path | None,
+        typer.Option(help="The S-NMT: a model directory or a training run.", rich_help_panel=_PARTS),
+    ] = None,
+    lm: Annotated[
+        Path | None, typer.Option(help="The D-LM, likewise; optional.", rich_help_panel=_PARTS)
+    ] = None,
+    source_pipeline: Annotated[
+        Path | None, typer.Option(help="The source language's text pipeline.", rich_help_panel=_PARTS)
+    ] = None,
+    target_pipeline: Annotated[
+        Path | None, typer.Option(help="The target language's text pipeline.", rich_help_panel=_PARTS)
+    ] = None,
+    lm_pipeline: Annotated[
+        Path | None,
+        typer.Option(help="The D-LM's, if it is not the target language's.", rich_help_panel=_PARTS),
+    ] = None,
+    card: Annotated[
+        Path | None, typer.Option(help="A model card to put into it (Markdown).", rich_help_panel=_PARTS)
+    ] = None,
+    compute_type: Annotated[
+        list[str],
+        typer.Option(
+            help=f"Convert the S-NMT to CTranslate2: {', '.join(COMPUTE_TYPES)}. Can be repeated; a type "
+            "that is not in the bundle is converted when first needed, into a cache.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    convert_lm: Annotated[
+        bool, typer.Option("--convert-lm", help="Convert the D-LM as well, for ctranslate2.Generator.")
+    ] = False,
+    half: Annotated[
+        bool, typer.Option("--half", help="Store the weights in float16: half the size.")
+    ] = False,
+    probes: Annotated[
+        Path | None,
+        typer.Option(help="Verify with these sentences too: source TAB target a line, the first hundred."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What to call it; by default, its directory's name.")] = "",
+    search: Annotated[
+        str | None, typer.Option(help="rerank, lattice, beam or sentence.", rich_help_panel=_DEFAULTS)
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="c-score, sentence, shallow-fusion …", rich_help_panel=_DEFAULTS)
+    ] = None,
+    weight: Annotated[
+        float | None, typer.Option(help="Of the D-LM's part.", rich_help_panel=_DEFAULTS)
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option(help="Sentences of context.", rich_help_panel=_DEFAULTS)
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="T of T-scaling.", rich_help_panel=_DEFAULTS)
+    ] = None,
+    nbest: Annotated[
+        int | None, typer.Option(help="Hypotheses a sentence.", rich_help_panel=_DEFAULTS)
+    ] = None,
+    beam: Annotated[int | None, typer.Option(help="Width of beams.", rich_help_panel=_DEFAULTS)] = None,
+) -> None:
+    """Build a bundle from trained models, or complete one. Nothing is written before everything fits.
+
+    Example: cadec convert --nmt runs/nmt --lm runs/lm --source-pipeline pipelines/en
+    --target-pipeline pipelines/ru -o en-ru --compute-type int8 --half
+
+    Example: cadec convert en-ru --compute-type float32
+
+    Example: cadec convert en-ru --lm runs/better-lm --context 2
+    """
+    written = output or bundle
+    if written is None:
+        raise typer.BadParameter("name the bundle to write", param_hint="--output")
+
+    import dataclasses
+
+    from cadec_cli import console
+    from cadec_cli.bundle_building import build_bundle
+    from cadec_cli.bundle_manifest import DecodingDefaults, read_manifest
+
+    defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
+    changes = {
+        "search": search,
+        "objective": objective,
+        "weight": weight,
+        "context": context,
+        "temperature": temperature,
+        "nbest": nbest,
+        "beam": beam,
+    }
+    defaults = DecodingDefaults(
+        **dataclasses.asdict(defaults) | {key: value for key, value in changes.items() if value is not None}
+    )
+    with console.progress() as bar:
+        bar.add_task("check, convert, verify", total=None)
+        drifts = build_bundle(
+            written,
+            base=bundle,
+            source=source_pipeline,
+            target=target_pipeline,
+            nmt=nmt,
+            lm=lm,
+            lm_pipeline=lm_pipeline,
+            name=name,
+            defaults=defaults,
+            half=half,
+            compute_types=compute_type,
+            convert_lm=convert_lm,
+            card=card,
+            probes=_pairs(probes) if probes is not None else [],
+        )
+    for drift in drifts:
+        console.note(f"verified: {drift}")
+    console.note(f"{written}: {_summary(written)}")
+
+
+def _summary(directory: Path) -> str:
+    from cadec_cli.bundle_manifest import read_manifest
+
+    manifest = read_manifest(directory)
+    models = [what for part, what in (("nmt", "S-NMT"), ("lm", "D-LM")) if part in manifest.parts]
+    languages = " → ".join(filter(None, (manifest.source_language, manifest.target_language)))
+    size = sum(entry.size for entry in manifest.files.values())
+    return f"{languages}, {', '.join([*models, *manifest.conversions])}, {size / 1e6:,.1f} MB"
+
+
+def _pairs(path: Path) -> list[tuple[str, str]]:
+    """The first hundred sentence pairs of a tab-separated file."""
+    import itertools
+
+    from cadec_cli.errors import CadecError
+    from cadec_cli.files import read_lines
+
+    pairs = []
+    for number, line in enumerate(itertools.islice(filter(None, read_lines(path)), 100), 1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise CadecError(f"{path}: sentence {number} has no tab", "a line is source TAB target")
+        pairs.append((columns[0], columns[1]))
+    return pairs

@@ -1,0 +1,103 @@
+"""Translations on a terminal: compared with the sentence level, explained token by token.
+
+Text goes through Rich as plain text, never as markup, and control characters are made visible: what a
+subtitle holds can't command the terminal.
+"""
+
+import difflib
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.decoding.lattice import TokenScores
+from cadec_cli.decoding.translations import Chosen, Translation
+
+# PMI a token that has the full colour.
+_STRONG = 2.0
+
+
+def visible(text: str) -> str:
+    """Replace control characters (an ESC above all) by their pictures."""
+    return "".join(
+        character
+        if unicodedata.category(character) not in ("Cc", "Cf")
+        else chr(0x2400 + ord(character))
+        if ord(character) < 0x20
+        else "\ufffd"
+        for character in text
+    )
+
+
+def comparison(translation: Translation, width: int) -> Table:
+    """A row: source, sentence level, in context; words that differ are coloured."""
+    before, after = visible(translation.sentence_level), visible(translation.text)
+    left, right = _differences(before, after)
+    table = Table.grid(padding=(0, 2))
+    number = f"{translation.sentence + 1}"
+    column = max(16, (width - len(number) - 8) // 3)
+    table.add_column(style="dim", justify="right", width=max(3, len(number)))
+    for _ in range(3):
+        table.add_column(width=column, overflow="fold")
+    table.add_row(number, Text(visible(translation.source), "dim"), left, right)
+    return table
+
+
+def heading(width: int) -> Table:
+    """What the columns of a comparison are."""
+    table = Table.grid(padding=(0, 2))
+    column = max(16, (width - 9) // 3)
+    table.add_column(width=3)
+    for _ in range(3):
+        table.add_column(width=column, style="bold")
+    table.add_row("", "source", "sentence level", "in context")
+    return table
+
+
+def explanation(part: Chosen, pieces: Sequence[str], lm_ids: Any) -> list[Text]:
+    """Two lines: the chosen translation and the S-NMT's first, every token coloured by its PMI."""
+    if part.choice is None or not part.choice.chosen_tokens:
+        return []
+    lines = []
+    rows = [("chosen", part.choice.index, part.choice.chosen_tokens)]
+    if part.choice.index:
+        rows.append(("first", 0, part.choice.first_tokens))
+    for name, index, scores in rows:
+        hypothesis = part.hypotheses[index]
+        ids = lm_ids(hypothesis)
+        line = Text(f"    {name:>6}  ", "dim")
+        line.append(f"log p {hypothesis.log_prob:7.2f}  PMI {_pmi(scores):+6.2f}  ", "dim")
+        for piece, (conditional, free) in zip([*(pieces[i] for i in ids), "</s>"], scores, strict=False):
+            line.append(visible(piece.replace("\u2581", " ")), _colour(conditional - free))
+        lines.append(line)
+    return lines
+
+
+def _pmi(scores: TokenScores) -> float:
+    return sum(conditional - free for conditional, free in scores)
+
+
+def _colour(pmi: float) -> str:
+    """Green where the context makes a token likelier, red where it makes it less likely."""
+    if abs(pmi) < _STRONG / 8:
+        return ""
+    strength = min(1.0, abs(pmi) / _STRONG)
+    shade = int(255 - 175 * strength)
+    return f"rgb({shade},255,{shade})" if pmi > 0 else f"rgb(255,{shade},{shade})"
+
+
+def _differences(before: str, after: str) -> tuple[Text, Text]:
+    left, right = Text(), Text()
+    old, new = before.split(" "), after.split(" ")
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        left.append(" ".join(old[a:b]) + " " * (b > a), "red" if tag != "equal" else "")
+        right.append(" ".join(new[c:d]) + " " * (d > c), "bold green" if tag != "equal" else "")
+    return left, right
+
+
+def stdout_console() -> Console:
+    """A console for results; colour only where standard output is a terminal."""
+    return Console(highlight=False, markup=False, emoji=False)

@@ -1,0 +1,148 @@
+"""N-best translations by CTranslate2, with exact log p(ỹ|x): no context is known here, so nothing waits.
+
+What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length penalty, no minimum length (it
+would take EOS out of the first softmax), and a second look at hypotheses that were cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from cadec_cli.decoding.hypotheses import Hypothesis, NBest
+from cadec_cli.errors import CadecError
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.specials import EOS
+from cadec_cli.workers import available_cores
+from converters.compute_types import usable_compute_type
+
+# Padded source tokens of one of CTranslate2's batches, times the beam.
+BATCH_TOKENS = 2048
+
+
+class NBestGenerator:
+    """A CTranslate2 S-NMT between two text pipelines."""
+
+    def __init__(
+        self,
+        model: Path,
+        source: TextPipeline,
+        target: TextPipeline,
+        *,
+        positions: int = 512,
+        device: str = "auto",
+        compute_type: str = "default",
+        threads: int = 0,
+    ) -> None:
+        import ctranslate2
+
+        self._source, self._target = source, target
+        self._source_pieces, self._target_pieces = source.subwords.pieces, target.subwords.pieces
+        self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
+        self._positions = positions
+        try:
+            self._translator = ctranslate2.Translator(
+                str(model),
+                device=device,
+                compute_type=usable_compute_type(compute_type, device),
+                inter_threads=1,
+                # More threads than cores are twice as slow.
+                intra_threads=min(threads, available_cores()) if threads else available_cores(),
+            )
+        except (RuntimeError, ValueError) as error:
+            raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
+
+    def encode(self, sentence: str) -> list[int]:
+        """The source as ids, without EOS."""
+        return self._source.encode(sentence)
+
+    def fits(self, sentence: str) -> bool:
+        """Tell whether the model has positions for the whole sentence."""
+        # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+        return 4 * len(sentence) < self._positions or len(self.encode(sentence)) < self._positions
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut an over-long sentence into pieces that fit: after punctuation if possible, else at a space."""
+        if self.fits(sentence) or len(sentence) < 2:
+            return [sentence]
+        middle = len(sentence) // 2
+        for pattern in (r"[;:.!?…]\s+", r"[,)—-]\s+", r"\s+"):
+            cuts = [match.end() for match in re.finditer(pattern, sentence.strip())]
+            cuts = [cut for cut in cuts if len(sentence) // 8 < cut < len(sentence) - len(sentence) // 8]
+            if cuts:
+                middle = min(cuts, key=lambda cut: abs(cut - len(sentence) // 2))
+                break
+        halves = (sentence[:middle].strip(), sentence[middle:].strip())
+        return [piece for half in halves if half for piece in self.split(half)]
+
+    def generate(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """The `count` best translations of every sentence; repeated sentences are translated once.
+
+        Nothing is remembered from call to call: what a call gives depends on its arguments alone, so that
+        a translation taken up again goes on as it would have.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        found = dict(zip(distinct, self._translate(distinct, count), strict=True))
+        return [found[text] for text in sentences]
+
+    def _translate(self, sentences: Sequence[str], count: int) -> Iterator[NBest]:
+        pieces = [[self._source_pieces[index] for index in self.encode(text)] for text in sentences]
+        for text, source in zip(sentences, pieces, strict=True):
+            if len(source) >= self._positions:
+                raise CadecError(
+                    f"a sentence has {len(source):,} tokens, the model reads {self._positions - 1:,}: "
+                    f"{text[:60]!r}…"
+                )
+        full = [source for source in pieces if source]
+        longest = max(map(len, full), default=0)
+        # One limit for a call; a hypothesis that reaches it has no EOS yet and is scored again below.
+        limit = min(self._positions - 1, 2 * longest + 20)
+        results = iter(
+            self._translator.translate_batch(
+                [[*source, self._source_pieces[EOS]] for source in full],
+                beam_size=count,
+                num_hypotheses=count,
+                length_penalty=0,
+                min_decoding_length=0,
+                max_decoding_length=limit,
+                max_input_length=0,
+                max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+                batch_type="tokens",
+                return_scores=True,
+            )
+            if full
+            else ()
+        )
+        for text, source in zip(sentences, pieces, strict=True):
+            if not source:
+                yield NBest(text, ())
+                continue
+            result = next(results)
+            scored = list(zip(result.hypotheses, result.scores, strict=True))
+            if any(len(tokens) >= limit for tokens, _ in scored):
+                scored = self._rescored(source, [tokens for tokens, _ in scored])
+            yield NBest(text, self._hypotheses(scored))
+
+    def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
+        with_end = [*source, self._source_pieces[EOS]]
+        results = self._translator.score_batch(
+            [with_end] * len(hypotheses),
+            hypotheses,
+            max_input_length=0,
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS,
+        )
+        scored = [(tokens, sum(result.log_probs)) for tokens, result in zip(hypotheses, results, strict=True)]
+        return sorted(scored, key=lambda item: -item[1])
+
+    def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
+        """Best first; of those that read the same the best is kept, and empty ones only if all are."""
+        found: dict[str, Hypothesis] = {}
+        for tokens, score in scored:
+            ids = tuple(self._target_ids[piece] for piece in tokens)
+            text = self._target.decode(ids)
+            if text not in found:
+                found[text] = Hypothesis(text, ids, float(score))
+        written = [hypothesis for text, hypothesis in found.items() if text]
+        return tuple(written or found.values())

@@ -1,0 +1,104 @@
+"""N-best lists as files: our JSON lines, and the `|||` format of Moses and Marian.
+
+JSON lines, one sentence a line, a blank line (or another "document") between documents:
+
+    {"source": "You know.", "hypotheses": [{"text": "Ты знаешь.", "log_prob": -2.31}, …]}
+
+Moses and Marian, one hypothesis a line, sentences numbered from 0:
+
+    0 ||| Ты знаешь . ||| F0= -2.31 ||| -0.46
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.decoding.hypotheses import Hypothesis, NBest
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_lines
+from cadec_cli.text.pipeline import TextPipeline
+
+
+def read_nbest(path: Path, target: TextPipeline, *, feature: str = "") -> Iterator[NBest | None]:
+    """Yield the n-best lists of a file; None is a document boundary. Hypotheses are encoded from their text.
+
+    Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
+    """
+    lines = read_lines(path)
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise CadecError(f"{path} has no n-best lists")
+    with_first = _again(first, lines)
+    if "|||" in first and not first.lstrip().startswith("{"):
+        yield from _moses(path, with_first, target, feature)
+    else:
+        yield from _json_lines(path, with_first, target)
+
+
+def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _json_lines(path: Path, lines: Iterator[str], target: TextPipeline) -> Iterator[NBest | None]:
+    document: object = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            yield None
+            continue
+        try:
+            record: Any = json.loads(line)
+            hypotheses = [(str(item["text"]), float(item["log_prob"])) for item in record["hypotheses"]]
+        except (ValueError, KeyError, TypeError):
+            raise CadecError(
+                f"{path}: entry {number} is not an n-best list",
+                'one object a line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
+            ) from None
+        if number > 1 and record.get("document") != document:
+            yield None
+        document = record.get("document")
+        yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses, target)
+
+
+def _moses(path: Path, lines: Iterator[str], target: TextPipeline, feature: str) -> Iterator[NBest | None]:
+    current = ""
+    hypotheses: list[tuple[str, float]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        fields = [part.strip() for part in line.split("|||")]
+        if len(fields) < 3:
+            raise CadecError(f"{path}: line {number} is not «number ||| text ||| features ||| score»")
+        if hypotheses and fields[0] != current:
+            yield _nbest(f"{path}: sentence {current}", "", hypotheses, target)
+            hypotheses = []
+        current = fields[0]
+        hypotheses.append((fields[1], _score(f"{path}: line {number}", fields, feature)))
+    if hypotheses:
+        yield _nbest(f"{path}: sentence {current}", "", hypotheses, target)
+
+
+def _score(where: str, fields: list[str], feature: str) -> float:
+    words = fields[2].split() if feature else [fields[-1]]
+    if feature:
+        names = [word.rstrip("=") for word in words]
+        words = words[names.index(feature) + 1 :] if feature in names else []
+    try:
+        return float(words[0])
+    except (IndexError, ValueError):
+        raise CadecError(f"{where} has no score" + (f" {feature}" if feature else "")) from None
+
+
+def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]], target: TextPipeline) -> NBest:
+    """Best first, of equal texts the best."""
+    if any(not math.isfinite(score) for _, score in hypotheses):
+        raise CadecError(f"{where} has a score that is no number")
+    found: dict[str, Hypothesis] = {}
+    for text, score in sorted(hypotheses, key=lambda item: -item[1]):
+        if text not in found:
+            found[text] = Hypothesis(text, tuple(target.encode(text)), score)
+    return NBest(source, tuple(found.values()))

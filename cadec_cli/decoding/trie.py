@@ -1,0 +1,99 @@
+"""The hypotheses of a sentence merged by common prefixes, so that no prefix is scored twice.
+
+Node 0 is the root: the boundary before the sentence. Every other node is a token after its parent. What has a
+log-probability is an edge: from a node to a child, or from the last token of a hypothesis to its EOS, which
+needs no node because nothing comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cadec_cli.text.specials import EOS
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trie:
+    """Nodes in an order that puts parents first, and the edges that each hypothesis is made of."""
+
+    tokens: Ints  # (nodes,) the root's is EOS
+    parents: Ints  # (nodes,) the root's is -1
+    depths: Ints  # (nodes,) the root's is 0
+    edge_nodes: Ints  # (edges,) where an edge starts
+    edge_tokens: Ints  # (edges,) the token it leads to
+    paths: tuple[tuple[int, ...], ...]  # a hypothesis: its edges in order, that to EOS last
+    last_nodes: tuple[int, ...]  # a hypothesis: the node of its last token
+
+    @classmethod
+    def of(cls, hypotheses: Sequence[Sequence[int]], max_depth: int | None = None) -> Trie:
+        """Merge hypotheses (ids without EOS). What is deeper than `max_depth` is cut off and not scored."""
+        tokens, parents, depths = [EOS], [-1], [0]
+        nodes: dict[tuple[int, int], int] = {}  # (parent, token) → node
+        edges: dict[tuple[int, int], int] = {}  # (parent, token) → edge
+        paths, last_nodes = [], []
+        for ids in hypotheses:
+            kept = ids if max_depth is None else ids[:max_depth]
+            node = 0
+            path = []
+            for token in kept:
+                key = (node, int(token))
+                path.append(edges.setdefault(key, len(edges)))
+                if key not in nodes:
+                    nodes[key] = len(tokens)
+                    tokens.append(int(token))
+                    parents.append(node)
+                    depths.append(depths[node] + 1)
+                node = nodes[key]
+            if len(kept) == len(ids):
+                path.append(edges.setdefault((node, EOS), len(edges)))
+            paths.append(tuple(path))
+            last_nodes.append(node)
+        return cls(
+            np.array(tokens),
+            np.array(parents),
+            np.array(depths),
+            np.array([node for node, _ in edges], dtype=np.int64),
+            np.array([token for _, token in edges], dtype=np.int64),
+            tuple(paths),
+            tuple(last_nodes),
+        )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def depth(self) -> int:
+        """Tokens of the longest hypothesis."""
+        return int(self.depths.max())
+
+    def node_path(self, hypothesis: int) -> list[int]:
+        """The nodes of a hypothesis from the root to its last token."""
+        path = [self.last_nodes[hypothesis]]
+        while path[-1]:
+            path.append(int(self.parents[path[-1]]))
+        return path[::-1]
+
+    def ancestors(self) -> npt.NDArray[np.bool_]:
+        """(nodes, nodes): what each node may attend to, itself included."""
+        seen = np.eye(len(self), dtype=np.bool_)
+        for node in range(1, len(self)):
+            seen[node] |= seen[self.parents[node]]
+        return seen
+
+    def totals(self, edge_scores: Floats) -> Floats:
+        """Sum the scores of edges (…, edges) over each hypothesis: (…, hypotheses)."""
+        lengths = np.array([len(path) for path in self.paths])
+        if not len(lengths):
+            return np.zeros((*edge_scores.shape[:-1], 0))
+        flat = edge_scores[..., np.concatenate([np.array(path, dtype=np.int64) for path in self.paths])]
+        ends = np.cumsum(lengths)
+        running = np.concatenate([np.zeros((*flat.shape[:-1], 1)), flat.cumsum(-1)], axis=-1)
+        totals: Floats = running[..., ends] - running[..., ends - lengths]
+        return totals

@@ -1,0 +1,256 @@
+"""`cadec translate` as a person uses it: layouts kept, nothing lost when killed, nothing raw on screen."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_up
+import pytest
+
+from cadec_cli.main import exit_code
+
+CADEC = [sys.executable, "-m", "cadec_cli"]
+FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+
+
+def text_of(count: int, seed: int = 3) -> str:
+    """Documents of the made-up language with blank lines between them."""
+    documents = made_up.documents(count, seed)
+    return "\n".join("".join(f"{source}\n" for source, _ in document) for document in documents)
+
+
+def translate(bundle: Path, *arguments: object, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*CADEC, "translate", "-b", str(bundle), *FAST, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_pipe_keeps_its_layout(made_up_bundle: Path) -> None:
+    text = "  you see the lamp. the lamp is red.\n\n\thello friend.\nyou want it."
+    done = translate(made_up_bundle, stdin=text)
+    assert done.returncode == 0 and done.stderr == ""
+    lines = done.stdout.split("\n")
+    assert lines[0].startswith("  ") and lines[0].endswith(" La lampo esta ruga.")
+    assert lines[1] == "" and lines[2] == "\tSalu ami." and len(lines) == 4
+
+
+def test_subtitles_keep_their_times_and_their_number(made_up_bundle: Path, tmp_path: Path) -> None:
+    source = tmp_path / "film.srt"
+    cues = [f"{n}\n00:00:{n:02d},000 --> 00:00:{n:02d},900\nyou see the lamp.\n" for n in range(1, 8)]
+    source.write_text("\n".join(cues))
+    assert translate(made_up_bundle, source, "-o", tmp_path / "out.srt").returncode == 0
+    before, after = source.read_text().split("\n"), (tmp_path / "out.srt").read_text().split("\n")
+    assert [line for line in before if "-->" in line] == [line for line in after if "-->" in line]
+    assert len(before) == len(after) and sum("lampo" in line for line in after) == 7
+
+
+def test_json_has_every_term_and_feeds_rerank(made_up_bundle: Path, tmp_path: Path) -> None:
+    done = translate(made_up_bundle, "--json", "--lines", stdin=text_of(2))
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["document"] for record in records] == [0] * 7 + [1] * 7
+    for record in records:
+        for hypothesis in record["hypotheses"]:
+            pmi = hypothesis["conditional"] - hypothesis["free"]
+            assert hypothesis["pmi"] == pytest.approx(pmi)
+            assert hypothesis["score"] == pytest.approx(hypothesis["log_prob"] + pmi, abs=1e-6)
+        best = max(hypothesis["score"] for hypothesis in record["hypotheses"])
+        assert record["hypotheses"][record["chosen"]]["score"] == best
+    assert all(h["pmi"] == 0 for record in records if record["sentence"] == 0 for h in record["hypotheses"])
+    (tmp_path / "nbest.jsonl").write_text(done.stdout)
+    again = subprocess.run(
+        [*CADEC, "rerank", str(tmp_path / "nbest.jsonl"), "-b", str(made_up_bundle), *FAST],
+        capture_output=True,
+        text=True,
+    )
+    expected = [record["translation"] for record in records]
+    assert [line for line in again.stdout.splitlines() if line] == expected, again.stderr
+    assert again.stdout.splitlines()[7] == ""
+
+
+def test_moses_lists_can_be_reranked(
+    made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = tmp_path / "lists.nbest"
+    rows = [
+        "0 ||| bondia senor. ||| F0= -1 ||| -0.2",
+        "1 ||| tu vides la lampo. ||| F0= -1.0 ||| -0.1",
+        "1 ||| vos videz la lampo. ||| F0= -1.1 ||| -0.2",
+    ]
+    lists.write_text("\n".join(rows) + "\n")
+    arguments = ["rerank", str(lists), "-b", str(made_up_bundle), "--compute-type", "float32"]
+    assert exit_code(arguments) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "vos videz la lampo."
+    assert exit_code([*arguments, "--feature", "F7"]) == 1
+    assert "F7" in capsys.readouterr().err
+    context = tmp_path / "before.txt"
+    context.write_text("Salu ami.\nTu voles lo.\n")
+    lists.write_text("\n".join(rows[1:]) + "\n")
+    assert exit_code([*arguments, "--context-file", str(context)]) == 0
+    assert capsys.readouterr().out == "tu vides la lampo.\n"
+
+
+def test_several_files_go_to_a_directory_and_are_as_if_alone(made_up_bundle: Path, tmp_path: Path) -> None:
+    for name, seed in (("a.txt", 1), ("b.txt", 2)):
+        (tmp_path / name).write_text(text_of(2, seed))
+    inputs = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    assert translate(made_up_bundle, *inputs, "-o", tmp_path / "out").returncode == 0
+    for path in inputs:
+        assert (tmp_path / "out" / path.name).read_text() == translate(made_up_bundle, path).stdout
+    assert translate(made_up_bundle, *inputs).stdout == "".join(
+        (tmp_path / "out" / path.name).read_text() for path in inputs
+    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("search", ["rerank", "lattice"])
+def test_killed_at_random_moments_and_resumed_the_output_is_the_same(
+    made_up_bundle: Path, tmp_path: Path, search: str
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text(text_of(60))
+    more = ["--search", search, "--json"] if search == "lattice" else ["--search", search]
+    whole = tmp_path / "whole"
+    assert translate(made_up_bundle, source, *more, "-o", whole).returncode == 0
+    output = tmp_path / "out"
+    journal = tmp_path / "out.cadec-journal"
+    command = [*CADEC, "translate", "-b", str(made_up_bundle), *FAST, str(source), *more, "-o", str(output)]
+    rng = random.Random(os.getpid())
+    kills = 0
+    for attempt in range(12):
+        process = subprocess.Popen([*command, *(["--resume"] if attempt else [])], stderr=subprocess.DEVNULL)
+        goal = (journal.stat().st_size if journal.exists() else 0) + rng.randint(3000, 30000)
+        while kills < 3 and process.poll() is None:
+            if journal.exists() and journal.stat().st_size >= goal:
+                process.send_signal(rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT]))
+                kills += 1
+                break
+            time.sleep(0.002)
+        if process.wait() == 0:
+            break
+        assert not output.exists()  # whole or not at all
+    assert kills > 0
+    assert output.read_bytes() == whole.read_bytes()
+    assert not journal.exists()
+
+
+def test_a_full_disk_loses_nothing(made_up_bundle: Path, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text(text_of(20))
+    arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(source), "-o", str(output)]
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))"
+    code = f"{limit}; from cadec_cli.main import run; run({arguments!r})"
+    full = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert full.returncode == 1 and "no space left" in full.stderr and "--resume" in full.stderr
+    assert "Traceback" not in full.stderr and not output.exists()
+    assert exit_code([*arguments, "--resume", "-q"]) == 0
+    assert output.read_text() == translate(made_up_bundle, source).stdout
+
+
+def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
+    made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("you see it.\n")
+    journal = tmp_path / "out.txt.cadec-journal"
+    arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(source), "-o", str(output)]
+    journal.write_text("")
+    assert exit_code(arguments) == 1
+    assert "--resume" in capsys.readouterr().err
+    journal.write_text(json.dumps({"format": 1, "input": "another"}) + "\n")
+    assert exit_code([*arguments, "--resume"]) == 1
+    assert "another input" in capsys.readouterr().err
+    journal.unlink()
+    assert exit_code([*arguments, "--resume"]) == 0  # nothing to resume: it starts
+
+
+def test_markup_and_escape_codes_are_text_and_never_reach_the_terminal(made_up_bundle: Path) -> None:
+    hostile = "[red]you see[/red] the lamp.\n\x1b[31myou see the \x1b]0;owned\x07lamp.\n[bold\n"
+    done = translate(made_up_bundle, "--compare", "--explain", "--lines", stdin=hostile)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout and "\x07" not in done.stdout
+    assert "[red]" in done.stdout and "␛" in done.stdout
+
+
+def test_compare_and_explain_show_what_changed(made_up_bundle: Path) -> None:
+    done = translate(made_up_bundle, "--compare", "--explain", "--lines", stdin=text_of(3))
+    assert "sentence level" in done.stdout and "in context" in done.stdout
+    assert "chosen" in done.stdout and "PMI" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"", 0),
+        (b"\n\n \n", 0),
+        (b"\x00\x01\x02\n", 0),
+        (b"\xff\xfe\xfa", 1),
+        (b"word " * 10_000 + b".\n", 0),
+    ],
+)
+def test_odd_files_give_a_result_or_one_clear_error(
+    made_up_bundle: Path, tmp_path: Path, content: bytes, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "odd.txt"
+    source.write_bytes(content)
+    assert exit_code(["translate", "-b", str(made_up_bundle), *FAST, str(source)]) == status
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.err
+    if status:
+        assert captured.err.startswith("error:") and "--encoding" in captured.err
+    elif not content.strip(b"\n \x00\x01\x02"):
+        assert captured.out.encode() == content
+
+
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        ("missing", "lm/model.safetensors"),
+        ("empty", "nmt/model.safetensors"),
+        ("binary", "target/subwords.model"),
+        ("truncated", "lm/model.safetensors"),
+        ("truncated", "ct2/float32/model.bin"),
+        ("swapped", "nmt/model.safetensors"),
+    ],
+)
+def test_damaged_bundles_are_one_clear_error(
+    made_up_bundle: Path, tmp_path: Path, damage: str, part: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "bundle"
+    shutil.copytree(made_up_bundle, bundle)
+    path = bundle / part
+    if damage == "missing":
+        path.unlink()
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "binary":
+        path.write_bytes(bytes(range(256)))
+    elif damage == "truncated":
+        path.write_bytes(path.read_bytes()[:-50])
+    else:
+        path.write_bytes((bundle / "lm" / "model.safetensors").read_bytes())
+    source = tmp_path / "in.txt"
+    source.write_text("you see it.\n")
+    assert exit_code(["translate", "-b", str(bundle), *FAST, str(source)]) == 1
+    err = capfd.readouterr().err
+    assert err.startswith("error:") and part in err.replace("\n", "") and "Traceback" not in err
+
+
+def test_usage_errors(made_up_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    base = ["translate", "-b", str(made_up_bundle)]
+    assert exit_code([*base, "--resume"]) == 2
+    assert exit_code([*base, "--json", "--compare"]) == 2
+    assert exit_code([*base, "nowhere.txt"]) == 1
+    assert "no such file" in capfd.readouterr().err
+    assert exit_code([*base, "--search", "luck", str(tmp_path)]) == 1
+    assert exit_code(["translate", "-b", str(tmp_path), "nowhere.txt"]) == 1
