@@ -33,7 +33,7 @@ from cadec_cli.training.options import DocumentLMSize, TrainingOptions, Transfor
 from cadec_cli.workers import available_cores
 
 VOCABULARY = 8_000
-ROUNDS, UPDATES = 5, 4
+ROUNDS, UPDATES = 4, 2
 CPU = torch.device("cpu")
 
 

@@ -13,6 +13,7 @@ import typer
 from cadec_cli import __version__
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.beam import beam
+from cadec_cli.commands.bench import bench
 from cadec_cli.commands.convert import convert
 from cadec_cli.commands.prepare import prepare_app
 from cadec_cli.commands.rerank import rerank
@@ -28,6 +29,7 @@ app.command("translate")(translate)
 app.command("rerank")(rerank)
 app.command("beam")(beam)
 app.command("convert")(convert)
+app.command("bench")(bench)
 app.add_typer(prepare_app, name="prepare")
 app.add_typer(train_app, name="train")
 

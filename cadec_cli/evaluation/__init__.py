@@ -1,0 +1,1 @@
+"""How good and how fast: figures with how they were obtained."""
