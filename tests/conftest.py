@@ -78,7 +78,7 @@ def cadec(*arguments: object) -> None:
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The made-up pair, prepared: pipelines src/, tgt/, corpora pairs/, pairs-dev/, docs/, docs-dev/."""
     root = tmp_path_factory.mktemp("made-up")
-    made_up.write(root, count=600)
+    made_up.write(root, count=1200)
     size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
     cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
     cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)

@@ -187,6 +187,8 @@ def test_an_interrupted_command_ends_with_130_and_writes_nothing(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # Where the tests run in the background, SIGINT may be ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stdin
     running.stdin.write(b"Tom took it.\n" * 1000)

@@ -230,5 +230,5 @@ def test_the_best_are_ranked_by_loss_or_by_bleu() -> None:
 
 def test_corpora_have_what_was_made(corpora: Path) -> None:
     pairs, dev = Shard(corpora / "pairs"), Shard(corpora / "pairs-dev")
-    assert 600 * 6 < len(pairs) + len(dev) < 600 * 7
-    assert len(pairs.document_ends) + len(dev.document_ends) == 600
+    assert 1200 * 6 < len(pairs) + len(dev) < 1200 * 7
+    assert len(pairs.document_ends) + len(dev.document_ends) == 1200
