@@ -14,6 +14,8 @@ import made_up
 
 from cadec_cli.main import exit_code
 
+OPENINGS = ("hello friend.", "good day sir.")
+
 
 def cadec(*arguments: object) -> None:
     words = [str(argument) for argument in arguments]
@@ -36,10 +38,18 @@ def main() -> None:
         cadec("train", "nmt", "--data", "pairs", "--dev", "pairs-dev", "--preset", "tiny", "-o", "nmt")
         cadec("train", "lm", "--data", "docs", "--dev", "docs-dev", "--preset", "tiny", "-o", "lm")
         models = ("--nmt", "nmt", "--lm", "lm", "--source-pipeline", "en", "--target-pipeline", "eo")
-        cadec("convert", *models, "--compute-type", "int8", "-o", "bundle")
-        document = made_up.documents(8, seed=8)[0]
-        Path("letter.txt").write_text("".join(f"{source}\n" for source, _ in document), "utf-8")
-        cadec("translate", "letter.txt", "--bundle", "bundle", "--compare")
+        # T = 2: at T = 1 so small a D-LM is too sure of itself, and breaks one sentence in twenty.
+        cadec("convert", *models, "--compute-type", "int8", "--temperature", 2, "-o", "bundle")
+        Path("letters.txt").write_text("\n".join(letters()), "utf-8")
+        cadec("translate", "letters.txt", "--lines", "--bundle", "bundle", "--compare")
+        print("\nThe first letter is to a friend: tu. The second is to a stranger: vos.")
+
+
+def letters() -> list[str]:
+    """One document in each form."""
+    made = made_up.documents(20, seed=5, length=4)
+    chosen = [next(one for one in made if opening in one[0]) for opening in OPENINGS]
+    return ["".join(f"{source}\n" for source, _ in document) for document in chosen]
 
 
 if __name__ == "__main__":
