@@ -4,7 +4,10 @@ Both sides see the same padded batches, the same dropout (none on attention weig
 differs is the network, the loss and the loop. They take turns, and the median of the rounds counts.
 """
 
+import contextlib
+import dataclasses
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,15 +65,7 @@ def _language_model(documents: Examples) -> Row:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     size = choose(DocumentLMSize, load_preset("lm", "small")["model"])
-    config = DocumentLMConfig(
-        vocabulary=VOCABULARY,
-        layers=size.layers,
-        width=size.width,
-        heads=size.heads,
-        inner=size.inner,
-        positions=size.positions,
-        dropout=size.dropout,
-    )
+    config = DocumentLMConfig(vocabulary=VOCABULARY, **dataclasses.asdict(size))
     theirs = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=VOCABULARY,
@@ -99,15 +94,7 @@ def _translation_model(pairs: Examples) -> Row:
 
     size = choose(TransformerSize, load_preset("nmt", "small")["model"])
     config = TransformerConfig(
-        source_vocabulary=VOCABULARY,
-        target_vocabulary=VOCABULARY,
-        encoder_layers=size.encoder_layers,
-        decoder_layers=size.decoder_layers,
-        width=size.width,
-        heads=size.heads,
-        inner=size.inner,
-        dropout=size.dropout,
-        pre_norm=size.pre_norm,
+        source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, **dataclasses.asdict(size)
     )
     theirs = MarianMTModel(
         MarianConfig(
@@ -186,16 +173,13 @@ def _compare(
     return Row(what, f"{mine:,.0f} / {other:,.0f} tokens/s", mine / other, "≥ 1.00", mine >= other)
 
 
-class _made_up_shards:  # noqa: N801
+@contextlib.contextmanager
+def _made_up_shards() -> Iterator[tuple[Examples, Examples]]:
     """Random ids with the lengths of dialogue: documents for the D-LM, pairs for the S-NMT."""
-
-    def __enter__(self) -> tuple[Examples, Examples]:
-        import tempfile
-
-        self._directory = tempfile.TemporaryDirectory()
-        root = Path(self._directory.name)
-        random = np.random.default_rng(1)
-        side = SideInfo("xx", "none", VOCABULARY)
+    random = np.random.default_rng(1)
+    side = SideInfo("xx", "none", VOCABULARY)
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
         with writing_shard(root / "documents", [side]) as writer:
             for _ in range(600):
                 for _ in range(int(random.integers(4, 60))):
@@ -206,10 +190,7 @@ class _made_up_shards:  # noqa: N801
                 length = 2 + int(random.gamma(2.0, 5.0))
                 other = max(1, round(length * random.normal(1.0, 0.2)))
                 writer.add(*(random.integers(4, VOCABULARY, size).tolist() for size in (length, other)))
-        return (
+        yield (
             DocumentWindows([WeightedShard(Shard(root / "documents"))], 256, 192),
             SentencePairs([WeightedShard(Shard(root / "pairs"))], 100),
         )
-
-    def __exit__(self, *error: object) -> None:
-        self._directory.cleanup()

@@ -14,10 +14,12 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 T = TypeVar("T")
 
@@ -99,8 +101,6 @@ class _Rate(TextColumn):
         super().__init__("")
         self.unit = unit
 
-    def render(self, task):  # type: ignore[no-untyped-def]
-        from rich.text import Text
-
+    def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text(f"{speed:,.0f} {self.unit}/s" if speed else "", style="dim")

@@ -163,7 +163,7 @@ def sign_again(directory: Path, **changes: object) -> None:
     """Make the manifest agree with the files, as whoever swaps them knowingly would."""
     manifest = read_manifest(directory)
     files = {name: record(directory / name) for name in manifest.files}
-    manifest = replace(manifest, files=files, **changes)  # type: ignore[arg-type]
+    manifest = replace(manifest, files=files, **changes)
     (directory / "bundle.json").write_bytes(manifest.content())
 
 

@@ -40,7 +40,7 @@ def test_defaults_are_checked_when_made() -> None:
         assert f"{name} must be" in caught.value.message
     for wrong in ({"weight": float("nan")}, {"temperature": float("inf")}, {"beam": 1.5}, {"beam": True}):
         with pytest.raises(CadecError):
-            DecodingDefaults(**wrong)  # type: ignore[arg-type]
+            DecodingDefaults(**wrong)
 
 
 def test_defaults_name_what_decoding_knows() -> None:

@@ -40,13 +40,13 @@ def convert(
         Path | None, typer.Option(help="A model card to put into it (Markdown).", rich_help_panel=_PARTS)
     ] = None,
     compute_type: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help=f"Convert the S-NMT to CTranslate2: {', '.join(COMPUTE_TYPES)}. Can be repeated; a type "
             "that is not in the bundle is converted when first needed, into a cache.",
             show_default=False,
         ),
-    ] = [],  # noqa: B006
+    ] = None,
     convert_lm: Annotated[
         bool, typer.Option("--convert-lm", help="Convert the D-LM as well, for ctranslate2.Generator.")
     ] = False,
@@ -123,7 +123,7 @@ def convert(
             name=name,
             defaults=defaults,
             half=half,
-            compute_types=compute_type,
+            compute_types=compute_type or [],
             convert_lm=convert_lm,
             card=card,
             probes=_pairs(probes) if probes is not None else [],

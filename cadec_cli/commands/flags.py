@@ -41,6 +41,7 @@ def flags_of(
             command(**arguments, flags=given)
 
         run.__name__, run.__doc__ = command.__name__, command.__doc__
+        # inspect reads this attribute; the type of functions does not have it
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = hints
         return run

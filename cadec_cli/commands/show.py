@@ -36,24 +36,20 @@ def comparison(translation: Translation, width: int) -> Table:
     """A row: source, sentence level, in context; words that differ are coloured."""
     before, after = visible(translation.sentence_level), visible(translation.text)
     left, right = _differences(before, after)
-    table = Table.grid(padding=(0, 2))
-    number = f"{translation.sentence + 1}"
-    column = max(16, (width - len(number) - 8) // 3)
-    table.add_column(style="dim", justify="right", width=max(3, len(number)))
-    for _ in range(3):
-        table.add_column(width=column, overflow="fold")
-    table.add_row(number, Text(visible(translation.source), "dim"), left, right)
-    return table
+    return _row(f"{translation.sentence + 1}", Text(visible(translation.source), "dim"), left, right, width)
 
 
 def heading(width: int) -> Table:
     """What the columns of a comparison are."""
+    return _row("", Text("source", "bold"), Text("sentence level", "bold"), Text("in context", "bold"), width)
+
+
+def _row(number: str, source: Text, before: Text, after: Text, width: int) -> Table:
     table = Table.grid(padding=(0, 2))
-    column = max(16, (width - 9) // 3)
-    table.add_column(width=3)
+    table.add_column(style="dim", justify="right", width=max(3, len(number)))
     for _ in range(3):
-        table.add_column(width=column, style="bold")
-    table.add_row("", "source", "sentence level", "in context")
+        table.add_column(width=max(16, (width - max(1, len(number)) - 8) // 3), overflow="fold")
+    table.add_row(number, source, before, after)
     return table
 
 

@@ -109,7 +109,7 @@ def tokenizer(
 
 
 Data = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--data",
         "-d",
@@ -117,7 +117,7 @@ Data = Annotated[
         show_default=False,
     ),
 ]
-Dev = Annotated[list[Path], typer.Option("--dev", help="A corpus to evaluate on.", show_default=False)]
+Dev = Annotated[list[Path] | None, typer.Option("--dev", help="A corpus to evaluate on.", show_default=False)]
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="The run: checkpoints, metrics and at last model/.")
 ]
@@ -131,8 +131,8 @@ Plot = Annotated[bool, typer.Option("--plot", help="Draw the curves to curves.pn
 def lm(
     output: Output,
     flags: dict[str, Any],
-    data: Data = [],  # noqa: B006
-    dev: Dev = [],  # noqa: B006
+    data: Data = None,
+    dev: Dev = None,
     preset: Preset = "small",
     resume: Resume = False,
     plot: Plot = False,
@@ -146,8 +146,8 @@ def lm(
     start(
         "lm",
         LM_OPTIONS,
-        data=data,
-        dev=dev,
+        data=data or [],
+        dev=dev or [],
         output=output,
         preset=preset,
         flags=flags,
@@ -161,8 +161,8 @@ def lm(
 def nmt(
     output: Output,
     flags: dict[str, Any],
-    data: Data = [],  # noqa: B006
-    dev: Dev = [],  # noqa: B006
+    data: Data = None,
+    dev: Dev = None,
     preset: Preset = "small",
     resume: Resume = False,
     plot: Plot = False,
@@ -179,8 +179,8 @@ def nmt(
     start(
         "nmt",
         NMT_OPTIONS,
-        data=data,
-        dev=dev,
+        data=data or [],
+        dev=dev or [],
         output=output,
         preset=preset,
         flags=flags,

@@ -100,7 +100,7 @@ class TranslationRun:
         """Write an object a sentence."""
         for translation in self._in_order():
             for record in records(translation):
-                sys.stdout.buffer.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                sys.stdout.buffer.write(_json_line(record))
             sys.stdout.buffer.flush()
 
     def to_terminal(self, display: Display) -> None:
@@ -224,11 +224,15 @@ def records(translation: Translation) -> list[dict[str, Any]]:
     return found
 
 
+def _json_line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
 def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:
     with whole_file(target) as stream:
         if json_lines:
             for record in (record for records_ in outputs for record in records_):
-                stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                stream.write(_json_line(record))
         else:
             for piece in file.restore(outputs):
                 stream.write(piece)

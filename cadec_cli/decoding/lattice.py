@@ -166,10 +166,12 @@ class LatticeSearch:
 
     def _scores(self, candidate: Candidate, conditional: ScoredTrie | None, has_context: bool) -> Floats:
         if candidate.free is None or conditional is None:
-            return self.objective.score(candidate.log_probs, 0.0, 0.0)  # type: ignore[no-any-return]
+            scores: Floats = self.objective.score(candidate.log_probs, 0.0, 0.0)
+            return scores
         free = candidate.free.totals[0]
         given = conditional.totals[0] if has_context else free
-        return self.objective.score(candidate.log_probs, given, free)  # type: ignore[no-any-return]
+        scores = self.objective.score(candidate.log_probs, given, free)
+        return scores
 
     def _followed(
         self, path: Path, candidate: Candidate, conditional: ScoredTrie | None, index: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ class ScoredTrie:
     _cached: tuple[int, ...] = ()  # where in that row c̃ stands
     _nodes: int = 0  # where in that row the root's first child would stand, less one
 
-    @property
+    @cached_property
     def totals(self) -> Floats:
         """log p(ỹ | c̃) of every hypothesis: (temperatures, hypotheses)."""
         return self.trie.totals(self.edges)

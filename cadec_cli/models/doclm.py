@@ -102,4 +102,5 @@ class DocumentLM(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, D) → (…, V)."""
-        return self.output(hidden)  # type: ignore[no-any-return]
+        y: Tensor = self.output(hidden)
+        return y

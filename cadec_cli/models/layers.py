@@ -137,7 +137,8 @@ class SelfAttention(nn.Module):
             keys, values = cache.extend(layer, keys, values)
         # No dropout on attention weights: on CPU it would cost the fused kernel.
         attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-        return self.out(_join_heads(attended))  # type: ignore[no-any-return]
+        y: Tensor = self.out(_join_heads(attended))
+        return y
 
 
 class CrossAttention(nn.Module):
@@ -159,7 +160,8 @@ class CrossAttention(nn.Module):
         """Attend to projected keys and values."""
         queries = _split_heads(self.query(x), self.heads)
         attended = F.scaled_dot_product_attention(queries, *keys_values, attn_mask=mask)
-        return self.out(_join_heads(attended))  # type: ignore[no-any-return]
+        y: Tensor = self.out(_join_heads(attended))
+        return y
 
 
 class FeedForward(nn.Module):
@@ -173,7 +175,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        return self.outer(self.activation(self.inner(x)))  # type: ignore[no-any-return]
+        y: Tensor = self.outer(self.activation(self.inner(x)))
+        return y
 
 
 class Block(nn.Module):

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import safetensors
 import safetensors.torch
@@ -94,10 +94,10 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
         config = config_class(**stored["config"])
     except TypeError as error:
         raise CadecError(f"{directory}/config.json does not fit: {error}") from None
-    model = network(config)
+    model = cast(Model, network(config))
     fill(model, load_tensors(directory / "model.safetensors"), directory)
     model.eval()
-    return StoredModel(stored["kind"], model, stored.get("pipelines", {}))  # type: ignore[arg-type]
+    return StoredModel(stored["kind"], model, stored.get("pipelines", {}))
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

@@ -138,8 +138,10 @@ class Transformer(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, D) → (…, V)."""
-        return self.output(hidden)  # type: ignore[no-any-return]
+        y: Tensor = self.output(hidden)
+        return y
 
     def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int) -> Tensor:
         x = embedding(tokens) * self.config.width**0.5
-        return self.dropout(x + self.sinusoids[start : start + tokens.size(1)])  # type: ignore[no-any-return]
+        y: Tensor = self.dropout(x + self.sinusoids[start : start + tokens.size(1)])
+        return y

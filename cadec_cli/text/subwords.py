@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import sentencepiece
@@ -41,7 +42,7 @@ class Subwords:
     def __len__(self) -> int:
         return int(self._processor.GetPieceSize())
 
-    @property
+    @cached_property
     def pieces(self) -> list[str]:
         """The vocabulary, in the order of the ids."""
         return [self._processor.IdToPiece(index) for index in range(len(self))]

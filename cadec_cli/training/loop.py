@@ -160,6 +160,7 @@ class Stepper:
         self._task, self._options, self._optimizer = task, options, optimizer
         self._device, self._processes = device, processes
         network = processes.wrap(task.model)
+        # torch.compile gives a callable with the module's interface, typed as a callable
         self._network: nn.Module = torch.compile(network, dynamic=True) if options.compile else network  # type: ignore[assignment]
 
     def step(self, update: Update, number: int) -> float:
@@ -179,6 +180,7 @@ class Stepper:
                 loss = self._task.loss(self._network, batch)
             # DDP averages over processes what should be a sum.
             with self._meeting(index == len(batches) - 1):
+                # torch has no types for backward
                 (loss * (weight * processes.count / update.tokens)).backward()  # type: ignore[no-untyped-call]
             total += weight * loss.item()
         if options.clip:
@@ -191,6 +193,7 @@ class Stepper:
         """Exchange gradients with the other processes in the last batch only."""
         if self._processes.count == 1 or last:
             return contextlib.nullcontext()
+        # with several processes the network is DDP's wrapper, which has no_sync
         return self._network.no_sync()  # type: ignore[operator, no-any-return]
 
 

@@ -202,6 +202,7 @@ def load_preset(task: str, name: str) -> dict[str, dict[str, Any]]:
 
 def choose(kind: type[Options], *layers: Mapping[str, Any]) -> Options:
     """Make options of several layers, the later winning. Keys that belong elsewhere are passed over."""
+    # any dataclass will do, which a type variable can't say
     fields = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for layer in layers:

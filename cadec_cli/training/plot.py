@@ -37,4 +37,5 @@ def plot_curves(metrics: Path, output: Path) -> None:
         handles, labels = handles + more_handles, labels + more_labels
     axes.legend(handles, labels, frameon=False)
     with whole_file(output) as stream:
+        # matplotlib has no types for this
         FigureCanvasAgg(figure).print_png(stream)  # type: ignore[no-untyped-call]

@@ -108,7 +108,7 @@ def _ask(cache: str, log: str, barrier: object) -> None:
             time.sleep(0.3)
             (part / "model.bin").write_text("weights")
 
-    barrier.wait()  # type: ignore[attr-defined]
+    barrier.wait()
     assert (converted_once("key", convert) / "model.bin").read_text() == "weights"
 
 

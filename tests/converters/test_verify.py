@@ -47,7 +47,7 @@ def test_a_conversion_that_gets_something_wrong_is_refused(
     build = ctranslate2_models._translation_spec
 
     def spoiled(model: object) -> object:
-        spec = build(model)  # type: ignore[arg-type]
+        spec = build(model)
         if wrong == "norm":
             spec.encoder.layer[1].ffn.layer_norm.beta += 0.1
         elif wrong == "positions":

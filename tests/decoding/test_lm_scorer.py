@@ -118,7 +118,7 @@ def test_contexts_that_do_not_fit_lose_whole_oldest_sentences() -> None:
 @pytest.mark.parametrize("bad", [{"temperatures": (0.0,)}, {"temperatures": ()}, {"alpha": -1.0}])
 def test_impossible_settings_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(CadecError):
-        LMScorer(LM, **bad)  # type: ignore[arg-type]
+        LMScorer(LM, **bad)
 
 
 @given(hypothesis_lists)

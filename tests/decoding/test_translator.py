@@ -24,7 +24,7 @@ def bundle(made_up_bundle: Path) -> Bundle:
 
 def translator(bundle: Bundle, **options: object) -> Translator:
     few = {"nbest": 4, "beam": 4, **options}
-    return Translator.load(bundle, TranslationOptions(**few), compute_type="float32")  # type: ignore[arg-type]
+    return Translator.load(bundle, TranslationOptions(**few), compute_type="float32")
 
 
 def translated(bundle: Bundle, documents: list[list[str]], **options: object) -> list[list[str]]:
@@ -147,4 +147,4 @@ def test_repeated_and_empty_sentences_keep_their_places(bundle: Bundle) -> None:
 )
 def test_impossible_options_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(CadecError):
-        TranslationOptions(**bad)  # type: ignore[arg-type]
+        TranslationOptions(**bad)

@@ -106,7 +106,7 @@ def test_caches_work_as_before() -> None:
 @needs_int8
 @pytest.mark.parametrize("make", [language_model, translation_model])
 def test_every_linear_is_replaced_and_the_input_left_as_it_was(make: object) -> None:
-    model = make()  # type: ignore[operator]
+    model = make()
     before = copy.deepcopy(model.state_dict())
     made = quantised(model)
     assert type(made) is type(model)

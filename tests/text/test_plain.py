@@ -47,7 +47,7 @@ def test_streams() -> None:
     _, layout = read_plain("One.\nTwo.\n", language="en")
     taken: list[str] = []
 
-    def translations():  # type: ignore[no-untyped-def]
+    def translations():
         for text in ("Раз.", "Два."):
             taken.append(text)
             yield text
