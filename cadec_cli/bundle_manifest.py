@@ -21,7 +21,7 @@ MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
 
 SEARCHES = ("rerank", "lattice", "beam", "sentence")
-OBJECTIVES = ("sentence", "c-score", "shallow-fusion", "conditional-shallow-fusion")
+OBJECTIVES = ("sentence", "c-score", "shallow-fusion", "conditional-shallow-fusion", "pmi", "conditional")
 
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 

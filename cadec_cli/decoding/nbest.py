@@ -86,7 +86,17 @@ class NBestGenerator:
         found = dict(zip(distinct, self._translate(distinct, count), strict=True))
         return [found[text] for text in sentences]
 
-    def _translate(self, sentences: Sequence[str], count: int) -> Iterator[NBest]:
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[Sequence[int]]) -> list[float]:
+        """log p(ỹ|x) of given translations (ids without EOS), one a sentence."""
+        for target in targets:
+            if len(target) >= self._positions:
+                raise CadecError(f"a translation has {len(target):,} tokens, too many for the model")
+        distinct = list(dict.fromkeys(sentences))
+        sources = dict(zip(distinct, self._pieces(distinct), strict=True))
+        hypotheses = [[self._target_pieces[index] for index in target] for target in targets]
+        return self._log_probs([sources[text] for text in sentences], hypotheses)
+
+    def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
         pieces = [[self._source_pieces[index] for index in self.encode(text)] for text in sentences]
         for text, source in zip(sentences, pieces, strict=True):
             if len(source) >= self._positions:
@@ -94,6 +104,10 @@ class NBestGenerator:
                     f"a sentence has {len(source):,} tokens, the model reads {self._positions - 1:,}: "
                     f"{text[:60]!r}…"
                 )
+        return pieces
+
+    def _translate(self, sentences: Sequence[str], count: int) -> Iterator[NBest]:
+        pieces = self._pieces(sentences)
         full = [source for source in pieces if source]
         longest = max(map(len, full), default=0)
         # One limit for a call; a hypothesis that reaches it has no EOS yet and is scored again below.
@@ -125,16 +139,18 @@ class NBestGenerator:
             yield NBest(text, self._hypotheses(scored))
 
     def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
-        with_end = [*source, self._source_pieces[EOS]]
+        log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
+        return sorted(zip(hypotheses, log_probs, strict=True), key=lambda item: -item[1])
+
+    def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
         results = self._translator.score_batch(
-            [with_end] * len(hypotheses),
+            [[*source, self._source_pieces[EOS]] for source in sources],
             hypotheses,
             max_input_length=0,
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS,
         )
-        scored = [(tokens, sum(result.log_probs)) for tokens, result in zip(hypotheses, results, strict=True)]
-        return sorted(scored, key=lambda item: -item[1])
+        return [sum(result.log_probs) for result in results]
 
     def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
         """Best first; of those that read the same the best is kept, and empty ones only if all are."""

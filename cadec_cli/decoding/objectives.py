@@ -22,11 +22,12 @@ Formula = Callable[[Any, Any, Any, float], Any]
 
 @dataclass(frozen=True)
 class Objective:
-    """A formula with its weight, and which of the LM's terms it looks at."""
+    """A formula with its weight, and which of the terms it looks at."""
 
     name: str
     formula: Formula
     weight: float
+    uses_translation: bool
     uses_conditional: bool
     uses_free: bool
 
@@ -56,12 +57,22 @@ def _conditional_shallow_fusion(translation: Any, conditional: Any, free: Any, w
     return translation + weight * conditional
 
 
-# name → formula, default weight, uses the conditional term, uses the free term
-OBJECTIVES: dict[str, tuple[Formula, float, bool, bool]] = {
-    "sentence": (_sentence, 0.0, False, False),
-    "c-score": (_c_score, 1.0, True, True),
-    "shallow-fusion": (_shallow_fusion, 0.1, False, True),
-    "conditional-shallow-fusion": (_conditional_shallow_fusion, 0.1, True, False),
+def _pmi(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
+    return conditional - free
+
+
+def _conditional(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
+    return conditional
+
+
+# name → formula, default weight, and whether it uses the translation, the conditional, the free term
+OBJECTIVES: dict[str, tuple[Formula, float, bool, bool, bool]] = {
+    "sentence": (_sentence, 0.0, True, False, False),
+    "c-score": (_c_score, 1.0, True, True, True),
+    "shallow-fusion": (_shallow_fusion, 0.1, True, False, True),
+    "conditional-shallow-fusion": (_conditional_shallow_fusion, 0.1, True, True, False),
+    "pmi": (_pmi, 1.0, False, True, True),
+    "conditional": (_conditional, 1.0, False, True, False),
 }
 
 
@@ -69,5 +80,5 @@ def objective(name: str, weight: float | None = None) -> Objective:
     """Look an objective up by its name; the weight is the paper's unless given."""
     if name not in OBJECTIVES:
         raise CadecError(f"no objective {name!r}", f"there are {', '.join(OBJECTIVES)}")
-    formula, default, conditional, free = OBJECTIVES[name]
-    return Objective(name, formula, default if weight is None else weight, conditional, free)
+    formula, default, translation, conditional, free = OBJECTIVES[name]
+    return Objective(name, formula, default if weight is None else weight, translation, conditional, free)
