@@ -56,7 +56,12 @@ class TranslationOptions:
             raise CadecError("context can't be negative", "0 is none; the paper's is 3")
         if not self.temperature > 0:
             raise CadecError("the temperature must be above 0", "1 is none")
-        objective(self.objective, self.weight)
+        chosen = objective(self.objective, self.weight)
+        if self.search == "beam" and not chosen.uses_translation:
+            raise CadecError(
+                f"--search beam can't maximise {self.objective}, which does not look at the source",
+                "rerank can: its hypotheses are the S-NMT's",
+            )
 
 
 def default_options(bundle: Bundle) -> TranslationOptions:

@@ -143,6 +143,7 @@ def test_repeated_and_empty_sentences_keep_their_places(bundle: Bundle) -> None:
         {"context": -1},
         {"temperature": 0.0},
         {"context_from": "stars"},
+        {"search": "beam", "objective": "pmi"},
     ],
 )
 def test_impossible_options_are_refused(bad: dict[str, object]) -> None:
