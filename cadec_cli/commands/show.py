@@ -66,10 +66,17 @@ def explanation(part: Chosen, pieces: Sequence[str], lm_ids: Any) -> list[Text]:
         ids = lm_ids(hypothesis)
         line = Text(f"    {name:>6}  ", "dim")
         line.append(f"log p {hypothesis.log_prob:7.2f}  PMI {_pmi(scores):+6.2f}  ", "dim")
-        for piece, (conditional, free) in zip([*(pieces[i] for i in ids), "</s>"], scores, strict=False):
-            line.append(visible(piece.replace("\u2581", " ")), _colour(conditional - free))
+        line.append(coloured([pieces[i] for i in ids], scores))
         lines.append(line)
     return lines
+
+
+def coloured(pieces: Sequence[str], scores: TokenScores) -> Text:
+    """The pieces of a sentence as text, each coloured by its PMI; the last score is the end's."""
+    text = Text()
+    for piece, (conditional, free) in zip([*pieces, "</s>"], scores, strict=False):
+        text.append(visible(piece.replace("\u2581", " ")), _colour(conditional - free))
+    return text
 
 
 def _pmi(scores: TokenScores) -> float:
