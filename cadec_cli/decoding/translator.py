@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-
 from cadec_cli.decoding.beam import BeamHypothesis, BeamOptions, BeamSearch
+from cadec_cli.decoding.candidates import candidates, lm_encoder
 from cadec_cli.decoding.context import Context, Ids
 from cadec_cli.decoding.hypotheses import GivenLists, Hypothesis, NBest, NBestSource
 from cadec_cli.decoding.lattice import Candidate, Choice, LatticeSearch, settled
 from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.nbest import NBestGenerator
+from cadec_cli.decoding.loading import load_generator, load_language_model, torch_device, use_threads
 from cadec_cli.decoding.objectives import Objective, objective
 from cadec_cli.decoding.options import TranslationOptions, default_options
 from cadec_cli.decoding.snapshot import DocumentState, Snapshot
@@ -32,16 +30,12 @@ from cadec_cli.decoding.translations import Chosen, Translation
 from cadec_cli.decoding.units import Units, waves
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.quantised import quantised
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
     from cadec_cli.bundle import Bundle
 
-# Compute types that mean int8 weights for the D-LM on a CPU.
-_INT8 = ("int8", "int8_float32")
 # Sentences that the beam decodes at once where none waits for another.
 BEAM_SENTENCES = 32
 
@@ -67,8 +61,9 @@ class Translator:
             raise CadecError("this bundle has no document language model", "use --search sentence")
         self._generator = generator
         self._target = target
-        self._lm_text = language_model_text or target
-        self._same_vocabulary = self._lm_text.checksum == target.checksum
+        lm_text = language_model_text or target
+        self._same_vocabulary = lm_text.checksum == target.checksum
+        self.lm_ids = lm_encoder(target, lm_text)
         self._lm = language_model
         self._nmt = translation_model
         self._scorer = (
@@ -98,26 +93,13 @@ class Translator:
         With `lists` nothing is translated: the hypotheses are there already.
         """
         chosen = options or default_options(bundle)
-        torch.set_num_threads(threads or available_cores())
-        gpu = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
-        generator = lists or NBestGenerator(
-            bundle.ctranslate2_model(compute_type),
-            bundle.source,
-            bundle.target,
-            positions=bundle.translation_positions,
-            device="cuda" if gpu else "cpu",
-            compute_type=compute_type,
-            threads=threads,
-        )
+        use_threads(threads)
+        generator = lists or load_generator(bundle, device, compute_type, threads)
         lm = nmt = None
         if chosen.search != "sentence" and chosen.objective != "sentence" and bundle.has_lm:
-            lm = bundle.language_model()
-            if gpu:
-                lm = lm.to("cuda", torch.bfloat16 if "float16" in compute_type else torch.float32)
-            elif compute_type in _INT8:
-                lm = quantised(lm)
+            lm = load_language_model(bundle, device, compute_type)
         if chosen.search == "beam":
-            nmt = bundle.translation_model().to("cuda" if gpu else "cpu")
+            nmt = bundle.translation_model().to(torch_device(device))
         return cls(
             generator,
             bundle.target,
@@ -185,10 +167,9 @@ class Translator:
             state.taken = taken
             state.forget_keys()
             checkpoint(state)
-            lists = iter(
-                self._candidates(self._generator.generate([t for texts in wave for t in texts], count))
-            )
-            columns = [[next(lists) for _ in texts] for texts in wave]
+            lists = self._generator.generate([text for texts in wave for text in texts], count)
+            scored = iter(zip(lists, candidates(lists, self.lm_ids, self._scorer), strict=True))
+            columns = [[next(scored) for _ in texts] for texts in wave]
             for step in range(max(map(len, columns))):
                 live = [number for number, column in enumerate(columns) if step < len(column)]
                 self._advance(search, state, {number: columns[number][step] for number in live})
@@ -210,24 +191,6 @@ class Translator:
             state.documents[number].beam = beam
         for number, (nbest, _) in column.items():
             state.documents[number].lists.append(nbest)
-
-    def _candidates(self, lists: Sequence[NBest]) -> Iterator[tuple[NBest, Candidate | None]]:
-        """N-best lists with their context-free scores, computed together and once for equal lists."""
-        ids = [tuple(self.lm_ids(hypothesis) for hypothesis in nbest.hypotheses) for nbest in lists]
-        free = {}
-        if self._scorer is not None:
-            distinct = [key for key in dict.fromkeys(ids) if key]
-            scored = self._scorer.free([self._scorer.trie(key) for key in distinct])
-            free = dict(zip(distinct, scored, strict=True))
-        for nbest, key in zip(lists, ids, strict=True):
-            log_probs = np.array([hypothesis.log_prob for hypothesis in nbest.hypotheses])
-            yield nbest, Candidate(log_probs, key, free.get(key)) if key else None
-
-    def lm_ids(self, hypothesis: Hypothesis) -> Ids:
-        """A hypothesis in the D-LM's vocabulary: encoded from text where it is another one."""
-        if self._same_vocabulary or self._scorer is None:
-            return hypothesis.ids
-        return tuple(self._lm_text.encode(hypothesis.text))
 
     def _beam(
         self, units: Sequence[Units], state: Snapshot, checkpoint: Callable[[Snapshot], None]
