@@ -1,7 +1,7 @@
 """Scores of whole tries under the D-LM, after a context and without one, for many documents in one pass.
 
-The blocks (context, trie) of several documents stand one after the other in one row of the network, and a
-mask keeps them apart: no padding is ever computed. Of the logits only what is needed is kept: the
+The blocks (context, trie) of several documents stand one after the other in one row of the network, and each
+attends to itself alone: no padding is ever computed. Of the logits only what is needed is kept: the
 log-sum-exp of a row and the logits of its children.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -19,9 +20,9 @@ from cadec_cli.decoding.context import Context
 from cadec_cli.decoding.trie import Floats, Trie
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Cache
+from cadec_cli.models.layers import Cache, Part
 
-# Positions of one row: larger rows pay for attention across blocks, smaller ones for many small products.
+# Positions of one row: small products are slow, large rows take memory.
 ROW = 640
 # Rows of logits (rows × vocabulary) that exist at a time.
 LOGIT_ROWS = 128
@@ -152,6 +153,15 @@ class _Block:
     def size(self) -> int:
         return len(self.new) - 1 + len(self.trie)
 
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
+        cached, before = self.context.cached, len(self.new) - 1
+        mask = np.ones((self.size, cached + self.size), dtype=np.bool_)
+        mask[:before, cached : cached + before] = np.tri(before, dtype=np.bool_)
+        mask[:before, cached + before :] = False
+        mask[before:, cached + before :] = self.trie.ancestors()
+        return mask
+
 
 def _rows(blocks: list[_Block]) -> Iterator[list[_Block]]:
     """Put neighbours together up to the size of a row."""
@@ -168,34 +178,30 @@ def _rows(blocks: list[_Block]) -> Iterator[list[_Block]]:
 
 
 class _Layout:
-    """Several blocks in one row: tokens, positions, mask, and the cached keys of all of them."""
+    """Several blocks in one row: tokens, positions, who sees what, and the cached keys of all of them."""
 
     def __init__(self, blocks: list[_Block], device: torch.device) -> None:
         self.cached_total = sum(block.context.cached for block in blocks)
-        total = sum(block.size for block in blocks)
-        mask = np.zeros((total, self.cached_total + total), dtype=np.bool_)
-        tokens, positions = [], []
+        tokens, positions, parts = [], [], []
         self.roots: list[int] = []  # where each trie's root stands among the new tokens
         self.held: list[range] = []  # where each block's cached keys stand
         cached_start = start = 0
         for block in blocks:
-            new, cached = block.new, block.context.cached
-            before = len(new) - 1
-            end, root = start + block.size, start + before
-            own = self.cached_total + start
-            mask[start:end, cached_start : cached_start + cached] = True
-            mask[start:root, own : own + before] = np.tri(before, dtype=np.bool_)
-            mask[root:end, own : own + before] = True
-            mask[root:end, own + before : own + block.size] = block.trie.ancestors()
-            tokens += [*new[:-1], *block.trie.tokens]
+            cached = block.context.cached
+            before = len(block.new) - 1
+            held = slice(cached_start, cached_start + cached)
+            own = slice(self.cached_total + start, self.cached_total + start + block.size)
+            mask = torch.from_numpy(block.mask()).to(device)
+            parts.append(Part(slice(start, start + block.size), held, own, mask))
+            tokens += [*block.new[:-1], *block.trie.tokens]
             positions += [*range(cached, cached + before), *(cached + before + block.trie.depths)]
-            self.roots.append(root)
-            self.held.append(range(cached_start, cached_start + cached))
+            self.roots.append(start + before)
+            self.held.append(range(held.start, held.stop))
             cached_start += cached
-            start = end
+            start += block.size
+        self.mask = tuple(parts)
         self.tokens = torch.tensor([tokens], device=device)
         self.positions = torch.tensor([positions], device=device)
-        self.mask = torch.from_numpy(mask)[None].to(device)
         caches = [block.context.cache for block in blocks if block.context.cache is not None]
         self.cache = Cache(
             [

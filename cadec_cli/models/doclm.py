@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from cadec_cli.models.layers import Block, Cache, Shape, check_shape, initialise
+from cadec_cli.models.layers import Block, Cache, Mask, Shape, check_shape, initialise
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,15 @@ class DocumentLM(nn.Module):
         self,
         tokens: Tensor,
         positions: Tensor | None = None,
-        mask: Tensor | None = None,
+        mask: Mask | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
         """Run the network up to its last layer: (B, T) → (B, T, D).
 
         Without a mask attention is causal, cached positions come first, and all rows are of one length.
         With one, mask (B or 1, T, S + T) says what each token may attend to and positions (B or 1, T)
-        where it stands: a tree of continuations is one row, rows of several lengths are padded.
+        where it stands: a tree of continuations is one row, rows of several lengths are padded. A mask may
+        also be parts of a single row that do not see each other.
         """
         seen = cache.length if cache is not None else 0
         length = tokens.size(1)
@@ -92,7 +93,7 @@ class DocumentLM(nn.Module):
         causal = mask is None and seen == 0
         if mask is None and seen and length > 1:
             mask = torch.ones(length, seen + length, dtype=torch.bool, device=tokens.device).tril(seen)[None]
-        if mask is not None:
+        if isinstance(mask, Tensor):
             mask = mask[:, None]  # one for all heads
         x = self.dropout(self.embedding(tokens) + self.position(positions))
         for layer, block in enumerate(self.blocks):

@@ -119,6 +119,46 @@ def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
     return made
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some positions of a row that know nothing of its others: what they attend to, and how.
+
+    `mask` (queries, keys) is over the keys in `cached`, which stand before all new ones, and in `own`.
+    """
+
+    queries: slice
+    cached: slice
+    own: slice
+    mask: Tensor
+
+
+# What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
+# parts, which a mask would hide after it was computed, takes as long as the rest where parts are many.
+Mask = Tensor | tuple[Part, ...]
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, causal: bool = False) -> Tensor:
+    """Attention of (B, H, T, D/H) to (B, H, S, D/H)."""
+    # No dropout on attention weights: on CPU it would cost the fused kernel.
+    if not isinstance(mask, tuple):
+        return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
+
+    def of(held: Tensor, part: Part) -> Tensor:
+        own = held[:, :, part.own]
+        cached = held[:, :, part.cached]
+        return torch.cat([cached, own], 2) if cached.size(2) else own
+
+    return torch.cat(
+        [
+            F.scaled_dot_product_attention(
+                queries[:, :, part.queries], of(keys, part), of(values, part), attn_mask=part.mask
+            )
+            for part in mask
+        ],
+        2,
+    )
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention of a sequence to itself and to what is cached."""
 
@@ -128,16 +168,12 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(
-        self, x: Tensor, mask: Tensor | None, causal: bool, cache: Cache | None, layer: int
-    ) -> Tensor:
+    def forward(self, x: Tensor, mask: Mask | None, causal: bool, cache: Cache | None, layer: int) -> Tensor:
         """Attend. `causal` needs no mask and no cache; with a cache the mask must say it all."""
         queries, keys, values = (_split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
         if cache is not None:
             keys, values = cache.extend(layer, keys, values)
-        # No dropout on attention weights: on CPU it would cost the fused kernel.
-        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-        y: Tensor = self.out(_join_heads(attended))
+        y: Tensor = self.out(_join_heads(attend(queries, keys, values, mask, causal)))
         return y
 
 
@@ -197,7 +233,7 @@ class Block(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None,
+        mask: Mask | None,
         causal: bool = False,
         cache: Cache | None = None,
         layer: int = 0,

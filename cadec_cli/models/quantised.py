@@ -31,7 +31,7 @@ class Int8Linear(nn.Module):
     weight: Tensor  # packed as oneDNN likes it
     scales: Tensor  # (out)
     zeros: Tensor  # (out)
-    bias: Tensor
+    bias: Tensor | None
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Int8Linear(nn.Module):
         # A channel of zeros has any scale; NaN must stay NaN, for the caller to see.
         scales = torch.where(weight.abs().amax(1) == 0, 1, weight.abs().amax(1) / WEIGHT_LIMIT)
         integers = (weight / scales[:, None]).round().to(torch.int8)
-        bias = torch.zeros(()) if linear.bias is None else linear.bias.detach().float().clone()
+        bias = None if linear.bias is None else linear.bias.detach().float().clone()
         self.register_buffer("weight", torch.ops.onednn.qlinear_prepack(integers, None), persistent=False)
         self.register_buffer("scales", scales, persistent=False)
         self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
@@ -53,7 +53,7 @@ class Int8Linear(nn.Module):
         scale = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
         # Cutting off the fraction of a positive number plus ½ rounds it.
         integers = (rows * (ACTIVATION_LIMIT / scale)).add_(ZERO + 0.5).to(torch.uint8)
-        product = torch.ops.onednn.qlinear_pointwise(
+        product: Tensor = torch.ops.onednn.qlinear_pointwise(
             integers,
             1 / ACTIVATION_LIMIT,
             ZERO,
@@ -68,7 +68,10 @@ class Int8Linear(nn.Module):
             [],
             "",
         )
-        return torch.addcmul(self.bias, product, scale).view(*x.shape[:-1], self.out_features)
+        product.mul_(scale)
+        if self.bias is not None:
+            product.add_(self.bias)
+        return product.view(*x.shape[:-1], self.out_features)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
         # Packed weights are never written to, and can't be copied.
