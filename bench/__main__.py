@@ -1,17 +1,22 @@
-"""python -m bench [training] [padding DIR…] [prepare]: all of it without arguments, results as a table."""
+"""python -m bench [training] [padding DIR…] [prepare] [contrastive]: all without arguments; a table."""
 
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import prepare, training
+from bench import contrastive, prepare, training
 
-PARTS = {"training": training.measure, "prepare": prepare.measure, "padding": training.measure_padding}
+PARTS = {
+    "training": training.measure,
+    "prepare": prepare.measure,
+    "contrastive": contrastive.measure,
+    "padding": training.measure_padding,
+}
 
 
 def main(arguments: list[str]) -> None:
-    names = [name for name in arguments if name in PARTS] or ["training", "prepare"]
+    names = [name for name in arguments if name in PARTS] or ["training", "prepare", "contrastive"]
     directories = [argument for argument in arguments if argument not in PARTS]
     table = Table("what", "measured", "ratio", "target", title="cadec bench", title_justify="left")
     for name in names:

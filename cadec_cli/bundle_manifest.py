@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, sha256
+from cadec_cli.files import read_json, sha256, whole_file
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
@@ -135,6 +135,13 @@ def read_manifest(directory: Path) -> Manifest:
     if outside:
         raise CadecError(f"{path} names files outside of the bundle: {', '.join(outside)}")
     return manifest
+
+
+def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
+    """Write how a bundle is to be used into its manifest; all else stays as it is."""
+    manifest = dataclasses.replace(read_manifest(directory), defaults=defaults)
+    with whole_file(directory / MANIFEST) as stream:
+        stream.write(manifest.content())
 
 
 def check_files(directory: Path, manifest: Manifest, checksums: bool = True) -> None:

@@ -3,6 +3,7 @@
 Results never go through here: they are plain text on standard output.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -47,19 +48,36 @@ def debugging() -> bool:
 def note(message: str) -> None:
     """Say something useful to the person at the terminal."""
     if not _state["quiet"]:
-        stderr.print(escape(message), style="dim")
+        stderr.print(_harmless(message), style="dim")
 
 
 def warn(message: str) -> None:
     """Say something that may need attention."""
-    stderr.print(f"[yellow]warning:[/yellow] {escape(message)}")
+    stderr.print(f"[yellow]warning:[/yellow] {_harmless(message)}")
 
 
 def error(message: str, hint: str = "") -> None:
     """Say what failed, in red, and what to do about it."""
-    stderr.print(f"[bold red]error:[/bold red] {escape(message)}")
+    stderr.print(f"[bold red]error:[/bold red] {_harmless(message)}")
     if hint:
-        stderr.print(f"[dim]hint: {escape(hint)}[/dim]")
+        stderr.print(f"[dim]hint: {_harmless(hint)}[/dim]")
+
+
+def visible(text: str) -> str:
+    """Replace control characters (an ESC above all) by their pictures."""
+    return "".join(
+        character
+        if unicodedata.category(character) not in ("Cc", "Cf")
+        else chr(0x2400 + ord(character))
+        if ord(character) < 0x20
+        else "\ufffd"
+        for character in text
+    )
+
+
+def _harmless(message: str) -> str:
+    """A message that names what people wrote: no markup, and nothing that commands the terminal."""
+    return escape("\n".join(map(visible, message.split("\n"))))
 
 
 def live() -> bool:

@@ -11,14 +11,20 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli import __version__
+from cadec_cli.commands.analyze import analyze_app
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.beam import beam
 from cadec_cli.commands.bench import bench
 from cadec_cli.commands.convert import convert
+from cadec_cli.commands.eval_contrastive import eval_contrastive
+from cadec_cli.commands.evaluate import evaluate
 from cadec_cli.commands.prepare import prepare_app
+from cadec_cli.commands.repl import repl
 from cadec_cli.commands.rerank import rerank
+from cadec_cli.commands.score_contrastive import score_contrastive
 from cadec_cli.commands.train import train_app
 from cadec_cli.commands.translate import translate
+from cadec_cli.commands.tune import tune
 from cadec_cli.errors import CadecError
 
 app = new_app(
@@ -26,11 +32,17 @@ app = new_app(
     "Results go to standard output, everything else to standard error."
 )
 app.command("translate")(translate)
+app.command("repl")(repl)
 app.command("rerank")(rerank)
 app.command("beam")(beam)
 app.command("convert")(convert)
+app.command("tune")(tune)
+app.command("eval-contrastive")(eval_contrastive)
+app.command("score-contrastive")(score_contrastive)
 app.command("bench")(bench)
+app.command("evaluate")(evaluate)
 app.add_typer(prepare_app, name="prepare")
+app.add_typer(analyze_app, name="analyze")
 app.add_typer(train_app, name="train")
 
 

@@ -5,7 +5,6 @@ subtitle holds can't command the terminal.
 """
 
 import difflib
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cadec_cli.console import visible
 from cadec_cli.decoding.lattice import TokenScores
 from cadec_cli.decoding.translations import Chosen, Translation
 
@@ -20,22 +20,10 @@ from cadec_cli.decoding.translations import Chosen, Translation
 _STRONG = 2.0
 
 
-def visible(text: str) -> str:
-    """Replace control characters (an ESC above all) by their pictures."""
-    return "".join(
-        character
-        if unicodedata.category(character) not in ("Cc", "Cf")
-        else chr(0x2400 + ord(character))
-        if ord(character) < 0x20
-        else "\ufffd"
-        for character in text
-    )
-
-
-def comparison(translation: Translation, width: int) -> Table:
+def comparison(translation: Translation, sentence_level: str, width: int) -> Table:
     """A row: source, sentence level, in context; words that differ are coloured."""
-    before, after = visible(translation.sentence_level), visible(translation.text)
-    left, right = _differences(before, after)
+    before, after = visible(sentence_level), visible(translation.text)
+    left, right = differences(before, after)
     return _row(f"{translation.sentence + 1}", Text(visible(translation.source), "dim"), left, right, width)
 
 
@@ -92,7 +80,8 @@ def _colour(pmi: float) -> str:
     return f"rgb({shade},255,{shade})" if pmi > 0 else f"rgb(255,{shade},{shade})"
 
 
-def _differences(before: str, after: str) -> tuple[Text, Text]:
+def differences(before: str, after: str) -> tuple[Text, Text]:
+    """Two sentences as text, the words that differ coloured."""
     left, right = Text(), Text()
     old, new = before.split(" "), after.split(" ")
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -15,6 +15,7 @@ from typing import Any
 from cadec_cli import console
 from cadec_cli.bundle import Bundle, find_bundle
 from cadec_cli.commands import show
+from cadec_cli.console import visible
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.options import TranslationOptions, default_options
 from cadec_cli.decoding.translations import Translation
@@ -78,13 +79,27 @@ class TranslationRun:
     @cached_property
     def translator(self) -> Translator:
         """The models, loaded."""
+        return self._load(self.options)
+
+    @cached_property
+    def plain_translator(self) -> Translator:
+        """The S-NMT alone."""
+        return self._load(dataclasses.replace(self.options, search="sentence"))
+
+    def _load(self, options: TranslationOptions) -> Translator:
         return Translator.load(
             self.opened,
-            self.options,
+            options,
             device=self.device,
             compute_type=self.compute_type,
             threads=self.threads,
         )
+
+    def _sentence_level(self, translation: Translation) -> str:
+        """What the S-NMT alone says; the hypotheses of a C-aware beam are in context, all of them."""
+        if self.options.search != "beam":
+            return translation.sentence_level
+        return next(self.plain_translator.translate([translation.source])).text
 
     def to_stdout(self) -> None:
         """Write the files in their layout, one after the other, as sentences are chosen."""
@@ -114,9 +129,9 @@ class TranslationRun:
                 out.print()
                 document = translation.document
             if display.compare:
-                out.print(show.comparison(translation, out.width))
+                out.print(show.comparison(translation, self._sentence_level(translation), out.width))
             else:
-                out.print(show.visible(translation.text))
+                out.print(visible(translation.text))
             if display.explain:
                 pieces = self.opened.lm_pipeline.subwords.pieces
                 for part in translation.parts:

@@ -41,5 +41,5 @@ class Translation:
 
     @property
     def sentence_level(self) -> str:
-        """What the S-NMT alone would have said."""
+        """What the S-NMT alone would have said, where hypotheses are its own: not after a C-aware beam."""
         return " ".join(part.hypotheses[0].text if part.hypotheses else part.source for part in self.parts)

@@ -1,0 +1,161 @@
+"""`cadec tune`: how much the document language model should have to say, found on a development set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle_manifest import DecodingDefaults
+    from cadec_cli.evaluation.tuning import Point
+
+# Tried unless told otherwise; of objectives without T-scaling in the paper, the weight.
+TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+
+
+def tune(
+    source: Annotated[
+        Path, typer.Argument(help="Development set: a sentence a line, a blank line between documents.")
+    ],
+    reference: Annotated[Path, typer.Option("--ref", "-r", help="Its translation, line by line.")],
+    bundle: Bundle_ = None,
+    objective: Annotated[str | None, typer.Option(help="What is maximised; by default the bundle's.")] = None,
+    temperature: Annotated[
+        list[float] | None, typer.Option("--temperature", "-T", help="A T to try; give it again for more.")
+    ] = None,
+    weight: Annotated[
+        list[float] | None, typer.Option("--weight", "-w", help="A weight (β) to try, likewise.")
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(help="best (BLEU), or strongest: the strongest D-LM not below the sentence level."),
+    ] = "best",
+    context: Annotated[int | None, typer.Option(help="Sentences of context.", min=0)] = None,
+    nbest: Annotated[int | None, typer.Option(help="Hypotheses a sentence.", min=2)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A directory for curve.json and curve.png.")
+    ] = None,
+    plot: Annotated[bool, typer.Option(help="Draw curve.png (needs matplotlib).")] = True,
+    save: Annotated[bool, typer.Option(help="Write the choice into the bundle.")] = True,
+    device: Device = "auto",
+    compute_type: ComputeType = "int8",
+    threads: Threads = 0,
+) -> None:
+    """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
+
+    All values are tried at once: n-best lists and context-free scores are computed one time only.
+
+    Example: cadec tune dev.en --ref dev.ru --bundle en-ru -o tuning
+
+    Example: cadec tune dev.en --ref dev.ru --objective shallow-fusion --protocol strongest --no-save
+    """
+    import dataclasses
+    import os
+
+    from cadec_cli import console
+    from cadec_cli.bundle import Bundle, find_bundle
+    from cadec_cli.bundle_manifest import MANIFEST, save_defaults
+    from cadec_cli.decoding import objectives
+    from cadec_cli.errors import CadecError
+    from cadec_cli.evaluation.aligned import read_aligned
+    from cadec_cli.evaluation.tuning import PROTOCOLS, Setting, choose, tuned
+    from cadec_cli.evaluation.tuning_plot import check_plotting, plot_tuning
+    from cadec_cli.files import write_json
+
+    if protocol not in PROTOCOLS:
+        raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
+    if output is not None and plot:
+        check_plotting()
+    directory = find_bundle(bundle)
+    opened = Bundle.open(directory)
+    if save and not os.access(directory / MANIFEST, os.W_OK):
+        raise CadecError(f"{directory} can't be written to", "--no-save only tells the choice")
+    name = objective or opened.defaults.objective
+    formula = objectives.objective(name)
+    if not (formula.uses_lm and formula.uses_translation):
+        raise CadecError(f"{name} has nothing to tune", "c-score and the fusions have")
+    default_temperatures = TEMPERATURES if name == "c-score" and not weight else (1.0,)
+    default_weights = (1.0,) if name == "c-score" else WEIGHTS
+    settings = [
+        Setting(one, other)
+        for other in dict.fromkeys(weight or default_weights)
+        for one in dict.fromkeys(temperature or default_temperatures)
+    ]
+    sources, references = read_aligned([source, reference])
+    level, points = tuned(
+        opened,
+        sources.documents,
+        references.documents,
+        name,
+        settings,
+        context=opened.defaults.context if context is None else context,
+        nbest=nbest or opened.defaults.nbest,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+    )
+    try:
+        choice: Point | None = choose(protocol, level, points)
+    except CadecError as error:
+        choice, reason = None, error
+    _print_table(name, level, points, choice)
+    if output is not None:
+        curve = {
+            "bundle": opened.name,
+            "objective": name,
+            "protocol": protocol,
+            "sentence_level": dataclasses.asdict(level),
+            "points": [dataclasses.asdict(point) for point in points],
+            "choice": dataclasses.asdict(choice) if choice is not None else None,
+        }
+        output.mkdir(parents=True, exist_ok=True)
+        write_json(output / "curve.json", curve)
+        if plot:
+            plot_tuning(level, points, choice, f"{name} on {source.name}", output / "curve.png")
+    if choice is None:
+        raise reason
+    if save:
+        save_defaults(directory, _changed(opened.defaults, name, choice, context, nbest))
+        console.note(f"written into {directory}; `cadec convert {directory} --temperature …` changes it")
+
+
+def _changed(
+    defaults: DecodingDefaults, name: str, choice: Point, context: int | None, nbest: int | None
+) -> DecodingDefaults:
+    """The bundle's defaults with what was found, and with what it was found for."""
+    import dataclasses
+
+    return dataclasses.replace(
+        defaults,
+        objective=name,
+        weight=choice.setting.weight,
+        temperature=choice.setting.temperature,
+        context=defaults.context if context is None else context,
+        nbest=nbest or defaults.nbest,
+    )
+
+
+def _print_table(name: str, level: Point, points: list[Point], choice: Point | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from cadec_cli.commands.show import stdout_console
+
+    table = Table("T", "weight", "BLEU", "chrF", "changed", "", title=name, title_justify="left")
+    table.add_row("", "", f"{level.bleu:.2f}", f"{level.chrf:.2f}", "", "sentence level", style="dim")
+    for point in points:
+        colour = "green" if point.bleu >= level.bleu else "red"
+        table.add_row(
+            f"{point.setting.temperature:g}",
+            f"{point.setting.weight:g}",
+            Text(f"{point.bleu:.2f}", colour),
+            f"{point.chrf:.2f}",
+            f"{point.changed:.1%}",
+            Text("chosen", "bold") if point is choice else "",
+        )
+    stdout_console().print(table)

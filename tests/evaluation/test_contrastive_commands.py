@@ -1,0 +1,233 @@
+"""`cadec eval-contrastive` and `cadec score-contrastive`, as one types them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+from contrastive_parts import write_bundles
+
+from cadec_cli.main import exit_code
+from cadec_cli.text.pipeline import TextPipeline
+
+TRUE = ("Том видит его .", "Никто не знает .", "Мальчик взял хлеб !")
+WRONG = ("Том видит хлеб .", "Никто не хочет .", "Мальчик взял письмо !")
+VOITA = [
+    {
+        "src": f"The doctor . _eos Tom [red]sees it {number} .",
+        "dst": [f"Доктор . _eos {true}", f"Доктор . _eos {wrong}"][:: 1 if number else -1],
+        "true_ind": 0 if number else 1,
+        "ctx_dist": 1 + number % 2,
+    }
+    for number, (true, wrong) in enumerate(zip(TRUE, WRONG, strict=True))
+]
+
+
+@pytest.fixture(scope="module")
+def bundles(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("contrastive")
+    write_bundles(root, english, russian)
+    (root / "some.json").write_text(json.dumps(VOITA, ensure_ascii=False), "utf-8")
+    own = {"source": "No?", "context": [], "candidates": ["Дверь?", "Ключи?"], "truth": 0}
+    (root / "own.jsonl").write_text(json.dumps(own) + "\n", "utf-8")
+    return root
+
+
+def run(command: str, bundles: Path, *arguments: object, bundle: str = "whole") -> int:
+    common = ("--bundle", bundles / bundle, "--threads", 1)
+    return exit_code([command, *map(str, arguments), *map(str, common)])
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_an_object_a_scorer_and_set(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sets = (bundles / "some.json", bundles / "own.jsonl")
+    options = ("--temperature", 1, "--temperature", 4, "--temperature", 1, "--context", 2)
+    assert run("eval-contrastive", bundles, *sets, "--json", *options) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    found = objects(shown.out)
+    assert len(found) == 2 * (1 + 5 * 2)
+    first = found[0]
+    assert (first["objective"], first["temperature"], first["weight"]) == ("sentence", None, None)
+    assert (first["format"], first["groups"], first["chance"]) == ("voita", 3, 0.5)
+    assert first["accuracy"] == first["right"] / 3
+    assert {distance: one["groups"] for distance, one in first["by_distance"].items()} == {"1": 2, "2": 1}
+    weighted = {one["objective"]: one["weight"] for one in found if one["weight"] is not None}
+    assert weighted == {"c-score": 1.0, "shallow-fusion": 0.1, "conditional-shallow-fusion": 0.1}
+    own = {(one["objective"], one["temperature"]): one for one in found if one["format"] == "jsonl"}
+    for temperature in (1.0, 4.0):  # no context at all: PMI is 0
+        assert (own["pmi", temperature]["ties"], own["pmi", temperature]["accuracy"]) == (1, 0.0)
+        assert own["c-score", temperature]["accuracy"] == own["sentence", None]["accuracy"]
+    assert own["pmi", 4.0]["by_distance"] == {}
+
+
+def test_a_table_for_people(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sets = (bundles / "some.json", bundles / "own.jsonl")
+    assert run("eval-contrastive", bundles, *sets, "--weight", 0.5, "--alpha", 0.1) == 0
+    shown = capsys.readouterr().out
+    assert "chance 50.0" in shown and "3 groups" in shown
+    assert "T 1, alpha 0.1" in shown
+    assert re.search(r"conditional-shallow-fusion × 0.5 +│", shown)
+    assert re.search(r"1 tie\b", shown)
+    assert "by distance" in shown
+    table = shown[: shown.index("by distance")]
+    assert len({len(line) for line in table.splitlines() if line[:1] in "┏┃│└"}) == 1
+
+
+def test_tables_part_where_sets_do_not_fit(
+    bundles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal
+    sets = [bundles / "some.json"] * 3
+    assert run("eval-contrastive", bundles, *sets, "--objective", "pmi", "--objective", "sentence") == 0
+    shown = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)
+    assert shown.count("accuracy on") == 2
+    assert max(map(len, shown.splitlines())) <= 60
+    assert "…" not in shown
+
+
+@pytest.mark.parametrize("objective", ["pmi", "sentence"])
+def test_failed_groups_are_shown(bundles: Path, objective: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--context", 0, "--objective", objective, "--errors", 2)
+    bundle = "lm" if objective == "pmi" else "nmt"
+    assert run("eval-contrastive", bundles, bundles / "some.json", *arguments, bundle=bundle) == 0
+    shown = capsys.readouterr().out
+    if objective == "pmi":  # no context: all tie
+        assert "some, group 1 · pmi · distance 1 · tie" in shown
+        assert "some, group 2" in shown and "some, group 3" not in shown
+        assert re.search(
+            r"true +том видит его ?\.</s> *\n +score 0.00  PMI 0.00", shown.replace("Том", "том")
+        )
+        assert "tied" in shown
+    assert "[red]sees" in shown  # text is never markup
+    assert "Доктор" not in shown  # what did not count as context is not shown as such
+    assert max(map(len, shown.splitlines())) < 120
+
+
+def test_colours_where_the_context_matters(
+    bundles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    assert run("eval-contrastive", bundles, bundles / "some.json", "--errors", 3, bundle="lm") == 0
+    assert "\x1b[38;2;" in capsys.readouterr().out
+
+
+def test_scores_in_three_formats(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("score-contrastive", bundles, bundles / "some.json") == 0
+    records = objects(capsys.readouterr().out)
+    assert [(one["group"], one["candidate"]) for one in records] == [
+        (str(group), candidate) for group in (1, 2, 3) for candidate in (0, 1)
+    ]
+    assert [one["text"] for one in records if one["true"]] == list(TRUE)
+    for one in records:
+        assert one["pmi"] == one["conditional"] - one["free"]
+        assert one["score"] == pytest.approx(one["log_prob"] + one["pmi"])
+    for flag, sign in (("--plain", 1), ("--loss", -1)):
+        assert run("score-contrastive", bundles, bundles / "some.json", flag) == 0
+        lines = [float(line) for line in capsys.readouterr().out.splitlines()]
+        assert lines == pytest.approx([sign * one["score"] for one in records])
+
+
+@pytest.mark.parametrize(
+    ("bundle", "keys"), [("lm", {"conditional", "free", "pmi", "score"}), ("nmt", {"log_prob", "score"})]
+)
+def test_scores_of_what_the_bundle_has(
+    bundles: Path, bundle: str, keys: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("score-contrastive", bundles, bundles / "some.json", bundle=bundle) == 0
+    for record in objects(capsys.readouterr().out):
+        assert record.keys() == {"group", "candidate", "text", "true"} | keys
+
+
+def test_losses_mean_to_the_published_rule_what_scores_mean_here(
+    bundles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing ties, the least loss of a group is the true candidate's as often as it is right here."""
+    options = ("--objective", "conditional")
+    assert run("score-contrastive", bundles, bundles / "some.json", "--loss", *options) == 0
+    losses = [float(line) for line in capsys.readouterr().out.splitlines()]
+    pairs = zip(losses[::2], losses[1::2], strict=True)
+    right = sum(
+        min(range(2), key=pair.__getitem__) == one["true_ind"] for one, pair in zip(VOITA, pairs, strict=True)
+    )
+    assert run("eval-contrastive", bundles, bundles / "some.json", "--json", *options) == 0
+    (found,) = objects(capsys.readouterr().out)
+    assert (found["right"], found["ties"]) == (right, 0)
+
+
+def test_no_loss_is_less_than_nothing(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--objective", "pmi", "--context", 0, "--loss")
+    assert run("score-contrastive", bundles, bundles / "some.json", *arguments) == 0
+    assert capsys.readouterr().out == "0.0\n" * 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--objective", "luck"], 1, "no objective 'luck'"),
+        (["--objective", "c-score"], 1, "c-score needs an S-NMT"),
+        (["--temperature", "0"], 1, "temperature must be above 0"),
+        (["--format", "xml"], 1, "no layout 'xml'"),
+        (["--format", "contrapro"], 1, "group 1: it has no “errors”"),
+        (["--context", "-1"], 2, "--context"),
+        (["--json", "--errors", "1"], 2, "--errors"),
+    ],
+)
+def test_what_can_not_be_done_is_one_clear_error(
+    bundles: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("eval-contrastive", bundles, bundles / "some.json", *arguments, bundle="lm") == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert message in re.sub(r"\s+", " ", shown.err)
+    assert "Traceback" not in shown.err
+
+
+def test_a_set_comes_through_a_pipe(bundles: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cadec_cli", "score-contrastive", "-", "--plain", "-b", str(bundles / "lm")],
+        input=(bundles / "own.jsonl").read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"0.0\n0.0\n"
+
+
+@pytest.mark.slow
+def test_context_tells_the_form_of_address(
+    made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the made-up pair the sentence level guesses, the D-LM knows; without context nobody does."""
+    lines = []
+    for document in made_up.documents(30, seed=7):
+        target = document[-1][1]
+        other = swapped(target)
+        if other != target:
+            context = [before for _, before in document[-4:-1]]
+            lines.append(
+                {"source": document[-1][0], "context": context, "candidates": [target, other], "truth": 0}
+            )
+    assert len(lines) > 15
+    path = tmp_path / "address.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert exit_code(["eval-contrastive", str(path), "-b", str(made_up_bundle), "--json", "-q"]) == 0
+    found = {one["objective"]: one["accuracy"] for one in objects(capsys.readouterr().out)}
+    assert found["pmi"] > 0.9 and found["conditional"] > 0.9 and found["c-score"] > 0.9
+    assert 0.2 < found["sentence"] < 0.8
+
+
+def swapped(sentence: str) -> str:
+    """The sentence with the other form of address."""
+    verbs = "|".join(made_up.VERBS.values())
+    other = {"tu": "vos", "vos": "tu", "es": "ez", "ez": "es"}
+    sentence = re.sub(rf"\b({verbs})(es|ez)\b", lambda found: found[1] + other[found[2]], sentence)
+    return re.sub(r"\b(tu|vos)\b", lambda found: other[found[1]], sentence)

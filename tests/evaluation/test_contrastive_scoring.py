@@ -1,0 +1,266 @@
+"""Groups scored together, as tries, equal their candidates scored alone; the terms make the scores."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from bundle_parts import tiny_lm
+from conftest import RUSSIAN, sentences, trained_pipeline
+from contrastive_parts import write_bundles
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadec_cli.bundle import Bundle
+from cadec_cli.decoding.lm_scorer import LMScorer, ScoredTrie
+from cadec_cli.decoding.objectives import OBJECTIVES, objective
+from cadec_cli.decoding.trie import Trie
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation import contrastive_scoring
+from cadec_cli.evaluation.contrastive import ContrastiveSet, Group
+from cadec_cli.evaluation.contrastive_scoring import (
+    ContrastiveModels,
+    LanguageModel,
+    Terms,
+    evaluate,
+    scorers,
+    usable_objectives,
+)
+from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.text.pipeline import TextPipeline
+
+TEMPERATURES = (1.0, 2.5)
+EVERY = [objective(name) for name in OBJECTIVES]
+GROUPS = (
+    Group("Tom took it.", (), ("Том взял его.",), ("Том видит его.", "Том видит хлеб."), 0, 1, "1"),
+    # the same candidates once more, in another order and after another context
+    Group("Tom took it.", (), ("Никто не знает.",), ("Том видит хлеб.", "Том видит его."), 0, 2, "2"),
+    Group("The boy took it.", (), (), ("Мальчик взял его!", "Мальчик взял письмо!", "Доктор!"), 2, 1, "3"),
+    Group("No?", (), ("Хлеб?", "Том?", "Капитан?"), ("Дверь?", "Ключи?", "Дверь?", "Деньги?"), 2, 3, "4"),
+)
+
+
+def of(*groups: Group, tokenised: bool = False) -> ContrastiveSet:
+    return ContrastiveSet(Path("some.json"), "jsonl", groups, tokenised)
+
+
+@pytest.fixture(scope="module")
+def bundles(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("contrastive")
+    write_bundles(root, english, russian)
+    return root
+
+
+@pytest.fixture(scope="module")
+def bundle(bundles: Path) -> Bundle:
+    return Bundle.open(bundles / "whole")
+
+
+def models(bundle: Bundle, context: int = 3, names: tuple[str, ...] = tuple(OBJECTIVES)) -> ContrastiveModels:
+    chosen = [objective(name) for name in names]
+    return ContrastiveModels.load(bundle, chosen, temperatures=TEMPERATURES, context=context, threads=1)
+
+
+@torch.inference_mode()
+def alone(lm: DocumentLM, text: TextPipeline, context: tuple[str, ...], candidate: str, t: float) -> float:
+    """log p(ỹ|c̃) by a pass over the whole sequence."""
+    ids = [*text.encode(candidate), 3]
+    before = [3]
+    for sentence in context:
+        before += [*text.encode(sentence), 3]
+    tokens = torch.tensor([before + ids])
+    log_probs = (lm(tokens[:, :-1])[0].double() / t).log_softmax(-1)[-len(ids) :]
+    return float(log_probs[torch.arange(len(ids)), torch.tensor(ids)].sum())
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+def test_groups_together_are_scored_as_candidates_alone(
+    bundle: Bundle, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contrastive_scoring, "CHUNK", chunk)
+    monkeypatch.setattr(contrastive_scoring, "ROW", 16)  # several pools of context-free candidates
+    lm, text = bundle.language_model(), bundle.target
+    generator = models(bundle).translation
+    assert generator is not None
+    for group, terms in zip(GROUPS, models(bundle).terms(of(*GROUPS)), strict=True):
+        assert terms.size == len(group.candidates)
+        for context, found in ((group.context, terms.conditional), ((), terms.free)):
+            expected = [[alone(lm, text, context, one, t) for one in group.candidates] for t in TEMPERATURES]
+            np.testing.assert_allclose(found, expected, atol=1e-4)
+        for candidate, log_prob in zip(group.candidates, terms.translation, strict=True):
+            exact = generator.generator.log_probs([group.source], [text.encode(candidate)])
+            assert log_prob == pytest.approx(exact[0], abs=1e-4)
+
+
+def test_sentences_without_context_are_scored_once_and_in_rows(bundle: Bundle) -> None:
+    ready = models(bundle)
+    assert ready.language is not None
+    scored: list[Trie] = []
+    whole = ready.language.scorer.free
+
+    def free(tries: list[Trie]) -> list[ScoredTrie]:
+        scored.extend(tries)
+        return whole(tries)
+
+    ready.language.scorer.free = free
+    list(ready.terms(of(*GROUPS)))
+    (trie,) = scored  # all groups are one
+    assert len(trie.paths) == len({text for group in GROUPS for text in group.candidates})
+
+
+@given(st.sets(st.lists(st.integers(4, 6), max_size=4).map(tuple)), st.integers(6, 12))
+def test_pools_hold_everything_and_fit_a_row(ids: set[tuple[int, ...]], row: int) -> None:
+    before, contrastive_scoring.ROW = contrastive_scoring.ROW, row
+    try:
+        pools = list(contrastive_scoring._pools(sorted(ids)))
+    finally:
+        contrastive_scoring.ROW = before
+    assert [one for pool in pools for one in pool] == sorted(ids)
+    sizes = [len(Trie.of(pool)) for pool in pools]
+    assert all(size <= row for size in sizes)
+    for pool, following in itertools.pairwise(pools):  # none is closed early
+        assert len(Trie.of([*pool, following[0]])) > row
+
+
+def test_tokens_of_published_sets_are_joined_first(bundle: Bundle) -> None:
+    plain = Group("I can't.", (), ("Кто, Том?",), ("Том - (доктор).", "Том, доктор!"), 0, None, "1")
+    tokens = Group("I can 't .", (), ("Кто , Том ?",), ("Том - ( доктор ) .", "Том , доктор !"), 0, None, "1")
+    (expected,) = models(bundle).terms(of(plain))
+    (found,) = models(bundle).terms(of(tokens, tokenised=True))
+    (taken_literally,) = models(bundle).terms(of(tokens))
+    np.testing.assert_array_equal(found.conditional, expected.conditional)
+    np.testing.assert_array_equal(found.translation, expected.translation)
+    assert not np.allclose(taken_literally.free, expected.free, atol=0.1)
+
+
+@pytest.mark.parametrize(("context", "groups"), [(0, GROUPS), (3, GROUPS[2:3])])
+def test_an_empty_context_makes_pmi_zero_and_everything_a_tie(
+    bundle: Bundle, context: int, groups: tuple[Group, ...]
+) -> None:
+    some = scorers([objective(name) for name in ("pmi", "c-score", "sentence")], [1.0, 2.5])
+    terms = list(models(bundle, context).terms(of(*groups)))
+    for one in terms:
+        assert np.array_equal(one.conditional, one.free)
+        assert not some[0].scores(one).any()
+    results = evaluate(of(*groups), terms, some)
+    assert [(r.accuracy.right, r.accuracy.ties) for r in results[:2]] == [(0, len(groups))] * 2
+    # c-score falls back to the sentence level, at every temperature
+    assert all(result.accuracy == results[-1].accuracy for result in results[2:])
+
+
+def test_only_the_last_sentences_count(bundle: Bundle) -> None:
+    long = GROUPS[3]
+    other = dataclasses.replace(long, context=("Дверь!", "Том?", "Капитан?"))
+    for count, same in ((2, True), (3, False)):
+        first, second = (next(models(bundle, count).terms(of(one))) for one in (long, other))
+        assert np.allclose(first.conditional, second.conditional, atol=1e-5) == same
+    with pytest.raises(CadecError, match="negative"):
+        models(bundle, -1)
+
+
+def test_contexts_that_do_not_fit_lose_their_oldest_sentences(bundle: Bundle) -> None:
+    sentence = "Капитан не знает письмо."
+    long = dataclasses.replace(GROUPS[0], context=(sentence,) * 9)
+    length = len(bundle.target.encode(sentence)) + 1
+    room = bundle.lm_positions - 1 - max(len(bundle.target.encode(text)) for text in long.candidates)
+    fitting = dataclasses.replace(long, context=(sentence,) * (room // length))
+    assert 0 < len(fitting.context) < 9
+    first, second = (next(models(bundle, 9).terms(of(one))) for one in (long, fitting))
+    np.testing.assert_allclose(first.conditional, second.conditional, atol=1e-5)
+
+
+def test_different_strings_of_the_same_ids_tie_exactly(bundle: Bundle) -> None:
+    group = Group("Tom took it.", (), ("Том взял его.",), ("Том  видит его.", "Том видит его."), 0, None, "1")
+    company = [GROUPS[0], group, GROUPS[3]]
+    some = scorers(EVERY, TEMPERATURES)
+    found = list(models(bundle).terms(of(*company)))[1:2]
+    for result in evaluate(of(group), found, some):
+        assert (result.accuracy.right, result.accuracy.ties) == (0, 1), result.scorer
+
+
+@pytest.mark.parametrize(
+    ("what", "names", "change"),
+    [
+        ("a candidate", ("pmi",), {"candidates": ("Том.", "хлеб " * 60)}),
+        ("a candidate", ("sentence",), {"candidates": ("Том.", "хлеб " * 60)}),
+        ("the source", ("sentence",), {"source": "bread " * 60}),
+    ],
+)
+def test_what_is_too_long_is_named(
+    bundle: Bundle, what: str, names: tuple[str, ...], change: dict[str, object]
+) -> None:
+    groups = (GROUPS[0], dataclasses.replace(GROUPS[1], **change))
+    with pytest.raises(CadecError, match=f"some.json: group 2: {what} is longer"):
+        list(models(bundle, names=names).terms(of(*groups)))
+
+
+def test_the_tokens_of_a_candidate_make_up_its_score(bundle: Bundle) -> None:
+    ready = models(bundle)
+    terms = list(ready.terms(of(*GROUPS)))
+    for group, own in zip(GROUPS, terms, strict=True):
+        for temperature in (0, 1):
+            found = ready.tokens(of(*GROUPS), group, range(len(group.candidates)), temperature)
+            for index, (pieces, scores) in enumerate(found):
+                assert (
+                    bundle.target.subwords.decode(bundle.target.encode(group.candidates[index]))
+                    == "".join(pieces).replace("\u2581", " ").strip()
+                )
+                assert len(scores) == len(pieces) + 1
+                after, without = np.array(scores).sum(0)
+                assert after == pytest.approx(own.conditional[temperature, index], abs=1e-4)
+                assert without == pytest.approx(own.free[temperature, index], abs=1e-4)
+
+
+def test_a_language_model_of_another_vocabulary_reads_its_own_ids() -> None:
+    other = trained_pipeline("ru", sentences(RUSSIAN, 200), vocabulary_size=340)
+    lm = tiny_lm(len(other))
+    (terms,) = ContrastiveModels(None, LanguageModel(LMScorer(lm), other)).terms(of(GROUPS[0]))
+    expected = [alone(lm, other, GROUPS[0].context, one, 1.0) for one in GROUPS[0].candidates]
+    np.testing.assert_allclose(terms.conditional[0], expected, atol=1e-4)
+    assert terms.translation is None
+
+
+def test_scorers_are_objectives_at_temperatures() -> None:
+    some = scorers([objective("sentence"), objective("c-score", 2.0), objective("shallow-fusion")], [1, 4])
+    named = [(scorer.objective.name, scorer.temperature) for scorer in some]
+    assert named == [
+        ("sentence", None),
+        ("c-score", 1),
+        ("c-score", 4),
+        ("shallow-fusion", 1),
+        ("shallow-fusion", 4),
+    ]
+    terms = Terms(
+        2,
+        np.array([-3.0, -2.0]),
+        np.array([[-1.0, -4.0], [-1.5, -2.0]]),
+        np.array([[-2.0, -2.0], [-2.0, -2.5]]),
+    )
+    expected = [[-3, -2], [-3 + 2 * 1, -2 - 2 * 2], [-3 + 2 * 0.5, -2 + 2 * 0.5], [-3.2, -2.2], [-3.2, -2.25]]
+    np.testing.assert_allclose([scorer.scores(terms) for scorer in some], expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "able", "unable"),
+    [
+        ("whole", list(OBJECTIVES), []),
+        ("lm", ["pmi", "conditional"], ["sentence", "c-score", "shallow-fusion"]),
+        ("nmt", ["sentence"], ["pmi", "conditional", "c-score", "shallow-fusion"]),
+    ],
+)
+def test_a_bundle_does_what_its_models_can(
+    bundles: Path, name: str, able: list[str], unable: list[str]
+) -> None:
+    opened = Bundle.open(bundles / name)
+    for asked in ([], ["all"], [able[0], "all"]):
+        assert [one.name for one in usable_objectives(opened, asked)] == able
+    assert [one.name for one in usable_objectives(opened, [able[-1], able[-1]])] == able[-1:]
+    for one in unable:
+        with pytest.raises(CadecError, match=f"{one} needs"):
+            usable_objectives(opened, [one])
+    with pytest.raises(CadecError, match="no objective"):
+        usable_objectives(opened, ["luck"])
+    terms = next(ContrastiveModels.load(opened, usable_objectives(opened, []), threads=1).terms(of(*GROUPS)))
+    assert (terms.translation is not None, terms.free is not None) == (name != "lm", name != "nmt")
