@@ -31,19 +31,20 @@ app = new_app(
     "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
     "Results go to standard output, everything else to standard error."
 )
-app.command("translate")(translate)
-app.command("repl")(repl)
-app.command("rerank")(rerank)
-app.command("beam")(beam)
-app.command("convert")(convert)
-app.command("tune")(tune)
-app.command("eval-contrastive")(eval_contrastive)
-app.command("score-contrastive")(score_contrastive)
-app.command("bench")(bench)
-app.command("evaluate")(evaluate)
-app.add_typer(prepare_app, name="prepare")
-app.add_typer(analyze_app, name="analyze")
-app.add_typer(train_app, name="train")
+_TRANSLATE, _MEASURE, _BUILD = "Translate", "Measure", "Build"
+app.command("translate", rich_help_panel=_TRANSLATE)(translate)
+app.command("repl", rich_help_panel=_TRANSLATE)(repl)
+app.command("rerank", rich_help_panel=_TRANSLATE)(rerank)
+app.command("beam", rich_help_panel=_TRANSLATE)(beam)
+app.command("eval-contrastive", rich_help_panel=_MEASURE)(eval_contrastive)
+app.command("score-contrastive", rich_help_panel=_MEASURE)(score_contrastive)
+app.command("evaluate", rich_help_panel=_MEASURE)(evaluate)
+app.add_typer(analyze_app, name="analyze", rich_help_panel=_MEASURE)
+app.command("bench", rich_help_panel=_MEASURE)(bench)
+app.add_typer(prepare_app, name="prepare", rich_help_panel=_BUILD)
+app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
+app.command("convert", rich_help_panel=_BUILD)(convert)
+app.command("tune", rich_help_panel=_BUILD)(tune)
 
 
 def _show_version(wanted: bool) -> None:
