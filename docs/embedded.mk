@@ -1,0 +1,83 @@
+# The embedded bundle, from the corpora to the package: `make bundle DATA=DIRECTORY`.
+#
+# DIRECTORY holds parallel.en-ru.tsv.xz (tag, English, Russian), ru-plays.txt.xz, ru-jokes.txt.xz,
+# ru-prose.txt.xz and ru-subtitle-blocks.txt.xz. Every stage is done once; a stopped training goes on where it
+# was. Seeds are the defaults (1). On two cores it takes about a night; BUILD is where it all happens.
+DATA  ?=
+BUILD ?= build/embedded
+EMBEDDED ?= cadec_cli/embedded
+DEV   ?= $(DATA)/../dev/wesnoth-dev
+CADEC  = $(BIN)/cadec
+
+TIDY = mkdir -p $(BUILD)/text && $(BIN)/python docs/tidy.py
+MONOLINGUAL = plays jokes prose subtitle-blocks
+TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
+PREPARE = $(CADEC) prepare text
+RU = -p $(BUILD)/pipelines/ru
+# As updates allow: the learning rate falls over the last fifth of them.
+NMT_UPDATES ?= 15000
+LM_UPDATES  ?= 10000
+
+.PHONY: bundle corpora
+corpora: $(READY)
+	@test -d "$(DATA)" || { echo "say where the corpora are: make bundle DATA=DIRECTORY"; exit 2; }
+
+bundle: $(READY) $(BUILD)/bundle/bundle.json
+	rm -rf $(EMBEDDED)
+	cp -r $(BUILD)/bundle $(EMBEDDED)
+
+# Every stage is kept: none is a mere step to the next.
+.SECONDARY:
+
+$(BUILD)/text/%.ru.txt: | corpora
+	$(TIDY) $(DATA)/ru-$*.txt.xz $@
+
+$(BUILD)/text/pairs.tsv: | corpora
+	$(TIDY) $(DATA)/parallel.en-ru.tsv.xz $@ 2,3
+
+$(BUILD)/text/pairs.en.txt: | corpora
+	$(TIDY) $(DATA)/parallel.en-ru.tsv.xz $@ 2
+
+$(BUILD)/text/pairs.ru.txt: | corpora
+	$(TIDY) $(DATA)/parallel.en-ru.tsv.xz $@ 3
+
+$(BUILD)/pipelines/en: | $(BUILD)/text/pairs.en.txt
+	$(CADEC) train tokenizer $| -l en --vocab-size 8000 -o $@
+
+$(BUILD)/pipelines/ru: | $(BUILD)/text/pairs.ru.txt $(TEXTS)
+	$(CADEC) train tokenizer $| --max-lines 60000 -l ru --vocab-size 8000 -o $@
+
+$(BUILD)/data/pairs: | $(BUILD)/text/pairs.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
+	$(PREPARE) $(BUILD)/text/pairs.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --no-documents -o $@ \
+	  --dev-output $@-dev --dev-every 160 --max-tokens 60 --max-ratio 3 --duplicates --script
+
+$(BUILD)/data/sentences: | $(BUILD)/pipelines/ru
+	$(PREPARE) $(BUILD)/text/pairs.ru.txt $(RU) -o $@ --lines --no-documents --max-tokens 60 --script --duplicates
+
+$(BUILD)/data/plays: DEV_EVERY = 60
+$(BUILD)/data/jokes: DEV_EVERY = 400
+$(BUILD)/data/prose: DEV_EVERY = 120
+$(BUILD)/data/subtitle-blocks: DEV_EVERY = 200 --lines
+$(MONOLINGUAL:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/pipelines/ru
+	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --dev-output $@-dev --dev-every $(DEV_EVERY)
+
+# A finished run has model/; one that was stopped has run.json, and goes on.
+$(BUILD)/nmt/model: | $(BUILD)/data/pairs
+	if [ -f $(BUILD)/nmt/run.json ]; then $(CADEC) train nmt -o $(BUILD)/nmt --resume; else \
+	$(CADEC) train nmt -o $(BUILD)/nmt --data $(BUILD)/data/pairs --dev $(BUILD)/data/pairs-dev \
+	  --preset small --update-tokens 2800 --batch-tokens 3400 --learning-rate 1.5e-3 --warmup 500 \
+	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 3; fi
+
+$(BUILD)/lm/model: | $(BUILD)/data/sentences $(MONOLINGUAL:%=$(BUILD)/data/%)
+	if [ -f $(BUILD)/lm/run.json ]; then $(CADEC) train lm -o $(BUILD)/lm --resume; else \
+	$(CADEC) train lm -o $(BUILD)/lm --data $(BUILD)/data/plays --data $(BUILD)/data/jokes \
+	  --data $(BUILD)/data/subtitle-blocks=2 --data $(BUILD)/data/prose=0.4 --data $(BUILD)/data/sentences=0.3 \
+	  $(MONOLINGUAL:%=--dev $(BUILD)/data/%-dev) \
+	  --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --learning-rate 1.5e-3 \
+	  --warmup 300 --schedule cooldown --max-updates $(LM_UPDATES) --evaluate-every 500 --patience 0 --keep-best 3; fi
+
+$(BUILD)/bundle/bundle.json: docs/embedded-card.md | $(BUILD)/nmt/model $(BUILD)/lm/model
+	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \
+	  --target-pipeline $(BUILD)/pipelines/ru --half --name "English-Russian, embedded" \
+	  --card docs/embedded-card.md -o $(BUILD)/bundle
+	$(CADEC) tune $(DEV).en --ref $(DEV).ru --bundle $(BUILD)/bundle --protocol strongest -o $(BUILD)/tuning
