@@ -123,6 +123,12 @@ Output = Annotated[
 ]
 Preset = Annotated[str, typer.Option("--preset", "-p", help="tiny, small, paper, or a TOML file.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --output, exactly where it was.")]
+StartFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--start-from", help="A model or run to take the first weights from, to go on with other data."
+    ),
+]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw the curves to curves.png at the end.")]
 
 
@@ -135,6 +141,7 @@ def lm(
     dev: Dev = None,
     preset: Preset = "small",
     resume: Resume = False,
+    start_from: StartFrom = None,
     plot: Plot = False,
 ) -> None:
     """Train a D-LM, the document language model of the target language.
@@ -152,6 +159,7 @@ def lm(
         preset=preset,
         flags=flags,
         resume=resume,
+        start_from=start_from,
         plot=plot,
     )
 
@@ -165,6 +173,7 @@ def nmt(
     dev: Dev = None,
     preset: Preset = "small",
     resume: Resume = False,
+    start_from: StartFrom = None,
     plot: Plot = False,
     pipeline: Annotated[
         Path | None, typer.Option(help="The target language's text pipeline; needed for --stop-on bleu.")
@@ -185,6 +194,7 @@ def nmt(
         preset=preset,
         flags=flags,
         resume=resume,
+        start_from=start_from,
         plot=plot,
         pipeline=pipeline,
     )

@@ -11,12 +11,13 @@ import torch
 import typer
 
 from cadec_cli import console
+from cadec_cli.bundle_building import model_directory
 from cadec_cli.data.batches import DocumentWindows, Examples, SentencePairs, WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, write_json
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.storage import Model
+from cadec_cli.models.storage import Model, check_pipeline, fill, load_model, model_state
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.training.distributed import joined
 from cadec_cli.training.loop import Outcome, Task, choose_device, train
@@ -58,6 +59,7 @@ def start(
     resume: bool,
     plot: bool,
     pipeline: Path | None = None,
+    start_from: Path | None = None,
 ) -> None:
     """Start or continue a run, and tell how it ended."""
     model_kind, data_kind = option_kinds
@@ -66,6 +68,8 @@ def start(
         run = _continued(run_file, kind, flags)
     else:
         run = _new(kind, option_kinds, data, dev, preset, flags)
+        if start_from is not None:
+            run["start_from"] = str(model_directory(start_from).absolute())
         if run_file.exists() or (output / "checkpoints").exists():
             raise CadecError(
                 f"{output} holds a run already", "continue it with --resume, or choose another --output"
@@ -83,6 +87,8 @@ def start(
     examples, dev_examples = (_examples(part, data_options) for part in (shards, dev_shards))
     torch.manual_seed(options.seed)
     model = _model(model_size, sides)
+    if not resume and "start_from" in run:
+        _take_weights(model, Path(run["start_from"]), kind, sides)
     task = Task(
         model=model,
         examples=examples,
@@ -205,6 +211,20 @@ def _model(size: Any, sides: Sequence[SideInfo]) -> Model:
     return Transformer(
         TransformerConfig(source_vocabulary=source, target_vocabulary=target, **dataclasses.asdict(size))
     )
+
+
+def _take_weights(model: Model, directory: Path, kind: str, sides: Sequence[SideInfo]) -> None:
+    """Begin where another training ended; only a network of the same sizes and pipelines can."""
+    stored = load_model(directory, kind)
+    for side in sides:
+        check_pipeline(stored, side.language, side.pipeline_checksum, directory)
+    theirs, ours = (dataclasses.asdict(network.config) for network in (stored.model, model))
+    other = [f"{name} {theirs[name]}" for name in ours if name != "dropout" and theirs[name] != ours[name]]
+    if other:
+        raise CadecError(
+            f"{directory} is a network of other sizes: {', '.join(other)}", "give the same sizes as flags"
+        )
+    fill(model, model_state(stored.model), directory)
 
 
 def _bleu(pipeline: Path | None, dev: Sequence[WeightedShard], sides: Sequence[SideInfo]) -> Any:

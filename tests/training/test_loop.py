@@ -218,6 +218,25 @@ def test_a_run_is_not_overwritten_and_resumed_only_as_it_was(
     assert exit_code(["train", "lm", "-o", str(tmp_path / "none"), "--resume"]) == 1
 
 
+def test_a_run_may_start_from_the_weights_of_another(
+    corpora: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    few = ("--max-updates", 4, "--update-tokens", 300)
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert run("lm", corpora, first, *few) == 0
+    still = ("--start-from", first, "--max-updates", 1, "--learning-rate", 1e-12, "--dropout", 0.3)
+    assert run("lm", corpora, second, *still, "--seed", 5) == 0
+    before, after = (load_model(place / "model", "lm").model.state_dict() for place in (first, second))
+    for name, weights in before.items():
+        torch.testing.assert_close(after[name], weights, atol=1e-9, rtol=0)
+    # The same shapes, and yet another network.
+    assert run("lm", corpora, tmp_path / "third", "--start-from", first, "--heads", 2) == 1
+    assert "other sizes: heads 4" in capfd.readouterr().err
+    assert run("nmt", corpora, tmp_path / "fourth", "--start-from", first) == 1
+    assert "not 'nmt'" in capfd.readouterr().err
+    assert not (tmp_path / "third").exists() and not (tmp_path / "fourth").exists()
+
+
 def test_the_best_are_ranked_by_loss_or_by_bleu() -> None:
     progress = Progress(
         evaluations=[Evaluation(10, 2.0, 5.0), Evaluation(20, 1.0, 4.0), Evaluation(30, 1.5, 9.0)]
