@@ -26,17 +26,22 @@ OBJECTIVES = ("sentence", "c-score", "shallow-fusion", "conditional-shallow-fusi
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 
 
+def option(default: Any, text: str, kind: type | None = None) -> Any:
+    """A field that is a flag of the command line too: its help, and its type where the default tells none."""
+    return field(default=default, metadata={"help": text, "type": kind or type(default)})
+
+
 @dataclass(frozen=True)
 class DecodingDefaults:
     """How a bundle is used unless its user says otherwise. A weight of None is the objective's own."""
 
-    search: str = "rerank"
-    objective: str = "c-score"
-    weight: float | None = None
-    context: int = 3
-    temperature: float = 1.0
-    nbest: int = 20
-    beam: int = 4
+    search: str = option("rerank", "rerank, lattice, beam, or sentence (no context)")
+    objective: str = option("c-score", f"what is maximised: {', '.join(OBJECTIVES)}")
+    weight: float | None = option(None, "of the D-LM's part in the objective (c-score 1, fusions 0.1)", float)
+    context: int = option(3, "target sentences before the current one that count as context")
+    temperature: float = option(1.0, "T: flattens the D-LM's probabilities, 1 is as they are")
+    nbest: int = option(20, "B: hypotheses a sentence for rerank and lattice")
+    beam: int = option(4, "beam of --search beam and sentence")
 
     def __post_init__(self) -> None:
         wrong = []
@@ -53,7 +58,7 @@ class DecodingDefaults:
             if type(value) is not int or value < least:
                 wrong.append(f"{name} must be a whole number from {least}, not {value!r}")
         if wrong:
-            raise CadecError("these decoding defaults can't be used: " + "; ".join(wrong))
+            raise CadecError("can't decode like this: " + "; ".join(wrong))
 
 
 @dataclass(frozen=True)

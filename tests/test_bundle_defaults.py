@@ -6,9 +6,8 @@ import pytest
 
 from cadec_cli import bundle as bundle_module
 from cadec_cli.bundle import Bundle, find_bundle
-from cadec_cli.bundle_manifest import OBJECTIVES, SEARCHES, DecodingDefaults
+from cadec_cli.bundle_manifest import OBJECTIVES, DecodingDefaults
 from cadec_cli.decoding import objectives
-from cadec_cli.decoding.options import SEARCHES as KNOWN_SEARCHES
 from cadec_cli.errors import CadecError
 
 
@@ -45,4 +44,3 @@ def test_defaults_are_checked_when_made() -> None:
 
 def test_defaults_name_what_decoding_knows() -> None:
     assert set(objectives.OBJECTIVES) == set(OBJECTIVES)
-    assert set(KNOWN_SEARCHES) == set(SEARCHES)

@@ -1,17 +1,20 @@
 """`cadec convert`: trained models to a bundle, and a bundle's models to CTranslate2."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.bundle_manifest import DecodingDefaults
+from cadec_cli.commands.flags import flags_of
 from converters.compute_types import COMPUTE_TYPES
 
-_DEFAULTS = "Decoding defaults of the bundle"
 _PARTS = "Parts"
 
 
+@flags_of("bundle's", decoding_defaults_of_the_bundle=DecodingDefaults)
 def convert(
+    flags: dict[str, Any],
     bundle: Annotated[
         Path | None, typer.Argument(help="A bundle to complete or change.", show_default=False)
     ] = None,
@@ -58,25 +61,6 @@ def convert(
         typer.Option(help="Verify with these sentences too: source TAB target a line, the first hundred."),
     ] = None,
     name: Annotated[str, typer.Option(help="What to call it; by default, its directory's name.")] = "",
-    search: Annotated[
-        str | None, typer.Option(help="rerank, lattice, beam or sentence.", rich_help_panel=_DEFAULTS)
-    ] = None,
-    objective: Annotated[
-        str | None, typer.Option(help="c-score, sentence, shallow-fusion …", rich_help_panel=_DEFAULTS)
-    ] = None,
-    weight: Annotated[
-        float | None, typer.Option(help="Of the D-LM's part.", rich_help_panel=_DEFAULTS)
-    ] = None,
-    context: Annotated[
-        int | None, typer.Option(help="Sentences of context.", rich_help_panel=_DEFAULTS)
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="T of T-scaling.", rich_help_panel=_DEFAULTS)
-    ] = None,
-    nbest: Annotated[
-        int | None, typer.Option(help="Hypotheses a sentence.", rich_help_panel=_DEFAULTS)
-    ] = None,
-    beam: Annotated[int | None, typer.Option(help="Width of beams.", rich_help_panel=_DEFAULTS)] = None,
 ) -> None:
     """Build a bundle from trained models, or complete one. Nothing is written before everything fits.
 
@@ -95,21 +79,10 @@ def convert(
 
     from cadec_cli import console
     from cadec_cli.bundle_building import build_bundle
-    from cadec_cli.bundle_manifest import DecodingDefaults, read_manifest
+    from cadec_cli.bundle_manifest import read_manifest
 
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
-    changes = {
-        "search": search,
-        "objective": objective,
-        "weight": weight,
-        "context": context,
-        "temperature": temperature,
-        "nbest": nbest,
-        "beam": beam,
-    }
-    defaults = DecodingDefaults(
-        **dataclasses.asdict(defaults) | {key: value for key, value in changes.items() if value is not None}
-    )
+    defaults = dataclasses.replace(defaults, **flags)
     with console.progress() as bar:
         bar.add_task("check, convert, verify", total=None)
         drifts = build_bundle(

@@ -7,8 +7,9 @@ import difflib
 import math
 from typing import Any
 
+from cadec_cli.bundle_manifest import SEARCHES
 from cadec_cli.decoding.objectives import OBJECTIVES, objective
-from cadec_cli.decoding.options import SEARCHES, TranslationOptions
+from cadec_cli.decoding.options import TranslationOptions
 from cadec_cli.errors import CadecError
 
 # The temperature is T, as in the formula.
