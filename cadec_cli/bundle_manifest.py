@@ -92,8 +92,15 @@ class Manifest:
     defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> str:
+        """One checksum of all that decides what a bundle says: conversions and defaults are no part of it."""
+        return self.digest(*(part for part, what in self.parts.items() if what != "ctranslate2"))
+
     def digest(self, *parts: str) -> str:
         """One checksum over all the files of some parts."""
+        if not parts:
+            raise ValueError("a checksum of nothing says nothing")
         total = hashlib.sha256()
         for name, record in sorted(self.files.items()):
             if any(name.startswith(f"{part}/") for part in parts):

@@ -67,7 +67,7 @@ def visible(text: str) -> str:
     """Replace control characters (an ESC above all) by their pictures."""
     return "".join(
         character
-        if unicodedata.category(character) not in ("Cc", "Cf")
+        if unicodedata.category(character) not in ("Cc", "Cf", "Cs")
         else chr(0x2400 + ord(character))
         if ord(character) < 0x20
         else "\ufffd"
@@ -91,7 +91,7 @@ def track(items: Iterable[T], description: str, total: int | None = None, unit: 
         yield from items
         return
     with progress(unit) as bar:
-        task = bar.add_task(description, total=total)
+        task = bar.add_task(visible(description), total=total)
         for item in items:
             yield item
             bar.advance(task)
@@ -102,7 +102,7 @@ def progress(unit: str = "lines") -> Iterator[Progress]:
     """Open a progress display in the project's style; invisible where nobody can see it."""
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         _Rate(unit),

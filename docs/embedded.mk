@@ -14,15 +14,15 @@ MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
 PREPARE = $(CADEC) prepare text
 RU = -p $(BUILD)/pipelines/ru
-# As updates allow: the learning rate falls over the last fifth of them.
-NMT_UPDATES ?= 15000
-LM_UPDATES  ?= 10000
+NMT_UPDATES      ?= 2150
+LM_FIRST_UPDATES ?= 1200
+LM_UPDATES       ?= 1000
 
 .PHONY: bundle corpora
 corpora: $(READY)
 	@test -d "$(DATA)" || { echo "say where the corpora are: make bundle DATA=DIRECTORY"; exit 2; }
 
-bundle: $(READY) $(BUILD)/bundle/bundle.json
+bundle: $(READY) $(BUILD)/tuned
 	rm -rf $(EMBEDDED)
 	cp -r $(BUILD)/bundle $(EMBEDDED)
 
@@ -68,16 +68,29 @@ $(BUILD)/nmt/model: | $(BUILD)/data/pairs
 	  --preset small --update-tokens 2800 --batch-tokens 3400 --learning-rate 1.5e-3 --warmup 500 \
 	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 3; fi
 
-$(BUILD)/lm/model: | $(BUILD)/data/sentences $(MONOLINGUAL:%=$(BUILD)/data/%)
-	if [ -f $(BUILD)/lm/run.json ]; then $(CADEC) train lm -o $(BUILD)/lm --resume; else \
-	$(CADEC) train lm -o $(BUILD)/lm --data $(BUILD)/data/plays --data $(BUILD)/data/jokes \
+LM = --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 3
+LM_DATA = $(BUILD)/data/sentences $(MONOLINGUAL:%=$(BUILD)/data/%)
+
+# First everything, for the language; then mostly dialogue of our time, for what people say to each other.
+$(BUILD)/lm-first/model: | $(LM_DATA)
+	if [ -f $(@D)/run.json ]; then $(CADEC) train lm -o $(@D) --resume; else \
+	$(CADEC) train lm -o $(@D) --data $(BUILD)/data/plays --data $(BUILD)/data/jokes \
 	  --data $(BUILD)/data/subtitle-blocks=2 --data $(BUILD)/data/prose=0.4 --data $(BUILD)/data/sentences=0.3 \
-	  $(MONOLINGUAL:%=--dev $(BUILD)/data/%-dev) \
-	  --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --learning-rate 1.5e-3 \
-	  --warmup 300 --schedule cooldown --max-updates $(LM_UPDATES) --evaluate-every 500 --patience 0 --keep-best 3; fi
+	  $(MONOLINGUAL:%=--dev $(BUILD)/data/%-dev) $(LM) --learning-rate 1.5e-3 --warmup 300 --schedule cooldown \
+	  --max-updates $(LM_FIRST_UPDATES) --evaluate-every 500; fi
+
+$(BUILD)/lm/model: | $(BUILD)/lm-first/model
+	if [ -f $(@D)/run.json ]; then $(CADEC) train lm -o $(@D) --resume; else \
+	$(CADEC) train lm -o $(@D) --start-from $(BUILD)/lm-first --data $(BUILD)/data/subtitle-blocks=3 \
+	  --data $(BUILD)/data/jokes --data $(BUILD)/data/plays=0.5 --data $(BUILD)/data/sentences=0.3 \
+	  --data $(BUILD)/data/prose=0.05 --dev $(BUILD)/data/subtitle-blocks-dev --dev $(BUILD)/data/jokes-dev \
+	  $(LM) --learning-rate 1.2e-3 --warmup 60 --schedule cosine --max-updates $(LM_UPDATES) --evaluate-every 200; fi
 
 $(BUILD)/bundle/bundle.json: docs/embedded-card.md | $(BUILD)/nmt/model $(BUILD)/lm/model
 	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \
 	  --target-pipeline $(BUILD)/pipelines/ru --half --name "English-Russian, embedded" \
 	  --card docs/embedded-card.md -o $(BUILD)/bundle
+
+$(BUILD)/tuned: $(BUILD)/bundle/bundle.json
 	$(CADEC) tune $(DEV).en --ref $(DEV).ru --bundle $(BUILD)/bundle --protocol strongest -o $(BUILD)/tuning
+	touch $@

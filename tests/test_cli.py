@@ -1,5 +1,6 @@
 """The manners of the command line, whatever the command: exit codes, streams, colours, messages."""
 
+import io
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 import typer
+from rich.console import Console
 
 from cadec_cli import __version__, console
 from cadec_cli.errors import CadecError
@@ -27,6 +29,17 @@ def cadec(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [*CADEC, *arguments], capture_output=True, text=True, env={**inherited, **environment}, timeout=60
     )
+
+
+def test_a_progress_bar_shows_names_as_they_are() -> None:
+    console.set_quiet(False)
+    evil = "a[ru]\x1b]0;title\x07[/x].txt"
+    drawn = Console(force_terminal=True, width=120, file=io.StringIO())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console, "stderr", drawn)
+        assert list(console.track([1], evil, 1)) == [1]
+    assert isinstance(drawn.file, io.StringIO)
+    assert "a[ru]␛]0;title␇[/x].txt" in drawn.file.getvalue()
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

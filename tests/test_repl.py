@@ -312,9 +312,13 @@ def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Re
     assert len(repl("/context", flags=("--resume",))) == 3
     repl(NOBODY, "/load nowhere")
     saved, previous = (
-        json.loads((state / name).read_text()) for name in ("repl-session.json", "repl-session-previous.json")
+        json.loads((state / name).read_text())
+        for name in ("repl-session.json", "repl-session-previous-1.json")
     )
     assert saved["documents"][0][0]["source"] == NOBODY and previous["documents"][0][0]["source"] == TOM
+    repl(BOY)
+    older = json.loads((state / "repl-session-previous-2.json").read_text())
+    assert older["documents"][0][0]["source"] == TOM
 
 
 def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
@@ -328,7 +332,7 @@ def test_without_a_session_resume_starts_a_new_one(repl: Repl, state: Path) -> N
     assert len(repl(TOM, flags=("--resume",))) == 1 and "no session to resume" in repl.err
     (state / "repl-session.json").write_text('{"documents": 7}')
     assert len(repl(TOM, flags=("--resume",))) == 1 and "not a session" in repl.err
-    assert (state / "repl-session-previous.json").read_text() == '{"documents": 7}'
+    assert (state / "repl-session-previous-1.json").read_text() == '{"documents": 7}'
 
 
 def test_where_nothing_can_be_saved_it_is_said_once(

@@ -69,7 +69,7 @@ def by_distance(results: Sequence[Result], settings: Settings, width: int) -> It
 def failure(result: Result, failed: Failure, models: ContrastiveModels, settings: Settings) -> RenderableType:
     """A failed group: what was asked, the true candidate and the one that won, and why."""
     group, verdict = failed.group, failed.verdict
-    title = Text(f"{visible(result.of.name)}, group {group.name}", "bold")
+    title = Text(f"{visible(result.of.name)}, group {visible(group.name)}", "bold")
     title.append(" · ", "dim").append(_label(result.scorer, settings))
     if group.distance is not None:
         title.append(f" · distance {group.distance}", "dim")

@@ -75,6 +75,8 @@ def eval_contrastive(
 
     if json_lines and errors:
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
+    if sum(str(path) == "-" for path in sets) > 1:
+        raise typer.BadParameter("standard input can be read only once")
     opened = Bundle.open(find_bundle(bundle))
     chosen = usable_objectives(opened, objective or ["all"], weight)
     read = [read_set(path, layout) for path in sets]

@@ -75,11 +75,11 @@ class EvaluationRun:
 
     @cached_property
     def texts(self) -> dict[str, list[AlignedText]]:
-        """The files by their parts; they agree with the reference, or with HYP where there is none."""
+        """The files by their parts; they agree with the reference, else the source, else HYP."""
         parts = {
             "reference": [self.reference] if self.reference is not None else [],
-            "system": [self.hypotheses, *self.baselines],
             "source": [self.source] if self.source is not None else [],
+            "system": [self.hypotheses, *self.baselines],
         }
         read = iter(read_aligned([path for paths in parts.values() for path in paths], self.encoding))
         return {part: [next(read) for _ in paths] for part, paths in parts.items()}

@@ -6,7 +6,6 @@ Knows the session and where results go, not where lines come from: a prompt (rep
 from __future__ import annotations
 
 import difflib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.plain import one_line
 
 NBEST_ROWS = 10
-# Seconds between two savings of the session while a file is translated.
-SAVE_EVERY = 2.0
 
 
 @dataclass(frozen=True)
@@ -77,17 +74,26 @@ class Repl:
 
     def read(self, stream: IO[bytes]) -> None:
         """Obey the lines of a pipe, each at once."""
-        for number, raw in enumerate(iter(stream.readline, b""), 1):
-            try:
-                line = raw.decode("utf-8").removeprefix("\ufeff" if number == 1 else "")
-            except UnicodeDecodeError:
-                console.error(f"line {number} is not UTF-8")
-                continue
-            if not self.enter(line):
-                return
+        try:
+            for number, raw in enumerate(iter(stream.readline, b""), 1):
+                try:
+                    line = raw.decode("utf-8").removeprefix("\ufeff" if number == 1 else "")
+                except UnicodeDecodeError:
+                    console.error(f"line {number} is not UTF-8")
+                    continue
+                if not self._enter(line):
+                    break
+        finally:
+            self._autosave.finish(self.session)
 
     def enter(self, text: str) -> bool:
         """Obey one line, or several that were pasted; tell whether to go on. Failures are said."""
+        try:
+            return self._enter(text)
+        finally:
+            self._autosave.finish(self.session)
+
+    def _enter(self, text: str) -> bool:
         for line in text.split("\n"):
             try:
                 if not self._obey(line.rstrip("\r")):
@@ -120,7 +126,7 @@ class Repl:
 
     def _translate(self, line: str) -> None:
         for entry in self.session.translate(self.session.sentences(line)):
-            self._changed()
+            self._changed(at_once=False)
             self._show(entry)
 
     def _show(self, entry: Entry) -> None:
@@ -133,8 +139,8 @@ class Repl:
             for first, part in zip(firsts, entry.parts, strict=True)
         )
 
-    def _changed(self) -> None:
-        self._autosave.save(self.session)
+    def _changed(self, at_once: bool = True) -> None:
+        self._autosave.save(self.session, at_once=at_once)
 
     def _context(self, rest: str) -> None:
         entries = self.session.current
@@ -243,14 +249,8 @@ class Repl:
         total = sum(map(len, file.documents))
         if not total:
             raise CadecError(f"{path} has no sentences")
-        saved = time.monotonic()
-        try:
-            for _ in console.track(self._opened(file), "translate", total=total, unit="sentences"):
-                if time.monotonic() - saved > SAVE_EVERY:
-                    self._changed()
-                    saved = time.monotonic()
-        finally:
-            self._changed()
+        for _ in console.track(self._opened(file), "translate", total=total, unit="sentences"):
+            self._changed(at_once=False)
         console.note(f"opened {path}: {total} sentences; the next one goes on after them")
 
     def _opened(self, file: TextFile) -> Iterator[Entry]:

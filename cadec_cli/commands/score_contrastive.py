@@ -55,6 +55,8 @@ def score_contrastive(
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
+    if objective == "all":
+        raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
     opened = Bundle.open(find_bundle(bundle))
     if objective is None:
         objective = "pmi" if not opened.has_translation else "c-score" if opened.has_lm else "sentence"

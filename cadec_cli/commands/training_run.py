@@ -19,6 +19,7 @@ from cadec_cli.files import read_json, write_json
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import Model, check_pipeline, fill, load_model, model_state
 from cadec_cli.models.transformer import Transformer, TransformerConfig
+from cadec_cli.training.checkpoints import Checkpoints
 from cadec_cli.training.distributed import joined
 from cadec_cli.training.loop import Outcome, Task, choose_device, train
 from cadec_cli.training.loss import cross_entropy
@@ -65,6 +66,8 @@ def start(
     model_kind, data_kind = option_kinds
     run_file = output / "run.json"
     if resume:
+        if start_from is not None:
+            raise CadecError("a run that is continued has weights of its own", "leave out --start-from")
         run = _continued(run_file, kind, flags)
     else:
         run = _new(kind, option_kinds, data, dev, preset, flags)
@@ -87,7 +90,7 @@ def start(
     examples, dev_examples = (_examples(part, data_options) for part in (shards, dev_shards))
     torch.manual_seed(options.seed)
     model = _model(model_size, sides)
-    if not resume and "start_from" in run:
+    if "start_from" in run and Checkpoints(output / "checkpoints", {}).newest() is None:
         _take_weights(model, Path(run["start_from"]), kind, sides)
     task = Task(
         model=model,

@@ -202,7 +202,7 @@ class TranslationRun:
         text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         return {
             "input": hashlib.sha256(text).hexdigest(),
-            "bundle": self.opened.manifest.digest(),
+            "bundle": self.opened.manifest.identity,
             "options": dataclasses.asdict(self.options),
             "compute type": self.compute_type,
             "output format": "json" if json_lines else "text",

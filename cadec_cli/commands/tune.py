@@ -11,7 +11,7 @@ from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
 
 if TYPE_CHECKING:
     from cadec_cli.bundle_manifest import DecodingDefaults
-    from cadec_cli.evaluation.tuning import Point
+    from cadec_cli.evaluation.tuning import Point, Setting
 
 # Tried unless told otherwise; of objectives without T-scaling in the paper, the weight.
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
@@ -65,7 +65,7 @@ def tune(
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning import PROTOCOLS, Setting, choose, tuned
     from cadec_cli.evaluation.tuning_plot import check_plotting, plot_tuning
-    from cadec_cli.files import write_json
+    from cadec_cli.files import write_json, writing
 
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
@@ -86,6 +86,11 @@ def tune(
         for other in dict.fromkeys(weight or default_weights)
         for one in dict.fromkeys(temperature or default_temperatures)
     ]
+    for setting in settings:  # all that could not be saved is refused before the work, not after it
+        _changed(opened.defaults, name, setting, context, nbest)
+    if output is not None:
+        with writing(output):
+            output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference])
     level, points = tuned(
         opened,
@@ -104,6 +109,9 @@ def tune(
     except CadecError as error:
         choice, reason = None, error
     _print_table(name, level, points, choice)
+    if choice is not None and save:
+        save_defaults(directory, _changed(opened.defaults, name, choice.setting, context, nbest))
+        console.note(f"written into {directory}; `cadec convert {directory} --temperature …` changes it")
     if output is not None:
         curve = {
             "bundle": opened.name,
@@ -113,19 +121,15 @@ def tune(
             "points": [dataclasses.asdict(point) for point in points],
             "choice": dataclasses.asdict(choice) if choice is not None else None,
         }
-        output.mkdir(parents=True, exist_ok=True)
         write_json(output / "curve.json", curve)
         if plot:
             plot_tuning(level, points, choice, f"{name} on {source.name}", output / "curve.png")
     if choice is None:
         raise reason
-    if save:
-        save_defaults(directory, _changed(opened.defaults, name, choice, context, nbest))
-        console.note(f"written into {directory}; `cadec convert {directory} --temperature …` changes it")
 
 
 def _changed(
-    defaults: DecodingDefaults, name: str, choice: Point, context: int | None, nbest: int | None
+    defaults: DecodingDefaults, name: str, setting: Setting, context: int | None, nbest: int | None
 ) -> DecodingDefaults:
     """The bundle's defaults with what was found, and with what it was found for."""
     import dataclasses
@@ -133,8 +137,8 @@ def _changed(
     return dataclasses.replace(
         defaults,
         objective=name,
-        weight=choice.setting.weight,
-        temperature=choice.setting.temperature,
+        weight=setting.weight,
+        temperature=setting.temperature,
         context=defaults.context if context is None else context,
         nbest=nbest or defaults.nbest,
     )

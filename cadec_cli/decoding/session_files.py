@@ -35,7 +35,7 @@ def session_json(session: Session) -> str:
     """A session as JSON, a sentence a line."""
     head = {
         "format": FORMAT,
-        "bundle": session.bundle.manifest.digest(),
+        "bundle": session.bundle.manifest.identity,
         "options": dataclasses.asdict(session.options),
     }
     documents = ",\n".join(
@@ -55,7 +55,7 @@ def stored_session(
     """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
-        own = data.get("bundle") == bundle.manifest.digest() and is_session(data)
+        own = data.get("bundle") == bundle.manifest.identity and is_session(data)
         found = _options(data["options"]) if own else None
         reader = _Reader(bundle, found or options or TranslationOptions(), whole=own)
         documents = tuple(

@@ -75,7 +75,7 @@ def read_aligned(paths: Sequence[Path], encoding: str = "utf-8") -> list[Aligned
 
 
 def _read(path: Path, encoding: str) -> _File:
-    name = "standard input" if str(path) == "-" else str(path)
+    name = "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
     with reading(path):
         stream = open_binary(path)
         try:

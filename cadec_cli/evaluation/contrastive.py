@@ -71,7 +71,8 @@ class ContrastiveSet:
     @property
     def name(self) -> str:
         """What tables call it."""
-        return self.path.name.split(".")[0] or self.path.name
+        name = self.path.name.split(".")[0] or self.path.name
+        return name.encode("utf-8", "replace").decode()
 
     @property
     def chance(self) -> float:

@@ -117,7 +117,7 @@ class TextScorer:
     def _score(self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str) -> Floats:
         totals: list[float] = []
         with console.progress("sentences") as bar:
-            task = bar.add_task(what, total=len(sentences))
+            task = bar.add_task(console.visible(what), total=len(sentences))
             for start in range(0, len(sentences), _CHUNK):
                 chunk = slice(start, start + _CHUNK)
                 tries = [self.scorer.trie([sentence]) for sentence in sentences[chunk]]
@@ -132,7 +132,7 @@ class TextScorer:
 
 
 def own_contexts(documents: Sequence[Sequence[Ids]], size: int) -> list[tuple[Ids, ...]]:
-    """The last `size` sentences before every sentence, in its own document."""
+    """The last `size` sentences before every sentence, in its own document; empty ones are none."""
     return [_before(document, number, size) for document in documents for number in range(len(document))]
 
 
@@ -159,7 +159,7 @@ def random_contexts(
 
 
 def _before(document: Sequence[Ids], number: int, size: int) -> tuple[Ids, ...]:
-    return tuple(document[max(0, number - size) : number])
+    return tuple(filter(None, document[max(0, number - size) : number]))
 
 
 def own_scores(scorer: TextScorer, text: AlignedText, context: int) -> ContextScores:

@@ -105,7 +105,7 @@ def _draw(axes: Any, panel: Panel, letter: str, *, output: bool) -> None:
             zorder=3,
         )
         _write(axes, 0.5, 0.985, f"{far.sum():,} far above the source", _ORANGE)
-    axes.set_title(f"({letter}) {_title(panel, output)}", loc="left")
+    axes.set_title(f"({letter}) {_title(panel, output)}", loc="left", parse_math=False)
     axes.set_title(f"R = {panel.pearson:.2f}" if np.isfinite(panel.pearson) else "R undefined", loc="right")
     _limit(axes, panel)
 

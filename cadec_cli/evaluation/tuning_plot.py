@@ -53,7 +53,7 @@ def plot_tuning(
     axes.minorticks_off()
     axes.set_xlabel("T (higher: the D-LM says less)" if over_temperature else "weight of the D-LM")
     axes.set_ylabel("BLEU")
-    axes.set_title(title, fontsize=10)
+    axes.set_title(title, fontsize=10, parse_math=False)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=9)
     with whole_file(output) as stream:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundle_parts import checksums, shaken
 from repl_parts import SENTENCES, tiny_bundle
 
 from cadec_cli.bundle import Bundle
+from cadec_cli.bundle_building import build_bundle
 from cadec_cli.decoding.context import Context
 from cadec_cli.decoding.lattice import Path as SearchPath
 from cadec_cli.decoding.options import TranslationOptions
@@ -18,6 +20,7 @@ from cadec_cli.decoding.session_files import session_json, stored_session
 from cadec_cli.decoding.snapshot import Snapshot
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
+from cadec_cli.models.storage import load_model, save_model
 from cadec_cli.text.pipeline import TextPipeline
 
 OPTIONS = TranslationOptions(nbest=4, beam=3)
@@ -201,9 +204,16 @@ def test_a_session_comes_back_from_its_json(bundle: Bundle) -> None:
     assert add(again, SENTENCES[4]) == add(session, SENTENCES[4])
 
 
-def test_of_another_bundle_s_session_the_texts_are_taken(bundle: Bundle) -> None:
+def test_of_another_bundle_s_session_the_texts_are_taken(bundle: Bundle, tmp_path: Path) -> None:
     session = full(bundle)
-    data = json.loads(session_json(session)) | {"bundle": "another"}
+    data = json.loads(session_json(session))
+    # Another D-LM makes another bundle; another conversion of the same models does not.
+    weights = load_model(bundle.directory / "lm").model
+    save_model(tmp_path / "lm", shaken(weights, 9), checksums(bundle.target))
+    build_bundle(tmp_path / "other", base=bundle.directory, lm=tmp_path / "lm")
+    build_bundle(tmp_path / "same", base=bundle.directory, compute_types=["int8"])
+    assert stored_session(data, Bundle.open(tmp_path / "same"), "x").options == session.options
+    bundle = Bundle.open(tmp_path / "other")
     stored = stored_session(data, bundle, "x", OPTIONS)
     assert stored.options is None
     texts = [[(entry.source, entry.text) for entry in document] for document in stored.documents]

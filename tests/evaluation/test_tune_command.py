@@ -61,7 +61,9 @@ def test_the_choice_is_saved(
         (("--objective", "sentence"), "nothing to tune"),
         (("--objective", "luck"), "no objective"),
         (("--protocol", "hope"), "best and strongest"),
-        (("-T", "0"), "above 0"),
+        (("-T", "0"), "temperature must be"),
+        (("-w", "nan"), "weight must be"),
+        (("-o", __file__), "can't write"),
         (("--ref", "missing"), "missing"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,13 @@ def test_a_run_may_start_from_the_weights_of_another(
     before, after = (load_model(place / "model", "lm").model.state_dict() for place in (first, second))
     for name, weights in before.items():
         torch.testing.assert_close(after[name], weights, atol=1e-9, rtol=0)
+    # Killed before its first checkpoint, it still starts from there.
+    shutil.rmtree(second / "checkpoints")
+    shutil.rmtree(second / "model")
+    assert exit_code(["train", "lm", "-o", str(second), "--resume", "--quiet"]) == 0
+    again = load_model(second / "model", "lm").model.state_dict()
+    assert all(torch.equal(again[name], weights) for name, weights in after.items())
+    assert exit_code(["train", "lm", "-o", str(second), "--resume", "--start-from", str(first)]) == 1
     # The same shapes, and yet another network.
     assert run("lm", corpora, tmp_path / "third", "--start-from", first, "--heads", 2) == 1
     assert "other sizes: heads 4" in capfd.readouterr().err
