@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from cadec_cli import console
 from cadec_cli.commands import repl_settings, repl_show
@@ -70,44 +71,44 @@ class Repl:
         self.comparing = compare
         self.ask: Callable[[str], str | None] | None = None  # lets a person edit a text, where one is there
         self._autosave = autosave
+        self._more = False  # lines are waiting
         self._written: set[Path] = set()  # by this session, which may write them again
 
     def read(self, stream: IO[bytes]) -> None:
         """Obey the lines of a pipe, each at once."""
         try:
-            for number, raw in enumerate(iter(stream.readline, b""), 1):
+            for number, (raw, more) in enumerate(_lines(stream), 1):
                 try:
                     line = raw.decode("utf-8").removeprefix("\ufeff" if number == 1 else "")
                 except UnicodeDecodeError:
                     console.error(f"line {number} is not UTF-8")
                     continue
-                if not self._enter(line):
-                    break
+                if not self._enter(line, more):
+                    return
         finally:
             self._autosave.finish(self.session)
 
     def enter(self, text: str) -> bool:
         """Obey one line, or several that were pasted; tell whether to go on. Failures are said."""
+        *first, last = text.split("\n")
         try:
-            return self._enter(text)
+            return all(self._enter(line, more=True) for line in first) and self._enter(last)
         finally:
             self._autosave.finish(self.session)
 
-    def _enter(self, text: str) -> bool:
-        for line in text.split("\n"):
-            try:
-                if not self._obey(line.rstrip("\r")):
-                    return False
-            except CadecError as error:
-                console.error(error.message, error.hint)
-            except OSError:
-                raise  # nobody reads the results any more
-            except Exception as error:
-                if console.debugging():
-                    raise
-                console.error(
-                    f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where"
-                )
+    def _enter(self, line: str, more: bool = False) -> bool:
+        """Obey a line; with more of them waiting, saving the session may wait as well."""
+        self._more = more
+        try:
+            return self._obey(line.rstrip("\r"))
+        except CadecError as error:
+            console.error(error.message, error.hint)
+        except OSError:
+            raise  # nobody reads the results any more
+        except Exception as error:
+            if console.debugging():
+                raise
+            console.error(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
         return True
 
     def _obey(self, line: str) -> bool:
@@ -126,7 +127,7 @@ class Repl:
 
     def _translate(self, line: str) -> None:
         for entry in self.session.translate(self.session.sentences(line)):
-            self._changed(at_once=False)
+            self._changed(at_once=not self._more)
             self._show(entry)
 
     def _show(self, entry: Entry) -> None:
@@ -267,6 +268,17 @@ class Repl:
         self.output.show(
             repl_show.help_table([*rows, ("//text", "a sentence that begins with a slash")]),
         )
+
+
+def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Lines as they arrive, and whether others came with them."""
+    rest = b""
+    while chunk := cast(BufferedIOBase, stream).read1(1 << 16):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for number, line in enumerate(whole, 1):
+            yield line, number < len(whole)
+    if rest:
+        yield rest, False
 
 
 def _suggestion(name: str) -> str:
