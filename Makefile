@@ -15,7 +15,7 @@ check: $(READY)
 	$(BIN)/mypy
 
 demo: $(READY)
-	$(BIN)/python tests/demo.py
+	$(BIN)/cadec translate docs/dialogue.txt --lines --compare
 
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

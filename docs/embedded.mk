@@ -14,7 +14,7 @@ MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
 PREPARE = $(CADEC) prepare text
 RU = -p $(BUILD)/pipelines/ru
-NMT_UPDATES      ?= 2150
+NMT_UPDATES      ?= 1800
 LM_FIRST_UPDATES ?= 1200
 LM_UPDATES       ?= 1000
 
@@ -66,9 +66,9 @@ $(BUILD)/nmt/model: | $(BUILD)/data/pairs
 	if [ -f $(BUILD)/nmt/run.json ]; then $(CADEC) train nmt -o $(BUILD)/nmt --resume; else \
 	$(CADEC) train nmt -o $(BUILD)/nmt --data $(BUILD)/data/pairs --dev $(BUILD)/data/pairs-dev \
 	  --preset small --update-tokens 2800 --batch-tokens 3400 --learning-rate 1.5e-3 --warmup 500 \
-	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 3; fi
+	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 1; fi
 
-LM = --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 3
+LM = --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 1
 LM_DATA = $(BUILD)/data/sentences $(MONOLINGUAL:%=$(BUILD)/data/%)
 
 # First everything, for the language; then mostly dialogue of our time, for what people say to each other.

@@ -1,40 +1,113 @@
-"""What the README shows works."""
+"""What the README shows works: its Python, its commands in short variants, its list of commands."""
 
 import contextlib
 import io
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+import click
+import pytest
+import typer
+
+from cadec_cli.main import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+SHOWN = [
+    re.split(r"\s{2,}", line)[0].strip()
+    for line in re.findall(r"^    ((?:cat .*\| |printf .*\| )?cadec .*)$", README, re.M)
+]
 
 
-def test_the_example_of_the_python_interface_runs(made_up_bundle: Path) -> None:
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> dict[str, click.Command]:
+    below = getattr(command, "commands", None)
+    if below is None:
+        return {" ".join(path): command}
+    return {k: v for name, one in below.items() for k, v in commands(one, (*path, name)).items()}
+
+
+KNOWN = commands(typer.main.get_command(app))
+
+
+def command_of(line: str) -> str:
+    words = line.partition("cadec ")[2].split()
+    return " ".join(words[:2]) if " ".join(words[:2]) in KNOWN else words[0]
+
+
+def test_the_example_of_the_python_interface_runs() -> None:
     (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(compile(example, "README.md", "exec"), {"path": made_up_bundle})
+        exec(compile(example, "README.md", "exec"), {})
     assert len(output.getvalue().splitlines()) == 2
 
 
+def test_the_list_of_commands_is_that_of_the_help() -> None:
+    rows = dict(re.findall(r"^\| `cadec ([a-z -]+)` \| (.*) \|$", README, re.M))
+    told = {name: " ".join((command.help or "").split("\n\n")[0].split()) for name, command in KNOWN.items()}
+    assert rows == told
+
+
 def test_every_command_shown_exists_with_its_options() -> None:
-    import subprocess
-    import sys
+    assert {"translate", "repl", "eval-contrastive", "tune", "train lm", "convert"} <= set(
+        map(command_of, SHOWN)
+    )
+    for line in SHOWN:
+        if "--install-completion" in line or "--help" in line:
+            continue
+        command = KNOWN[command_of(line)]
+        options = {
+            name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        given = {word for word in line.partition("cadec ")[2].split() if re.match(r"--?[a-zA-Z]", word)}
+        assert given <= options, line
 
-    shown: dict[str, set[str]] = {}
-    for line in re.findall(r"^    (?:cat \S+ \| )?cadec (.*)$", README, re.MULTILINE):
-        words = re.split(r"\s{2,}", line)[0].split()
-        name = " ".join(word for word in words[:2] if word.isalpha() and word in _NAMES)
-        shown.setdefault(name, set()).update(word for word in words if word.startswith("--"))
-    assert {"translate", "train lm", "train nmt", "prepare text", "convert"} <= shown.keys()
-    for name, options in shown.items():
-        done = subprocess.run(
-            [sys.executable, "-m", "cadec_cli", *name.split(), "--help"],
-            capture_output=True,
-            text=True,
-            env={"COLUMNS": "200", "PATH": "", "NO_COLOR": "1"},
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Everything the README's short commands read, with little in it."""
+    english, russian = "Who are you?\nI saw you yesterday.\n", "Кто ты?\nЯ видел тебя вчера.\n"
+    for name in ("a.txt", "b.txt", "letter.txt", "talk.txt", "book.txt", "film.txt", "dev.en"):
+        (tmp_path / name).write_text(english, "utf-8")
+    for name in ("out.ru", "ref.ru", "sentence.ru", "dev.ru"):
+        (tmp_path / name).write_text(russian, "utf-8")
+    cue = "1\n00:00:01,000 --> 00:00:02,000\nWho are you?\n"
+    (tmp_path / "film.srt").write_text(cue, "utf-8")
+    target = "Ты ? _eos Я видел {} ."
+    group = {
+        "src": "You ? _eos I saw you .",
+        "dst": [target.format("тебя"), target.format("вас")],
+        "true_ind": 0,
+    }
+    for name in ("deixis_dev.json", "lex_cohesion_dev.json"):
+        (tmp_path / name).write_text(json.dumps([group]), "utf-8")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("*.svg"))
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_commands_that_need_no_training_run(files: Path) -> None:
+    """On tiny files, with the embedded bundle; nothing may be saved into that."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    state = {"XDG_STATE_HOME": str(files / "state"), "PATH": path, "OMP_NUM_THREADS": "1"}
+    run = [
+        line
+        for line in SHOWN
+        if command_of(line) in ("translate", "evaluate", "eval-contrastive", "tune", "repl")
+    ]
+    assert len(run) >= 8
+    for line in run:
+        if "my-bundle" in line:  # what the training commands would have made
+            continue
+        short = line.replace("cadec tune", "cadec tune --no-save --nbest 4 -T 1 -T 4").replace(
+            " --resume", ""
         )
-        assert done.returncode == 0, name
-        assert {option for option in options if option not in done.stdout} == set(), name
-
-
-_NAMES = {"translate", "train", "tokenizer", "nmt", "lm", "prepare", "text", "convert", "rerank", "bench"}
+        done = subprocess.run(
+            ["bash", "-c", short], cwd=files, env=os.environ | state, capture_output=True, text=True, input=""
+        )
+        assert done.returncode == 0, (line, done.stderr)

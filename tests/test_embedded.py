@@ -1,0 +1,73 @@
+"""The bundle that comes with cadec: small enough, sound, and it speaks."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.bundle import EMBEDDED, Bundle, find_bundle
+from cadec_cli.decoding.options import default_options
+from cadec_cli.decoding.translator import Translator
+
+ROOT = Path(__file__).parents[1]
+EVERYDAY = {
+    "Where are you going?": r"Куда (ты ид[её]шь|вы ид[её]те|ты собираешься|вы собираетесь)\?",
+    "I don't know what you want.": r"(Я )?[Нн]е знаю, (чего|что) (ты хочешь|вы хотите)\.",
+    "I love you.": r"Я (тебя|вас) люблю\.|Я люблю (тебя|вас)\.",
+    "He is my brother.": r"Он мой брат\.",
+    "Thank you, doctor.": r"Спасибо, доктор\.",
+}
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    return Bundle.open(EMBEDDED)
+
+
+def test_it_is_used_unless_another_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CADEC_BUNDLE", raising=False)
+    assert find_bundle() == EMBEDDED
+
+
+def test_it_is_small_and_tells_where_it_comes_from(bundle: Bundle) -> None:
+    size = sum(path.stat().st_size for path in EMBEDDED.rglob("*") if path.is_file())
+    assert size < 40_000_000
+    assert bundle.has_lm and bundle.has_translation
+    card = (EMBEDDED / "MODEL_CARD.md").read_text("utf-8")
+    for word in ("OpenSubtitles", "Tatoeba", "RusDraCor", "CC0", "Apache-2.0", "CC-BY", "public domain"):
+        assert word in card
+    assert card == (ROOT / "docs" / "embedded-card.md").read_text("utf-8")
+
+
+def test_everyday_sentences(bundle: Bundle) -> None:
+    translator = Translator.load(bundle)
+    documents = [[sentence] for sentence in EVERYDAY]
+    found = {one.source: one.text for one in translator.translate_documents(documents)}
+    assert {s: t for s, t in found.items() if not re.fullmatch(EVERYDAY[s], t)} == {}
+
+
+def test_context_changes_a_translation(bundle: Bundle) -> None:
+    """The same sentence after other sentences: the D-LM has a say, and only from the second on."""
+    options = default_options(bundle)
+    assert options.search == "rerank" and options.objective == "c-score"
+    text = (ROOT / "docs" / "dialogue.txt").read_text("utf-8")
+    documents = [part.split("\n") for part in text.strip().split("\n\n")]
+    changed = 0
+    for one in Translator.load(bundle).translate_documents(documents):
+        if one.sentence == 0:
+            assert one.text == one.sentence_level
+        changed += one.text != one.sentence_level
+    assert changed > 0
+
+
+@pytest.mark.slow
+def test_the_wheel_has_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for name in ("bundle.json", "MODEL_CARD.md", "nmt/model.safetensors", "lm/model.safetensors"):
+        assert f"cadec_cli/embedded/{name}" in held
