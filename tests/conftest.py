@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import made_up
 
+from cadec_cli import console
 from cadec_cli.main import exit_code
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
@@ -43,6 +44,12 @@ def trained_pipeline(language: str, lines: list[str], vocabulary_size: int = 400
     truecaser = Truecaser.train(tokenised)
     cased = (" ".join(truecaser.truecase(tokens)) for tokens in tokenised)
     return TextPipeline(language, truecaser, train_subwords(cased, vocabulary_size=vocabulary_size))
+
+
+@pytest.fixture(autouse=True)
+def not_quiet() -> None:
+    """A command run with --quiet before, by a fixture perhaps, must not silence the tests after it."""
+    console.set_quiet(False)
 
 
 @pytest.fixture(scope="session")

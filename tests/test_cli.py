@@ -32,7 +32,6 @@ def cadec(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 
 
 def test_a_progress_bar_shows_names_as_they_are() -> None:
-    console.set_quiet(False)
     evil = "a[ru]\x1b]0;title\x07[/x].txt"
     drawn = Console(force_terminal=True, width=120, file=io.StringIO())
     with pytest.MonkeyPatch.context() as patch:
