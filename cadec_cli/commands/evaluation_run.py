@@ -134,9 +134,8 @@ class EvaluationRun:
                 if measure.count is not None:
                     references = self.texts["reference"][0].sentences
                     pairs = zip(text.sentences, references, strict=True)
-                    tracked = console.track(
-                        pairs, f"{measure.name}, {visible(text.name)}", len(references), "sentences"
-                    )
+                    what = f"{measure.name}, {text.name}"
+                    tracked = console.track(pairs, what, len(references), "sentences")
                     counts = [measure.count(hypothesis, reference) for hypothesis, reference in tracked]
                     system.statistics[measure.name] = np.array(counts, dtype=np.float64)
 
