@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.bundle import EMBEDDED, Bundle, find_bundle
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.options import default_options
 from cadec_cli.decoding.translator import Translator
 
@@ -43,7 +44,7 @@ def test_it_is_small_and_tells_where_it_comes_from(bundle: Bundle) -> None:
 
 
 def test_everyday_sentences(bundle: Bundle) -> None:
-    translator = Translator.load(bundle)
+    translator = Translator.load(Models(bundle))
     documents = [[sentence] for sentence in EVERYDAY]
     found = {one.source: one.text for one in translator.translate_documents(documents)}
     assert {s: t for s, t in found.items() if not re.fullmatch(EVERYDAY[s], t)} == {}
@@ -56,7 +57,7 @@ def test_context_changes_a_translation(bundle: Bundle) -> None:
     text = (ROOT / "docs" / "dialogue.txt").read_text("utf-8")
     documents = [part.split("\n") for part in text.strip().split("\n\n")]
     changed = 0
-    for one in Translator.load(bundle).translate_documents(documents):
+    for one in Translator.load(Models(bundle)).translate_documents(documents):
         if one.sentence == 0:
             assert one.text == one.sentence_level
         changed += one.text != one.sentence_level

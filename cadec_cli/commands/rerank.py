@@ -47,6 +47,7 @@ def rerank(
     from cadec_cli.decoding.context import Context
     from cadec_cli.decoding.hypotheses import GivenLists, NBest
     from cadec_cli.decoding.lattice import Path as SearchPath
+    from cadec_cli.decoding.loading import Models
     from cadec_cli.decoding.nbest_files import read_nbest
     from cadec_cli.decoding.options import default_options
     from cadec_cli.decoding.snapshot import Snapshot
@@ -69,9 +70,8 @@ def rerank(
             documents[-1].append(str(len(lists)))
             lists.append(item)
     documents = [document for document in documents if document]
-    translator = Translator.load(
-        opened, options, device=device, compute_type=compute_type, threads=threads, lists=GivenLists(lists)
-    )
+    models = Models(opened, device=device, compute_type=compute_type, threads=threads)
+    translator = Translator.load(models, options, GivenLists(lists))
     start = Snapshot.at_start(len(documents))
     if context_file is not None:
         sentences = tuple(tuple(opened.lm_pipeline.encode(line)) for line in read_lines(context_file) if line)

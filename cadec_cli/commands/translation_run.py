@@ -17,6 +17,7 @@ from cadec_cli.bundle import Bundle, find_bundle
 from cadec_cli.commands import show
 from cadec_cli.console import visible
 from cadec_cli.decoding.journal import Journal
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.options import TranslationOptions, default_options
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
@@ -79,21 +80,16 @@ class TranslationRun:
     @cached_property
     def translator(self) -> Translator:
         """The models, loaded."""
-        return self._load(self.options)
+        return Translator.load(self._models, self.options)
 
     @cached_property
     def plain_translator(self) -> Translator:
         """The S-NMT alone."""
-        return self._load(dataclasses.replace(self.options, search="sentence"))
+        return Translator.load(self._models, dataclasses.replace(self.options, search="sentence"))
 
-    def _load(self, options: TranslationOptions) -> Translator:
-        return Translator.load(
-            self.opened,
-            options,
-            device=self.device,
-            compute_type=self.compute_type,
-            threads=self.threads,
-        )
+    @cached_property
+    def _models(self) -> Models:
+        return Models(self.opened, device=self.device, compute_type=self.compute_type, threads=self.threads)
 
     def _sentence_level(self, translation: Translation) -> str:
         """What the S-NMT alone says; the hypotheses of a C-aware beam are in context, all of them."""

@@ -64,13 +64,14 @@ def tune(
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning import PROTOCOLS, Setting, choose, tuned
-    from cadec_cli.evaluation.tuning_plot import check_plotting, plot_tuning
+    from cadec_cli.evaluation.tuning_plot import plot_tuning
+    from cadec_cli.figures import check_figures
     from cadec_cli.files import write_json, writing
 
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
     if output is not None and plot:
-        check_plotting()
+        check_figures(instead="--no-plot")
     directory = find_bundle(bundle)
     opened = Bundle.open(directory)
     if save and not os.access(directory / MANIFEST, os.W_OK):

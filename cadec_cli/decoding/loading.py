@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from cadec_cli.decoding.nbest import NBestGenerator
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.quantised import quantised
+from cadec_cli.models.transformer import Transformer
 from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
@@ -25,27 +27,42 @@ def torch_device(device: str) -> str:
     return device
 
 
-def use_threads(threads: int) -> None:
-    """Let torch use so many threads; 0 is all cores."""
-    torch.set_num_threads(threads or available_cores())
+class Models:
+    """A bundle's models, each loaded when it is first asked for, and then kept."""
 
+    def __init__(
+        self, bundle: Bundle, *, device: str = "auto", compute_type: str = "int8", threads: int = 0
+    ) -> None:
+        """`threads` are torch's as well as CTranslate2's; 0 is all cores."""
+        self.bundle = bundle
+        self._device = torch_device(device)
+        self._compute_type = compute_type
+        self._threads = threads
+        torch.set_num_threads(threads or available_cores())
 
-def load_generator(bundle: Bundle, device: str, compute_type: str, threads: int) -> NBestGenerator:
-    """The bundle's S-NMT in CTranslate2."""
-    return NBestGenerator(
-        bundle.ctranslate2_model(compute_type),
-        bundle.source,
-        bundle.target,
-        positions=bundle.translation_positions,
-        device="cuda" if torch_device(device).startswith("cuda") else "cpu",
-        compute_type=compute_type,
-        threads=threads,
-    )
+    @cached_property
+    def generator(self) -> NBestGenerator:
+        """The S-NMT in CTranslate2."""
+        bundle = self.bundle
+        return NBestGenerator(
+            bundle.ctranslate2_model(self._compute_type),
+            bundle.source,
+            bundle.target,
+            positions=bundle.translation_positions,
+            device="cuda" if self._device.startswith("cuda") else "cpu",
+            compute_type=self._compute_type,
+            threads=self._threads,
+        )
 
+    @cached_property
+    def language_model(self) -> DocumentLM:
+        """The D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the compute type says so."""
+        lm = self.bundle.language_model()
+        if self._device.startswith("cuda"):
+            return lm.to("cuda", torch.bfloat16 if "float16" in self._compute_type else torch.float32)
+        return quantised(lm) if self._compute_type in _INT8 else lm
 
-def load_language_model(bundle: Bundle, device: str, compute_type: str) -> DocumentLM:
-    """The bundle's D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the type says so."""
-    lm = bundle.language_model()
-    if torch_device(device).startswith("cuda"):
-        return lm.to("cuda", torch.bfloat16 if "float16" in compute_type else torch.float32)
-    return quantised(lm) if compute_type in _INT8 else lm
+    @cached_property
+    def translation_model(self) -> Transformer:
+        """The S-NMT in torch, for the C-aware beam."""
+        return self.bundle.translation_model().to(self._device)

@@ -10,13 +10,14 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from cadec_cli.bundle import Bundle
 from cadec_cli.decoding.candidates import lm_encoder
 from cadec_cli.decoding.context import Context, Ids
 from cadec_cli.decoding.hypotheses import GivenLists, Hypothesis, NBest
 from cadec_cli.decoding.lattice import Path, TokenScores
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.options import TranslationOptions
 from cadec_cli.decoding.snapshot import DocumentState, Snapshot
 from cadec_cli.decoding.translations import Chosen
@@ -101,10 +102,8 @@ class Session:
         self.bundle = bundle
         self.options = options
         self.documents = [list(document) for document in documents] or [[]]
-        self._load = partial(
-            Translator.load, bundle, device=device, compute_type=compute_type, threads=threads
-        )
-        self._translator = self._load(options)
+        self._models = Models(bundle, device=device, compute_type=compute_type, threads=threads)
+        self._translator = Translator.load(self._models, options)
         self._lm_ids = lm_encoder(bundle.target, bundle.lm_pipeline if bundle.has_lm else bundle.target)
         self._sentence_level: Translator | None = None  # made when the beam is compared with it
 
@@ -130,7 +129,7 @@ class Session:
     def configure(self, options: TranslationOptions) -> None:
         """Translate with other options from now on; those that can't be used change nothing."""
         if options != self.options:
-            self._translator = self._load(options)
+            self._translator = Translator.load(self._models, options)
             self.options = options
             self._sentence_level = None
 
@@ -199,7 +198,8 @@ class Session:
         if entry.options.search != "beam":
             return tuple(part.hypotheses[0] if part.hypotheses else None for part in entry.parts)
         if self._sentence_level is None:  # the beam's hypotheses are in context, all of them
-            self._sentence_level = self._load(dataclasses.replace(self.options, search="sentence"))
+            alone = dataclasses.replace(self.options, search="sentence")
+            self._sentence_level = Translator.load(self._models, alone)
         found = []
         for part in entry.parts:
             (translation,) = self._sentence_level.translate([part.source])
@@ -254,14 +254,15 @@ class Session:
     ) -> list[TokenScores]:
         """(conditional, free) log p of every token: each hypothesis is a list of one, after the window."""
         lists = GivenLists([NBest(hypothesis.text, (hypothesis,)) for hypothesis in hypotheses])
-        scoring = self._load(
+        scoring = Translator.load(
+            self._models,
             TranslationOptions(
                 search="rerank",
                 context=len(window.sentences),
                 temperature=options.temperature,
                 alpha=options.alpha,
             ),
-            lists=lists,
+            lists,
         )
         start = Snapshot.at_start(len(hypotheses))
         for document in start.documents:

@@ -1,9 +1,10 @@
 """Documents to translations: n-best lists ahead in large batches, then a choice a sentence, in context.
 
     from cadec_cli.bundle import Bundle
+    from cadec_cli.decoding.loading import Models
     from cadec_cli.decoding.translator import Translator
 
-    translator = Translator.load(Bundle.open(path))
+    translator = Translator.load(Models(Bundle.open(path)))
     for translation in translator.translate(["Who are you?", "I saw you yesterday."]):
         print(translation.text)
 
@@ -14,7 +15,6 @@ the open end of each document is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cadec_cli.decoding.beam import BeamHypothesis, BeamOptions, BeamSearch
 from cadec_cli.decoding.candidates import candidates, lm_encoder
@@ -22,7 +22,7 @@ from cadec_cli.decoding.context import Context, Ids
 from cadec_cli.decoding.hypotheses import GivenLists, Hypothesis, NBest, NBestSource
 from cadec_cli.decoding.lattice import Candidate, Choice, LatticeSearch, settled
 from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.loading import load_generator, load_language_model, torch_device, use_threads
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.objectives import Objective, objective
 from cadec_cli.decoding.options import TranslationOptions, default_options
 from cadec_cli.decoding.snapshot import DocumentState, Snapshot
@@ -32,9 +32,6 @@ from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
-
-if TYPE_CHECKING:
-    from cadec_cli.bundle import Bundle
 
 # Sentences that the beam decodes at once where none waits for another.
 BEAM_SENTENCES = 32
@@ -80,32 +77,23 @@ class Translator:
     @classmethod
     def load(
         cls,
-        bundle: Bundle,
+        models: Models,
         options: TranslationOptions | None = None,
-        *,
-        device: str = "auto",
-        compute_type: str = "int8",
-        threads: int = 0,
         lists: GivenLists | None = None,
     ) -> Translator:
-        """Load what the options need: no D-LM for the sentence level, no torch S-NMT but for the beam.
+        """Take what the options need: no D-LM for the sentence level, no torch S-NMT but for the beam.
 
         With `lists` nothing is translated: the hypotheses are there already.
         """
+        bundle = models.bundle
         chosen = options or default_options(bundle)
-        use_threads(threads)
-        generator = lists or load_generator(bundle, device, compute_type, threads)
-        lm = nmt = None
-        if chosen.search != "sentence" and chosen.objective != "sentence" and bundle.has_lm:
-            lm = load_language_model(bundle, device, compute_type)
-        if chosen.search == "beam":
-            nmt = bundle.translation_model().to(torch_device(device))
+        needs_lm = chosen.search != "sentence" and chosen.objective != "sentence" and bundle.has_lm
         return cls(
-            generator,
+            lists or models.generator,
             bundle.target,
-            language_model=lm,
+            language_model=models.language_model if needs_lm else None,
             language_model_text=bundle.lm_pipeline if bundle.has_lm else None,
-            translation_model=nmt,
+            translation_model=models.translation_model if chosen.search == "beam" else None,
             options=chosen,
         )
 

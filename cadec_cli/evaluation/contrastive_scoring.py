@@ -16,7 +16,7 @@ import numpy as np
 from cadec_cli.decoding.context import Context, Ids
 from cadec_cli.decoding.lattice import TokenScores
 from cadec_cli.decoding.lm_scorer import ROW, LMScorer
-from cadec_cli.decoding.loading import load_generator, load_language_model, use_threads
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.nbest import NBestGenerator
 from cadec_cli.decoding.objectives import OBJECTIVES, Objective, objective
 from cadec_cli.decoding.trie import Floats, Trie
@@ -138,15 +138,14 @@ class ContrastiveModels:
         threads: int = 0,
     ) -> ContrastiveModels:
         """Load what the objectives need, and no more."""
-        use_threads(threads)
+        models = Models(bundle, device=device, compute_type=compute_type, threads=threads)
         translation = language = None
         if any(one.uses_lm for one in objectives):
-            lm = load_language_model(bundle, device, compute_type)
-            language = LanguageModel(LMScorer(lm, temperatures=temperatures, alpha=alpha), bundle.lm_pipeline)
+            scorer = LMScorer(models.language_model, temperatures=temperatures, alpha=alpha)
+            language = LanguageModel(scorer, bundle.lm_pipeline)
         if any(one.uses_translation for one in objectives):
-            generator = load_generator(bundle, device, compute_type, threads)
             translation = TranslationModel(
-                generator, bundle.source, bundle.target, bundle.translation_positions
+                models.generator, bundle.source, bundle.target, bundle.translation_positions
             )
         return cls(translation, language, bundle.defaults.context if context is None else context)
 

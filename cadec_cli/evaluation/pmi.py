@@ -20,7 +20,7 @@ from cadec_cli import console
 from cadec_cli.bundle import Bundle
 from cadec_cli.decoding.context import Context, Ids
 from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.loading import load_language_model, use_threads
+from cadec_cli.decoding.loading import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
 from cadec_cli.text.pipeline import TextPipeline
@@ -76,8 +76,8 @@ class TextScorer:
                 f"the bundle {directory} has no D-LM, and PMI needs one",
                 "`cadec convert --lm … --target-pipeline … -o …` makes a bundle that can score a language",
             )
-        use_threads(threads)
-        return cls(LMScorer(load_language_model(bundle, device, "float32")), bundle.lm_pipeline)
+        models = Models(bundle, device=device, compute_type="float32", threads=threads)
+        return cls(LMScorer(models.language_model), bundle.lm_pipeline)
 
     @property
     def language(self) -> str:

@@ -5,7 +5,6 @@ Okabe and Ito's colours, which everyone can tell apart; small translucent points
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,7 @@ import numpy as np
 
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.pmi_analysis import FAR, PMI, Panel
-from cadec_cli.files import whole_file
-
-FORMATS = ("png", "pdf", "svg")
+from cadec_cli.figures import FORMATS, check_figures, save_figure
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 _STYLE: dict[Any, Any] = {
@@ -42,8 +39,7 @@ def check_figure(path: Path) -> None:
         raise CadecError(
             f"{path}: a figure is a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file", "name it pmi.pdf"
         )
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CadecError("figures need matplotlib", "pip install 'cadec[plot]'")
+    check_figures()
 
 
 def draw_panels(panels: Sequence[Panel], path: Path, *, source: str, target: str) -> None:
@@ -67,11 +63,7 @@ def draw_panels(panels: Sequence[Panel], path: Path, *, source: str, target: str
             _same_limits(grid[first], grid[first + 1])
         for axes, panel in zip(grid, panels, strict=False):
             _tell_hidden(axes, panel)
-        kind = path.suffix.lower().removeprefix(".")
-        # Without dates, the same points give the same file.
-        undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
-        with whole_file(path) as stream:
-            figure.savefig(stream, format=kind, metadata=undated)
+        save_figure(figure, path)
 
 
 def _label(panel: Panel, sentence: str, language: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,15 @@ from cadec_cli.decoding.context import Context
 from cadec_cli.decoding.hypotheses import NBest
 from cadec_cli.decoding.lattice import Candidate
 from cadec_cli.decoding.lm_scorer import LMScorer, ScoredTrie
-from cadec_cli.decoding.loading import load_generator, load_language_model, use_threads
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.nbest import NBestGenerator
 from cadec_cli.decoding.objectives import objective
 from cadec_cli.errors import CadecError
 
 if TYPE_CHECKING:
     from cadec_cli.bundle import Bundle
+
+CHUNK = 256  # sentences translated at once
 
 PROTOCOLS = ("best", "strongest")
 
@@ -54,6 +56,7 @@ class Point:
     changed: float
 
 
+T = TypeVar("T")
 # A document: a candidate a sentence, None where there is nothing to choose from.
 Column = Sequence[Candidate | None]
 
@@ -128,32 +131,41 @@ def tuned(
     threads: int = 0,
 ) -> tuple[Point, list[Point]]:
     """Translate the development set with every setting; the sentence level's figures come first."""
-    use_threads(threads)
-    generator = load_generator(bundle, device, compute_type, threads)
+    models = Models(bundle, device=device, compute_type=compute_type, threads=threads)
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
-    scorer = LMScorer(load_language_model(bundle, device, compute_type), temperatures=temperatures)
+    scorer = LMScorer(models.language_model, temperatures=temperatures)
     encode = lm_encoder(bundle.target, bundle.lm_pipeline)
-    lists = [
-        _generated(generator, document, nbest) for document in console.track(sources, "n-best", len(sources))
-    ]
-    documents = [
-        candidates(document, encode, scorer)
-        for document in console.track(lists, "scored without context", len(lists))
-    ]
+    lists: list[NBest] = []
+    columns: list[Candidate | None] = []
     with console.progress("sentences") as bar:
-        task = bar.add_task("reranked", total=sum(map(len, documents)))
+        total = sum(map(len, sources))
+        task = bar.add_task("translated", total=total)
+        for chunk in _chunks(models.generator, sources):
+            lists += models.generator.generate(chunk, nbest)
+            columns += candidates(lists[len(columns) :], encode, scorer)
+            bar.advance(task, len(chunk))
+        documents = _by_document(columns, sources)
+        task = bar.add_task("reranked", total=total)
         chosen = rerank_with_all(
             documents, settings, name, scorer, context, lambda count: bar.advance(task, count)
         )
-    texts = [[[h.text for h in nbest.hypotheses] for nbest in document] for document in lists]
+    texts = _by_document([[hypothesis.text for hypothesis in one.hypotheses] for one in lists], sources)
     return measured(settings, chosen, texts, references)
 
 
-def _generated(generator: NBestGenerator, document: Sequence[str], count: int) -> list[NBest]:
-    for number, sentence in enumerate(document, 1):
+def _chunks(generator: NBestGenerator, documents: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The sentences of all documents, so many at once: without context no document is alone."""
+    sentences = [sentence for document in documents for sentence in document]
+    for number, sentence in enumerate(sentences, 1):
         if not generator.fits(sentence):
-            raise CadecError(f"sentence {number} of a document is too long for the model: {sentence[:60]!r}…")
-    return generator.generate(document, count)
+            raise CadecError(f"sentence {number} is too long for the model: {sentence[:60]!r}…")
+    return [sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK)]
+
+
+def _by_document(flat: Sequence[T], documents: Sequence[Sequence[str]]) -> list[list[T]]:
+    """Something a sentence, put into documents again."""
+    one = iter(flat)
+    return [[next(one) for _ in document] for document in documents]
 
 
 def measured(

@@ -6,24 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning import Point
-from cadec_cli.files import whole_file
-
-
-def check_plotting() -> None:
-    """Refuse before the work, not after it, where no picture can be drawn."""
-    try:
-        import matplotlib  # noqa: F401 - only whether it is there
-    except ImportError:
-        raise CadecError("the curve needs matplotlib", "pip install 'cadec[plot]', or --no-plot") from None
+from cadec_cli.figures import save_figure
 
 
 def plot_tuning(
     level: Point, points: Sequence[Point], choice: Point | None, title: str, output: Path
 ) -> None:
     """Draw BLEU over what varies; with both temperature and weight varied, a line a weight."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     over_temperature = len({point.setting.temperature for point in points}) > 1
@@ -56,9 +46,7 @@ def plot_tuning(
     axes.set_title(title, fontsize=10, parse_math=False)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=9)
-    with whole_file(output) as stream:
-        # matplotlib has no types for this
-        FigureCanvasAgg(figure).print_png(stream)  # type: ignore[no-untyped-call]
+    save_figure(figure, output)
 
 
 def _place(point: Point, over_temperature: bool) -> float:

@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_file
+from cadec_cli.figures import check_figures, save_figure
 from cadec_cli.training.metrics import read_metrics
 
 
 def plot_curves(metrics: Path, output: Path) -> None:
     """Draw training loss, dev loss and, if there is one, dev BLEU over the updates, as a PNG."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CadecError("plots need matplotlib", "pip install 'cadec[plot]'") from None
+    check_figures()
+    from matplotlib.figure import Figure
 
     records = list(read_metrics(metrics))
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
@@ -36,6 +32,4 @@ def plot_curves(metrics: Path, output: Path) -> None:
         more_handles, more_labels = right.get_legend_handles_labels()
         handles, labels = handles + more_handles, labels + more_labels
     axes.legend(handles, labels, frameon=False)
-    with whole_file(output) as stream:
-        # matplotlib has no types for this
-        FigureCanvasAgg(figure).print_png(stream)  # type: ignore[no-untyped-call]
+    save_figure(figure, output)

@@ -14,6 +14,7 @@ from cadec_cli.bundle import Bundle
 from cadec_cli.bundle_building import build_bundle
 from cadec_cli.decoding.context import Context
 from cadec_cli.decoding.lattice import Path as SearchPath
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.options import TranslationOptions
 from cadec_cli.decoding.session import Entry, Session, ranked
 from cadec_cli.decoding.session_files import session_json, stored_session
@@ -50,7 +51,7 @@ def add(session: Session, *sentences: str) -> list[Entry]:
 def test_sentence_by_sentence_is_the_document_at_once(bundle: Bundle, search: str, rolling: bool) -> None:
     options = dataclasses.replace(OPTIONS, search=search, rolling=rolling)
     document = [*SENTENCES, LONG, *SENTENCES]
-    translator = Translator.load(bundle, options, compute_type="float32", threads=1)
+    translator = Translator.load(Models(bundle, compute_type="float32", threads=1), options)
     expected = list(translator.translate(document))
     session = new_session(bundle, options)
     found = add(session, *document)
@@ -101,7 +102,7 @@ def test_what_is_picked_is_context(session: Session, bundle: Bundle) -> None:
     start.documents[0].beam = [
         SearchPath(context=Context((entry.parts[0].hypotheses[order[2]].ids,))),
     ]
-    translator = Translator.load(bundle, OPTIONS, compute_type="float32", threads=1)
+    translator = Translator.load(Models(bundle, compute_type="float32", threads=1), OPTIONS)
     (expected,) = translator.translate_documents([[SENTENCES[1]]], start=start)
     assert after.parts == expected.parts
     assert session.explain().context == (picked.text,)
@@ -191,6 +192,30 @@ def full(bundle: Bundle) -> Session:
     add(session, SENTENCES[3])
     session.pick(2)
     return session
+
+
+def test_settings_and_explanations_load_no_model_twice(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+
+    def count(name: str) -> None:
+        load = getattr(Bundle, name)
+
+        def counted(self: Bundle, *given: Any) -> Any:
+            loaded.append(name)
+            return load(self, *given)
+
+        monkeypatch.setattr(Bundle, name, counted)
+
+    for name in ("language_model", "translation_model", "ctranslate2_model"):
+        count(name)
+    session = new_session(bundle)
+    for search in ("rerank", "beam", "lattice", "beam"):
+        session.configure(dataclasses.replace(session.options, search=search))
+        add(session, *SENTENCES[:2])
+        session.explain()
+    assert sorted(loaded) == ["ctranslate2_model", "language_model", "translation_model"]
 
 
 def test_a_session_comes_back_from_its_json(bundle: Bundle) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cadec_cli.bundle import Bundle
+from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.nbest import NBestGenerator
 from cadec_cli.decoding.options import TranslationOptions
 from cadec_cli.decoding.translator import Translator
@@ -24,7 +25,7 @@ def bundle(made_up_bundle: Path) -> Bundle:
 
 def translator(bundle: Bundle, **options: object) -> Translator:
     few = {"nbest": 4, "beam": 4, **options}
-    return Translator.load(bundle, TranslationOptions(**few), compute_type="float32")
+    return Translator.load(Models(bundle, compute_type="float32"), TranslationOptions(**few))
 
 
 def translated(bundle: Bundle, documents: list[list[str]], **options: object) -> list[list[str]]:

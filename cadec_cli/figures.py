@@ -1,0 +1,31 @@
+"""Pictures by matplotlib, which is an extra: `cadec[plot]`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "pdf", "svg")
+
+
+def check_figures(*, instead: str = "") -> None:
+    """Refuse before the work, not after it, where nothing can be drawn; `instead` is what else would do."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise CadecError(
+            "pictures need matplotlib", f"pip install 'cadec[plot]'{instead and ', or '}{instead}"
+        )
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of its name, whole or not at all; the same figure gives the same file."""
+    kind = path.suffix.lower().removeprefix(".")
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    with whole_file(path) as stream:
+        figure.savefig(stream, format=kind, metadata=undated)
