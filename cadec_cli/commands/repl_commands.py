@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from cadec_cli import console
 from cadec_cli.commands import repl_settings, repl_show
-from cadec_cli.commands.repl_show import Output
+from cadec_cli.commands.repl_show import Output, counted
 from cadec_cli.commands.repl_state import Autosave, write_session
 from cadec_cli.decoding.session import Entry, Session, ranked_part
 from cadec_cli.decoding.session_files import is_session, stored_session
@@ -204,6 +204,7 @@ class Repl:
             raise CadecError(f"/set {name} needs a value", "as in: /set T 4; /set alone shows all")
         self.session.configure(repl_settings.changed(self.session.options, name, value.strip()))
         self._changed()
+        console.note(f"{name} is {value.strip()} from the next sentence on")
 
     def _compare(self, rest: str) -> None:
         if rest not in ("on", "off"):
@@ -252,7 +253,7 @@ class Repl:
             raise CadecError(f"{path} has no sentences")
         for _ in console.track(self._opened(file), "translate", total=total, unit="sentences"):
             self._changed(at_once=False)
-        console.note(f"opened {path}: {total} sentences; the next one goes on after them")
+        console.note(f"opened {path}: {counted(total, 'sentence')}; the next one goes on after")
 
     def _opened(self, file: TextFile) -> Iterator[Entry]:
         """Translate a file's documents as documents of the session; the last stays the current one."""
@@ -325,4 +326,4 @@ def _short(entry: Entry) -> str:
 
 def _counted(session: Session) -> str:
     sentences = sum(map(len, session.documents))
-    return f"{sentences} sentences in {len(session.documents)} documents"
+    return f"{counted(sentences, 'sentence')} in {counted(len(session.documents), 'document')}"

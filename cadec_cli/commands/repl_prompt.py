@@ -24,6 +24,7 @@ from prompt_toolkit.styles import Style
 from cadec_cli import console
 from cadec_cli.commands import repl_settings
 from cadec_cli.commands.repl_commands import COMMANDS, Repl
+from cadec_cli.commands.repl_show import counted
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
 _FILES = ("save", "load", "open")
@@ -95,12 +96,8 @@ def toolbar(repl: Repl) -> str:
     if session.bundle.has_lm:
         used += f" ({len(context.tokens)}/{session.bundle.lm_positions} tokens)"
     options = session.options
-    parts = [_count(documents, "document"), _count(sentences, "sentence"), used, options.search]
+    parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
     return " · ".join([*parts, f"T {options.temperature:g}", *(["compare"] if repl.comparing else [])])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _whole(text: str) -> str:

@@ -61,6 +61,11 @@ class Output:
         sys.stdout.flush()
 
 
+def counted(number: int, noun: str) -> str:
+    """As in: 1 sentence, 2 sentences."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> list[RenderableType]:
     """A document from its sentence `first` on; the newest `in_use` are the context of the next one."""
     table = _columns(("", "right"), ("", "left"), ("source", "left"), ("target", "left"))
