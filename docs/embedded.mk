@@ -14,9 +14,10 @@ MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
 PREPARE = $(CADEC) prepare text
 RU = -p $(BUILD)/pipelines/ru
-NMT_UPDATES      ?= 1800
-LM_FIRST_UPDATES ?= 1200
-LM_UPDATES       ?= 1000
+NMT_UPDATES       ?= 3300
+LM_FIRST_UPDATES  ?= 1200
+LM_SECOND_UPDATES ?= 1300
+LM_UPDATES        ?= 1600
 
 .PHONY: bundle corpora
 corpora: $(READY)
@@ -61,6 +62,25 @@ $(BUILD)/data/subtitle-blocks: DEV_EVERY = 200 --lines
 $(MONOLINGUAL:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --dev-output $@-dev --dev-every $(DEV_EVERY)
 
+# Passages in which an address or a name carries over: of old documents, of new ones, and of sentences.
+KINDS = address names
+OLD   = $(BUILD)/text/plays.ru.txt $(BUILD)/text/prose.ru.txt
+NEW   = $(BUILD)/text/jokes.ru.txt $(BUILD)/text/subtitle-blocks.ru.txt
+PASSAGES = $(foreach kind,$(KINDS),$(kind)-old $(kind)-new $(kind)-pairs)
+CUT = $(BIN)/python docs/passages.py
+
+$(KINDS:%=$(BUILD)/text/%-old.ru.txt): $(BUILD)/text/%-old.ru.txt: | $(OLD)
+	$(CUT) $* $@ $(OLD)
+
+$(KINDS:%=$(BUILD)/text/%-new.ru.txt): $(BUILD)/text/%-new.ru.txt: | $(NEW)
+	$(CUT) $* $@ $(NEW)
+
+$(KINDS:%=$(BUILD)/text/%-pairs.ru.txt): $(BUILD)/text/%-pairs.ru.txt: | $(BUILD)/text/pairs.ru.txt
+	$(CUT) $* $@ $| --sentences
+
+$(PASSAGES:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/text/%.ru.txt $(BUILD)/pipelines/ru
+	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --lines
+
 # A finished run has model/; one that was stopped has run.json, and goes on.
 $(BUILD)/nmt/model: | $(BUILD)/data/pairs
 	if [ -f $(BUILD)/nmt/run.json ]; then $(CADEC) train nmt -o $(BUILD)/nmt --resume; else \
@@ -68,23 +88,34 @@ $(BUILD)/nmt/model: | $(BUILD)/data/pairs
 	  --preset small --update-tokens 2800 --batch-tokens 3400 --learning-rate 1.5e-3 --warmup 500 \
 	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 1; fi
 
-LM = --preset small --heads 8 --dropout 0.05 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 1
+LM = --preset small --heads 8 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 1
+MODERN_DEV = --dev $(BUILD)/data/subtitle-blocks-dev --dev $(BUILD)/data/jokes-dev
 LM_DATA = $(BUILD)/data/sentences $(MONOLINGUAL:%=$(BUILD)/data/%)
 
-# First everything, for the language; then mostly dialogue of our time, for what people say to each other.
+# First everything, for the language; then mostly dialogue of our time, for what people say to each other; then
+# mostly passages in which something carries over, for what this is all about.
 $(BUILD)/lm-first/model: | $(LM_DATA)
 	if [ -f $(@D)/run.json ]; then $(CADEC) train lm -o $(@D) --resume; else \
 	$(CADEC) train lm -o $(@D) --data $(BUILD)/data/plays --data $(BUILD)/data/jokes \
 	  --data $(BUILD)/data/subtitle-blocks=2 --data $(BUILD)/data/prose=0.4 --data $(BUILD)/data/sentences=0.3 \
-	  $(MONOLINGUAL:%=--dev $(BUILD)/data/%-dev) $(LM) --learning-rate 1.5e-3 --warmup 300 --schedule cooldown \
-	  --max-updates $(LM_FIRST_UPDATES) --evaluate-every 500; fi
+	  $(MONOLINGUAL:%=--dev $(BUILD)/data/%-dev) $(LM) --dropout 0.05 --learning-rate 1.5e-3 --warmup 300 \
+	  --schedule cooldown --max-updates $(LM_FIRST_UPDATES) --evaluate-every 500; fi
 
-$(BUILD)/lm/model: | $(BUILD)/lm-first/model
+$(BUILD)/lm-second/model: | $(BUILD)/lm-first/model
 	if [ -f $(@D)/run.json ]; then $(CADEC) train lm -o $(@D) --resume; else \
 	$(CADEC) train lm -o $(@D) --start-from $(BUILD)/lm-first --data $(BUILD)/data/subtitle-blocks=3 \
 	  --data $(BUILD)/data/jokes --data $(BUILD)/data/plays=0.5 --data $(BUILD)/data/sentences=0.3 \
-	  --data $(BUILD)/data/prose=0.05 --dev $(BUILD)/data/subtitle-blocks-dev --dev $(BUILD)/data/jokes-dev \
-	  $(LM) --learning-rate 1.2e-3 --warmup 60 --schedule cosine --max-updates $(LM_UPDATES) --evaluate-every 200; fi
+	  --data $(BUILD)/data/prose=0.05 $(MODERN_DEV) $(LM) --dropout 0.05 --learning-rate 1.2e-3 --warmup 60 \
+	  --schedule cosine --max-updates $(LM_SECOND_UPDATES) --evaluate-every 200; fi
+
+$(BUILD)/lm/model: | $(BUILD)/lm-second/model $(PASSAGES:%=$(BUILD)/data/%)
+	if [ -f $(@D)/run.json ]; then $(CADEC) train lm -o $(@D) --resume; else \
+	$(CADEC) train lm -o $(@D) --start-from $(BUILD)/lm-second \
+	  --data $(BUILD)/data/names-pairs --data $(BUILD)/data/names-new=2 --data $(BUILD)/data/names-old=0.2 \
+	  --data $(BUILD)/data/address-pairs --data $(BUILD)/data/address-new=1.5 --data $(BUILD)/data/address-old=0.5 \
+	  --data $(BUILD)/data/subtitle-blocks=1.5 --data $(BUILD)/data/jokes=0.7 --data $(BUILD)/data/plays=0.3 \
+	  --data $(BUILD)/data/sentences=0.4 $(MODERN_DEV) $(LM) --dropout 0 --window 128 --stride 96 \
+	  --learning-rate 1.2e-3 --warmup 30 --schedule cosine --max-updates $(LM_UPDATES) --evaluate-every 200; fi
 
 $(BUILD)/bundle/bundle.json: docs/embedded-card.md | $(BUILD)/nmt/model $(BUILD)/lm/model
 	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \

@@ -1,0 +1,134 @@
+"""Passages in which something carries over: python docs/passages.py address|names OUTPUT TEXT… [--sentences]
+
+Most sentences of a document say little about the next one, and a small D-LM has no time to waste. From the
+documents of the texts only short passages stay in which
+
+    address  somebody is addressed in two sentences or more, always as ты or always as вы
+    names    a name comes back; and every passage spells its names its own way, the same throughout,
+             as different translators would: what a name looks like is learnt from the context alone
+
+Texts without documents, --sentences, have lines that are put together by what they share.
+"""
+
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cadec_cli.files import read_lines, whole_file
+
+LONGEST = 420  # letters of a passage: about a hundred tokens
+SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
+# Pronouns, and verbs by their endings.
+ADDRESS = {
+    "ты": re.compile(r"\b(?:ты|теб[яе]|тобо[йю]|тво[йяеёюи]\w*|\w{2,}шь(?:ся)?)\b", re.IGNORECASE),
+    "вы": re.compile(r"\b(?:вы|вас|вами?|ваш\w*|\w{3,}[еий]те(?:сь)?)\b", re.IGNORECASE),
+}
+WORD = re.compile(r"[А-ЯЁ][а-яё]{2,}")
+INSIDE = re.compile(r"(?<=[а-яё,] )[А-ЯЁ][а-яё]{2,}")
+LOWER = re.compile(r"\b[а-яё]{3,}")
+# Letters that stand for each other when a foreign name is spelt.
+ALIKE = dict(
+    re.findall(
+        r"(\w):(\w+)",
+        "а:оэя о:ау е:эия э:еа и:ыеэ ы:и у:юво ю:уё я:аэ ё:еоэ б:пв в:фуб г:хк д:тз ж:зш з:сц й:и к:гх л:р "
+        "м:н н:м п:бф р:л с:зш т:дс ф:вп х:гк ц:сч ч:шц ш:щж",
+    )
+)
+CHANGED = 0.3  # share of the letters a passage spells in its own way
+
+Keys = Callable[[str], set[str]]  # what of a sentence may carry over
+
+
+def main(kind: str, output: str, *rest: str) -> None:
+    """Write the passages, a blank line after each; whole or not at all."""
+    paths = [Path(text) for text in rest if text != "--sentences"]
+    chance = random.Random(1)
+    names = names_of(paths) if kind == "names" else set()
+    keys = names_in(names) if kind == "names" else address
+    with whole_file(Path(output)) as stream:
+        for path in paths:
+            for passage in together(path, keys, chance) if "--sentences" in rest else passages(path):
+                shared = Counter(key for line in passage for key in keys(line))
+                if max(shared.values(), default=0) < 2 or (kind == "address" and len(shared) > 1):
+                    continue
+                text = "\n".join(passage)
+                stream.write((respelled(text, names, chance) if names else text).encode() + b"\n\n")
+
+
+def passages(path: Path) -> Iterator[list[str]]:
+    """Cut the documents of a file, at ends of sentences, into pieces of at most LONGEST letters."""
+    piece: list[str] = []
+    for line in read_lines(path):
+        for sentence in [s.strip() for s in SENTENCE.findall(line)] if line.strip() else [""]:
+            if piece and (not sentence or sum(map(len, piece)) + len(sentence) > LONGEST):
+                yield piece
+                piece = []
+            if sentence:
+                piece.append(sentence)
+    if piece:
+        yield piece
+
+
+def together(path: Path, keys: Keys, chance: random.Random) -> Iterator[list[str]]:
+    """Put four sentences together: up to three that share something, and one that has nothing to share."""
+    sharing = defaultdict[str, list[str]](list)
+    neutral = []
+    for line in read_lines(path):
+        found = keys(line)
+        for key in sorted(found):
+            sharing[key].append(line)
+        if line.strip() and not found:
+            neutral.append(line)
+    passages = []
+    for lines in sharing.values():
+        chance.shuffle(lines)
+        for start in range(0, len(lines) - 1, 3):
+            passage = [*lines[start : start + 3], chance.choice(neutral)]
+            chance.shuffle(passage)
+            passages.append(passage)
+    chance.shuffle(passages)
+    yield from passages
+
+
+def address(sentence: str) -> set[str]:
+    """How a sentence addresses somebody."""
+    return {key for key, pattern in ADDRESS.items() if pattern.search(sentence)}
+
+
+def names_of(paths: list[Path]) -> set[str]:
+    """Words with a capital inside of sentences, hardly ever without one."""
+    capital: Counter[str] = Counter()
+    lower: Counter[str] = Counter()
+    for path in paths:
+        for line in read_lines(path):
+            capital.update(INSIDE.findall(line))
+            lower.update(LOWER.findall(line))
+    return {word for word, count in capital.items() if count > 5 * lower[word.lower()]}
+
+
+def names_in(names: set[str]) -> Keys:
+    """Names of a sentence, by the four letters that their forms begin with."""
+    return lambda sentence: {word[:4] for word in WORD.findall(sentence) if word in names}
+
+
+def respelled(passage: str, names: set[str], chance: random.Random) -> str:
+    """Change letters of the names, the same ones throughout."""
+    changed = [letter for letter in ALIKE if chance.random() < CHANGED]
+    alphabet = {letter: chance.choice(ALIKE[letter]) for letter in changed}
+
+    def spell(match: re.Match[str]) -> str:
+        word = match[0]
+        if word not in names:
+            return word
+        kept = 2 if len(word) > 4 else 1  # endings are grammar
+        stem = "".join(alphabet.get(letter, letter) for letter in word[:-kept].lower())
+        return stem.capitalize() + word[-kept:]
+
+    return WORD.sub(spell, passage)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
