@@ -49,10 +49,10 @@ class DecodingDefaults:
             wrong.append(f"search must be one of {', '.join(SEARCHES)}, not {self.search!r}")
         if self.objective not in OBJECTIVES:
             wrong.append(f"objective must be one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
-        if self.weight is not None and not (_is_number(self.weight) and self.weight >= 0):
-            wrong.append(f"weight must be 0 or more, not {self.weight!r}")
-        if not (_is_number(self.temperature) and self.temperature > 0):
-            wrong.append(f"temperature must be more than 0, not {self.temperature!r}")
+        if self.weight is not None and not (_is_number(self.weight) and 0 <= self.weight <= 1000):
+            wrong.append(f"weight must be from 0 to 1000, not {self.weight!r}")
+        if not (_is_number(self.temperature) and 0.01 <= self.temperature <= 1000):
+            wrong.append(f"temperature must be from 0.01 to 1000, not {self.temperature!r}")
         for name, least in (("context", 0), ("nbest", 1), ("beam", 1)):
             value = getattr(self, name)
             if type(value) is not int or value < least:

@@ -2,7 +2,8 @@
 #
 # DIRECTORY holds parallel.en-ru.tsv.xz (tag, English, Russian), ru-plays.txt.xz, ru-jokes.txt.xz,
 # ru-prose.txt.xz and ru-subtitle-blocks.txt.xz. Every stage is done once; a stopped training goes on where it
-# was. Seeds are the defaults (1). On two cores it takes about a night; BUILD is where it all happens.
+# was. Seeds are the defaults (1). DEV.en and DEV.ru are a development set, to tune on. On two cores it takes
+# about a night; BUILD is where it all happens.
 DATA  ?=
 BUILD ?= build/embedded
 EMBEDDED ?= cadec_cli/embedded
@@ -22,6 +23,7 @@ LM_UPDATES        ?= 1600
 .PHONY: bundle corpora
 corpora: $(READY)
 	@test -d "$(DATA)" || { echo "say where the corpora are: make bundle DATA=DIRECTORY"; exit 2; }
+	@test -f "$(DEV).en" || { echo "no $(DEV).en: say what to tune on with DEV=PREFIX"; exit 2; }
 
 bundle: $(READY) $(BUILD)/tuned
 	rm -rf $(EMBEDDED)
@@ -50,33 +52,37 @@ $(BUILD)/pipelines/ru: | $(BUILD)/text/pairs.ru.txt $(TEXTS)
 
 $(BUILD)/data/pairs: | $(BUILD)/text/pairs.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/pairs.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --no-documents -o $@ \
-	  --dev-output $@-dev --dev-every 160 --max-tokens 60 --max-ratio 3 --duplicates --script
+	  --dev-output $@-dev --dev-every $(pairs) --max-tokens 60 --max-ratio 3 --duplicates --script
 
 $(BUILD)/data/sentences: | $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/pairs.ru.txt $(RU) -o $@ --lines --no-documents --max-tokens 60 --script --duplicates
 
-$(BUILD)/data/plays: DEV_EVERY = 60
-$(BUILD)/data/jokes: DEV_EVERY = 400
-$(BUILD)/data/prose: DEV_EVERY = 120
-$(BUILD)/data/subtitle-blocks: DEV_EVERY = 200 --lines
+# Every so many documents, one is held out.
+plays = 60
+jokes = 400
+prose = 120
+subtitle-blocks = 200
+pairs = 160
+$(BUILD)/data/subtitle-blocks: SPLIT = --lines
 $(MONOLINGUAL:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/pipelines/ru
-	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --dev-output $@-dev --dev-every $(DEV_EVERY)
+	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --dev-output $@-dev --dev-every $($*) $(SPLIT)
 
 # Passages in which an address or a name carries over: of old documents, of new ones, and of sentences.
 KINDS = address names
-OLD   = $(BUILD)/text/plays.ru.txt $(BUILD)/text/prose.ru.txt
-NEW   = $(BUILD)/text/jokes.ru.txt $(BUILD)/text/subtitle-blocks.ru.txt
+OLD   = plays prose
+NEW   = jokes subtitle-blocks
 PASSAGES = $(foreach kind,$(KINDS),$(kind)-old $(kind)-new $(kind)-pairs)
 CUT = $(BIN)/python docs/passages.py
+TRAINED = $(foreach text,$(1),$(BUILD)/text/$(text).ru.txt=$($(text)))
 
-$(KINDS:%=$(BUILD)/text/%-old.ru.txt): $(BUILD)/text/%-old.ru.txt: | $(OLD)
-	$(CUT) $* $@ $(OLD)
+$(KINDS:%=$(BUILD)/text/%-old.ru.txt): $(BUILD)/text/%-old.ru.txt: | $(OLD:%=$(BUILD)/text/%.ru.txt)
+	$(CUT) $* $@ $(call TRAINED,$(OLD))
 
-$(KINDS:%=$(BUILD)/text/%-new.ru.txt): $(BUILD)/text/%-new.ru.txt: | $(NEW)
-	$(CUT) $* $@ $(NEW)
+$(KINDS:%=$(BUILD)/text/%-new.ru.txt): $(BUILD)/text/%-new.ru.txt: | $(NEW:%=$(BUILD)/text/%.ru.txt)
+	$(CUT) $* $@ $(call TRAINED,$(NEW))
 
 $(KINDS:%=$(BUILD)/text/%-pairs.ru.txt): $(BUILD)/text/%-pairs.ru.txt: | $(BUILD)/text/pairs.ru.txt
-	$(CUT) $* $@ $| --sentences
+	$(CUT) $* $@ $(call TRAINED,pairs) --sentences
 
 $(PASSAGES:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/text/%.ru.txt $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --lines
@@ -117,7 +123,8 @@ $(BUILD)/lm/model: | $(BUILD)/lm-second/model $(PASSAGES:%=$(BUILD)/data/%)
 	  --data $(BUILD)/data/sentences=0.4 $(MODERN_DEV) $(LM) --dropout 0 --window 128 --stride 96 \
 	  --learning-rate 1.2e-3 --warmup 30 --schedule cosine --max-updates $(LM_UPDATES) --evaluate-every 200; fi
 
-$(BUILD)/bundle/bundle.json: docs/embedded-card.md | $(BUILD)/nmt/model $(BUILD)/lm/model
+$(BUILD)/bundle/bundle.json: docs/embedded-card.md $(BUILD)/nmt/model $(BUILD)/lm/model
+	rm -rf $(@D)
 	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \
 	  --target-pipeline $(BUILD)/pipelines/ru --half --name "English-Russian, embedded" \
 	  --card docs/embedded-card.md -o $(BUILD)/bundle

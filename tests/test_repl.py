@@ -233,6 +233,8 @@ def test_open_goes_on_after_a_document(repl: Repl, tmp_path: Path) -> None:
         ("/set T hot", "needs a number"),
         ("/set T nan", "needs a number"),
         ("/set T 0", "temperature must be"),
+        ("/set T 1e-40", "temperature must be"),
+        ("/set weight 1e308", "weight must be"),
         ("/set beam 1.5", "a whole number"),
         ("/set nbest 0", "nbest must be"),
         ("/set context -1", "context must be"),
@@ -319,6 +321,15 @@ def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Re
     repl(BOY)
     older = json.loads((state / "repl-session-previous-2.json").read_text())
     assert older["documents"][0][0]["source"] == TOM
+
+
+def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
+    repl: Repl, state: Path
+) -> None:
+    repl(BOY, "/save s.json")
+    repl(TOM, NOBODY, TOM, "/load s.json")
+    previous = json.loads((state / "repl-session-previous-1.json").read_text())
+    assert [entry["source"] for entry in previous["documents"][0]] == [TOM, NOBODY, TOM]
 
 
 def test_resumed_options_give_way_to_flags(repl: Repl) -> None:

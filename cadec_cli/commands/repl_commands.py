@@ -234,6 +234,7 @@ class Repl:
     def _load(self, rest: str) -> None:
         path = _file("load", rest)
         stored = stored_session(read_json(path), self.session.bundle, str(path), self.session.options)
+        self._autosave.finish(self.session)  # of what is replaced, the last state is kept
         if stored.options is not None:
             self.session.configure(stored.options)
         self.session.documents = [list(document) for document in stored.documents] or [[]]

@@ -16,12 +16,13 @@ from cadec_cli.data.batches import DocumentWindows, Examples, SentencePairs, Wei
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, write_json
+from cadec_cli.models.devices import choose_device
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import Model, check_pipeline, fill, load_model, model_state
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.training.checkpoints import Checkpoints
 from cadec_cli.training.distributed import joined
-from cadec_cli.training.loop import Outcome, Task, choose_device, train
+from cadec_cli.training.loop import Outcome, Task, train
 from cadec_cli.training.loss import cross_entropy
 from cadec_cli.training.options import (
     CHANGEABLE,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from cadec_cli.decoding.nbest import NBestGenerator
+from cadec_cli.models.devices import choose_device
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.quantised import quantised
 from cadec_cli.models.transformer import Transformer
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
 _INT8 = ("int8", "int8_float32")
 
 
-def torch_device(device: str) -> str:
-    """`auto` is a GPU where there is one."""
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return device
-
-
 class Models:
     """A bundle's models, each loaded when it is first asked for, and then kept."""
 
@@ -35,7 +29,7 @@ class Models:
     ) -> None:
         """`threads` are torch's as well as CTranslate2's; 0 is all cores."""
         self.bundle = bundle
-        self._device = torch_device(device)
+        self._device = choose_device(device)
         self._compute_type = compute_type
         self._threads = threads
         torch.set_num_threads(threads or available_cores())
@@ -49,7 +43,8 @@ class Models:
             bundle.source,
             bundle.target,
             positions=bundle.translation_positions,
-            device="cuda" if self._device.startswith("cuda") else "cpu",
+            device=self._device.type,
+            device_index=self._device.index or 0,
             compute_type=self._compute_type,
             threads=self._threads,
         )
@@ -58,8 +53,8 @@ class Models:
     def language_model(self) -> DocumentLM:
         """The D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the compute type says so."""
         lm = self.bundle.language_model()
-        if self._device.startswith("cuda"):
-            return lm.to("cuda", torch.bfloat16 if "float16" in self._compute_type else torch.float32)
+        if self._device.type == "cuda":
+            return lm.to(self._device, torch.bfloat16 if "float16" in self._compute_type else torch.float32)
         return quantised(lm) if self._compute_type in _INT8 else lm
 
     @cached_property

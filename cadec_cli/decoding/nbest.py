@@ -32,6 +32,7 @@ class NBestGenerator:
         *,
         positions: int = 512,
         device: str = "auto",
+        device_index: int = 0,
         compute_type: str = "default",
         threads: int = 0,
     ) -> None:
@@ -45,6 +46,7 @@ class NBestGenerator:
             self._translator = ctranslate2.Translator(
                 str(model),
                 device=device,
+                device_index=device_index,
                 compute_type=usable_compute_type(compute_type, device),
                 inter_threads=1,
                 # More threads than cores are twice as slow.

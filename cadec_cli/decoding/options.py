@@ -24,6 +24,11 @@ class TranslationOptions(DecodingDefaults):
     context_from: str = option("chosen", "beam: context is what was chosen, or the sentence level's (fast)")
     long: str = option("split", "a sentence too long for the model: split or refuse")
 
+    @property
+    def rolls(self) -> bool:
+        """Whether the context rolls; the C-aware beam reads the last few sentences in any case."""
+        return self.rolling and self.search != "beam"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, known in (("context_from", ("chosen", "sentence")), ("long", ("split", "refuse"))):

@@ -285,7 +285,7 @@ class Session:
             seen = self._seen(context, candidates, options)
             window = len(seen.sentences)
             units.append(candidates[part.choice.index])
-            context = (seen if options.rolling else context).followed_by(units[-1])
+            context = (seen if options.rolls else context).followed_by(units[-1])
         return Entry(source, tuple(parts), tuple(units), window, options)
 
     def _seen(self, context: Context, candidates: Sequence[Ids], options: TranslationOptions) -> Context:
@@ -294,7 +294,7 @@ class Session:
             return Context()
         positions = self.bundle.lm_positions
         depth = min(max(map(len, candidates)), positions - 1)
-        if options.rolling and len(context.tokens) + depth <= positions:
+        if options.rolls and len(context.tokens) + depth <= positions:
             return context
         return context.last(options.context).fitted(positions - depth)
 
@@ -302,7 +302,7 @@ class Session:
 def _context(entries: Sequence[Entry], options: TranslationOptions) -> Context:
     """The context after some entries: with --rolling since the window began, else all of it."""
     everything = Context(tuple(ids for entry in entries for ids in entry.units))
-    if not options.rolling:
+    if not options.rolls:
         return everything
     newest = next((entry for entry in reversed(entries) if entry.units), None)
     return everything.last(newest.window + 1 if newest is not None else 0)

@@ -61,7 +61,7 @@ def stored_session(
         documents = tuple(
             reader.document(document, place) for place, document in enumerate(data["documents"], 1)
         )
-    except (_MisfitError, KeyError, TypeError, ValueError) as error:
+    except (_MisfitError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CadecError(f"{name} is not a session of cadec: {error}") from None
     return StoredSession(documents, found)
 
@@ -83,16 +83,21 @@ class _Reader:
 
     def document(self, data: Any, place: int) -> tuple[Entry, ...]:
         _require(isinstance(data, list), f"document {place} is no list of sentences")
-        return tuple(
-            self.entry(item, f"sentence {number} of document {place}") for number, item in enumerate(data, 1)
-        )
+        entries: list[Entry] = []
+        before = 0
+        for number, item in enumerate(data, 1):
+            entries.append(self.entry(item, f"sentence {number} of document {place}", before))
+            before += len(entries[-1].units)
+        return tuple(entries)
 
-    def entry(self, data: Any, where: str) -> Entry:
+    def entry(self, data: Any, where: str, before: int) -> Entry:
+        """`before` is how many sentences of context there are."""
         _require(isinstance(data, dict), f"{where} is no object")
         source, target = (_text(data.get(key), f"{key} of {where}") for key in ("source", "target"))
         if not self.whole:
             ids = tuple(self.bundle.lm_pipeline.encode(target))
-            return Entry(source, (), (ids,) if ids else (), 0, self.options, target)
+            window = before if self.options.rolls else min(before, self.options.context)
+            return Entry(source, (), (ids,) if ids else (), window, self.options, target)
         parts = DocumentState.from_json({"paths": [], "lists": [], "parts": data["parts"]}).parts
         for part in parts:
             self._check_part(part, where)

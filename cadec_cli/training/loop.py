@@ -214,19 +214,6 @@ def dev_loss(
     return total / tokens
 
 
-def choose_device(name: str) -> torch.device:
-    """The device that a name means here; `auto` is the GPU if there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise CadecError(f"unknown device: {name}", "auto, cpu, cuda or cuda:1") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise CadecError("torch sees no GPU on this machine", "use --device cpu, or auto")
-    return device
-
-
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[object]:
     """Half precision where it was asked for, or where `auto` finds a GPU that has it."""
     half = precision == "bfloat16" or (

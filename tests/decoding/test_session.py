@@ -150,6 +150,8 @@ def test_the_context_in_use_is_what_the_options_allow(session: Session) -> None:
     assert session.in_use.sentences == tuple(entry.units[0] for entry in session.current[-3:])
     session.configure(dataclasses.replace(OPTIONS, context=1))
     assert session.in_use.sentences == session.current[-1].units
+    session.configure(dataclasses.replace(OPTIONS, search="beam", context=1, rolling=True))
+    assert session.in_use.sentences == session.current[-1].units  # nothing rolls in the beam
     session.configure(dataclasses.replace(OPTIONS, search="sentence"))
     assert session.in_use.sentences == ()
 
@@ -249,6 +251,18 @@ def test_of_another_bundle_s_session_the_texts_are_taken(bundle: Bundle, tmp_pat
     assert (entry.source, entry.text, entry.parts, empty) == ("Tom.", "Том.", (), ())
 
 
+def test_texts_without_hypotheses_are_context_as_far_as_the_options_allow(bundle: Bundle) -> None:
+    bare = {"documents": [[{"source": "Tom.", "target": "Том."}] * 5]}
+    for options, windows in (
+        (dataclasses.replace(OPTIONS, context=2), [0, 1, 2, 2, 2]),
+        (dataclasses.replace(OPTIONS, context=2, rolling=True), [0, 1, 2, 3, 4]),
+    ):
+        (entries,) = stored_session(bare, bundle, "x", options).documents
+        assert [entry.window for entry in entries] == windows
+        session = Session(bundle, options, compute_type="float32", threads=1, documents=[entries])
+        assert len(session.in_use.sentences) == (5 if options.rolling else 2)
+
+
 def deep(*keys: Any, value: Any) -> Callable[[Any], None]:
     def change(data: Any) -> None:
         for key in keys[:-1]:
@@ -282,6 +296,7 @@ PART = (*ENTRY, "parts", 0)
         deep(*PART, "choice", "free", value=[0.0]),
         deep(*PART, "hypotheses", 0, "ids", value=[-1]),
         deep(*PART, "hypotheses", 0, "log_prob", value="low"),
+        deep(*PART, "hypotheses", 0, "log_prob", value=10**400),
         deep("options", value=[]),
         deep("options", "nbest", value="many"),
         deep("options", "search", value="luck"),
