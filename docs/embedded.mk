@@ -15,10 +15,10 @@ MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
 PREPARE = $(CADEC) prepare text
 RU = -p $(BUILD)/pipelines/ru
-NMT_UPDATES       ?= 3300
+NMT_UPDATES       ?= 3200
 LM_FIRST_UPDATES  ?= 1200
 LM_SECOND_UPDATES ?= 1300
-LM_UPDATES        ?= 1600
+LM_UPDATES        ?= 1500
 
 .PHONY: bundle corpora
 corpora: $(READY)
@@ -126,7 +126,7 @@ $(BUILD)/lm/model: | $(BUILD)/lm-second/model $(PASSAGES:%=$(BUILD)/data/%)
 $(BUILD)/bundle/bundle.json: docs/embedded-card.md $(BUILD)/nmt/model $(BUILD)/lm/model
 	rm -rf $(@D)
 	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \
-	  --target-pipeline $(BUILD)/pipelines/ru --half --name "English-Russian, embedded" \
+	  --target-pipeline $(BUILD)/pipelines/ru --half --nbest 8 --name "English-Russian, embedded" \
 	  --card docs/embedded-card.md -o $(BUILD)/bundle
 
 $(BUILD)/tuned: $(BUILD)/bundle/bundle.json

@@ -19,6 +19,7 @@ from converters.compute_types import usable_compute_type
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
 BATCH_TOKENS = 2048
+LIMIT_STEP = 32
 
 
 class NBestGenerator:
@@ -48,9 +49,9 @@ class NBestGenerator:
                 device=device,
                 device_index=device_index,
                 compute_type=usable_compute_type(compute_type, device),
-                inter_threads=1,
-                # More threads than cores are twice as slow.
-                intra_threads=min(threads, available_cores()) if threads else available_cores(),
+                # A batch a core: several cores at one batch wait for each other more than they work.
+                inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
+                intra_threads=1,
             )
         except (RuntimeError, ValueError) as error:
             raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
@@ -110,35 +111,45 @@ class NBestGenerator:
 
     def _translate(self, sentences: Sequence[str], count: int) -> Iterator[NBest]:
         pieces = self._pieces(sentences)
-        full = [source for source in pieces if source]
-        longest = max(map(len, full), default=0)
-        # One limit for a call; a hypothesis that reaches it has no EOS yet and is scored again below.
-        limit = min(self._positions - 1, 2 * longest + 20)
-        results = iter(
-            self._translator.translate_batch(
-                [[*source, self._source_pieces[EOS]] for source in full],
-                beam_size=count,
-                num_hypotheses=count,
-                length_penalty=0,
-                min_decoding_length=0,
-                max_decoding_length=limit,
-                max_input_length=0,
-                max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
-                batch_type="tokens",
-                return_scores=True,
-            )
-            if full
-            else ()
+        # CTranslate2 has one limit for a call: sentences of about one length are a call, so that a small
+        # model which does not find the end of a short one does not go on as far as for the longest.
+        by_limit: dict[int, list[int]] = {}
+        for index, source in enumerate(pieces):
+            if source:
+                by_limit.setdefault(self._limit(source), []).append(index)
+        found: dict[int, NBest] = {}
+        for limit, indices in by_limit.items():
+            results = self._translate_up_to(limit, [pieces[index] for index in indices], count)
+            for index, scored in zip(indices, results, strict=True):
+                # A hypothesis that reaches the limit has no EOS yet.
+                if any(len(tokens) >= limit for tokens, _ in scored):
+                    scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
+                found[index] = NBest(sentences[index], self._hypotheses(scored))
+        for index, text in enumerate(sentences):
+            yield found.get(index) or NBest(text, ())
+
+    def _limit(self, source: Sequence[str]) -> int:
+        """The longest translation that makes sense, rounded up: to few values, for large batches."""
+        most = 2 * len(source) + 20
+        return min(self._positions - 1, most + -most % LIMIT_STEP)
+
+    def _translate_up_to(
+        self, limit: int, sources: Sequence[list[str]], count: int
+    ) -> Iterator[list[tuple[list[str], float]]]:
+        results = self._translator.translate_batch(
+            [[*source, self._source_pieces[EOS]] for source in sources],
+            beam_size=count,
+            num_hypotheses=count,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=limit,
+            max_input_length=0,
+            max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+            batch_type="tokens",
+            return_scores=True,
         )
-        for text, source in zip(sentences, pieces, strict=True):
-            if not source:
-                yield NBest(text, ())
-                continue
-            result = next(results)
-            scored = list(zip(result.hypotheses, result.scores, strict=True))
-            if any(len(tokens) >= limit for tokens, _ in scored):
-                scored = self._rescored(source, [tokens for tokens, _ in scored])
-            yield NBest(text, self._hypotheses(scored))
+        for result in results:
+            yield list(zip(result.hypotheses, result.scores, strict=True))
 
     def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
         log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
