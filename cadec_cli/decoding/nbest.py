@@ -19,7 +19,7 @@ from converters.compute_types import usable_compute_type
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
 BATCH_TOKENS = 2048
-LIMIT_STEP = 32
+LIMIT_STEP = 32  # tokens by which the limits of calls differ
 
 
 class NBestGenerator:
@@ -109,7 +109,7 @@ class NBestGenerator:
                 )
         return pieces
 
-    def _translate(self, sentences: Sequence[str], count: int) -> Iterator[NBest]:
+    def _translate(self, sentences: Sequence[str], count: int) -> list[NBest]:
         pieces = self._pieces(sentences)
         # CTranslate2 has one limit for a call: sentences of about one length are a call, so that a small
         # model which does not find the end of a short one does not go on as far as for the longest.
@@ -117,16 +117,15 @@ class NBestGenerator:
         for index, source in enumerate(pieces):
             if source:
                 by_limit.setdefault(self._limit(source), []).append(index)
-        found: dict[int, NBest] = {}
+        lists = [NBest(text, ()) for text in sentences]
         for limit, indices in by_limit.items():
             results = self._translate_up_to(limit, [pieces[index] for index in indices], count)
             for index, scored in zip(indices, results, strict=True):
                 # A hypothesis that reaches the limit has no EOS yet.
                 if any(len(tokens) >= limit for tokens, _ in scored):
                     scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
-                found[index] = NBest(sentences[index], self._hypotheses(scored))
-        for index, text in enumerate(sentences):
-            yield found.get(index) or NBest(text, ())
+                lists[index] = NBest(sentences[index], self._hypotheses(scored))
+        return lists
 
     def _limit(self, source: Sequence[str]) -> int:
         """The longest translation that makes sense, rounded up: to few values, for large batches."""
