@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,7 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, reading, whole_directory
@@ -94,10 +95,26 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
         config = config_class(**stored["config"])
     except TypeError as error:
         raise CadecError(f"{directory}/config.json does not fit: {error}") from None
-    model = cast(Model, network(config))
+    with _Unfilled():
+        model = cast(Model, network(config))
     fill(model, load_tensors(directory / "model.safetensors"), directory)
     model.eval()
     return StoredModel(stored["kind"], model, stored.get("pipelines", {}))
+
+
+class _Unfilled(TorchFunctionMode):
+    """Weights that will be read from a file get no random numbers first, which take longer than reading."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if func.__name__ in ("kaiming_uniform_", "uniform_", "normal_"):
+            return args[0] if args else (kwargs or {})["tensor"]  # torch.nn.init names what it fills
+        return func(*args, **kwargs or {})
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

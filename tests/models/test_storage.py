@@ -28,6 +28,14 @@ def test_weights_and_config_survive_bit_for_bit(model: Model, kind: str, tmp_pat
         assert torch.equal(stored.model.state_dict()[name], tensor), name
 
 
+@pytest.mark.parametrize("model", [LM, NMT])
+def test_loading_draws_no_random_numbers(model: Model, tmp_path: Path) -> None:
+    save_model(tmp_path / "model", model, {})
+    before = torch.get_rng_state()
+    load_model(tmp_path / "model")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:
     save_model(tmp_path / "model", LM, {})
     names = safetensors.torch.load_file(tmp_path / "model" / "model.safetensors").keys()
