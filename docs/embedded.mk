@@ -15,7 +15,8 @@ MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
 PREPARE = $(CADEC) prepare text
 RU = -p $(BUILD)/pipelines/ru
-NMT_UPDATES       ?= 3200
+NMT_FIRST_UPDATES ?= 3200
+NMT_UPDATES       ?= 1500
 LM_FIRST_UPDATES  ?= 1200
 LM_SECOND_UPDATES ?= 1300
 LM_UPDATES        ?= 1500
@@ -54,6 +55,14 @@ $(BUILD)/data/pairs: | $(BUILD)/text/pairs.tsv $(BUILD)/pipelines/en $(BUILD)/pi
 	$(PREPARE) $(BUILD)/text/pairs.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --no-documents -o $@ \
 	  --dev-output $@-dev --dev-every $(pairs) --max-tokens 60 --max-ratio 3 --duplicates --script
 
+# Pairs side by side, for longer sentences than there are.
+$(BUILD)/text/joined.tsv: | $(BUILD)/text/pairs.tsv
+	$(BIN)/python docs/joined.py $@ $(BUILD)/text/pairs.tsv=$(pairs)
+
+$(BUILD)/data/joined: | $(BUILD)/text/joined.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
+	$(PREPARE) $(BUILD)/text/joined.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --lines --no-documents -o $@ \
+	  --max-tokens 160 --max-ratio 3 --script
+
 $(BUILD)/data/sentences: | $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/pairs.ru.txt $(RU) -o $@ --lines --no-documents --max-tokens 60 --script --duplicates
 
@@ -88,11 +97,18 @@ $(PASSAGES:%=$(BUILD)/data/%): $(BUILD)/data/%: | $(BUILD)/text/%.ru.txt $(BUILD
 	$(PREPARE) $(BUILD)/text/$*.ru.txt $(RU) -o $@ --lines
 
 # A finished run has model/; one that was stopped has run.json, and goes on.
-$(BUILD)/nmt/model: | $(BUILD)/data/pairs
-	if [ -f $(BUILD)/nmt/run.json ]; then $(CADEC) train nmt -o $(BUILD)/nmt --resume; else \
-	$(CADEC) train nmt -o $(BUILD)/nmt --data $(BUILD)/data/pairs --dev $(BUILD)/data/pairs-dev \
-	  --preset small --update-tokens 2800 --batch-tokens 3400 --learning-rate 1.5e-3 --warmup 500 \
-	  --schedule cooldown --max-updates $(NMT_UPDATES) --evaluate-every 500 --patience 0 --keep-best 1; fi
+NMT = --preset small --dev $(BUILD)/data/pairs-dev --update-tokens 2800 --batch-tokens 3400 --patience 0 --keep-best 1
+
+$(BUILD)/nmt-first/model: | $(BUILD)/data/pairs
+	if [ -f $(@D)/run.json ]; then $(CADEC) train nmt -o $(@D) --resume; else \
+	$(CADEC) train nmt -o $(@D) --data $(BUILD)/data/pairs $(NMT) --learning-rate 1.5e-3 --warmup 500 \
+	  --schedule cooldown --max-updates $(NMT_FIRST_UPDATES) --evaluate-every 500; fi
+
+$(BUILD)/nmt/model: | $(BUILD)/nmt-first/model $(BUILD)/data/joined
+	if [ -f $(@D)/run.json ]; then $(CADEC) train nmt -o $(@D) --resume; else \
+	$(CADEC) train nmt -o $(@D) --start-from $(BUILD)/nmt-first --data $(BUILD)/data/pairs \
+	  --data $(BUILD)/data/joined=0.7 $(NMT) --dropout 0.05 --learning-rate 1.2e-3 --warmup 50 --schedule cosine \
+	  --max-updates $(NMT_UPDATES) --evaluate-every 400; fi
 
 LM = --preset small --heads 8 --update-tokens 3600 --batch-tokens 4200 --patience 0 --keep-best 1
 MODERN_DEV = --dev $(BUILD)/data/subtitle-blocks-dev --dev $(BUILD)/data/jokes-dev

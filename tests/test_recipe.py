@@ -92,3 +92,16 @@ def test_tidied_text_has_no_spaces_before_punctuation(tmp_path: Path) -> None:
     source.write_text("tag\tWho ?\tКто « там » ?\n", "utf-8")
     run("tidy.py", source, output, "3")
     assert output.read_text("utf-8") == "Кто «там»?\n"
+
+
+def test_joined_pairs_are_the_pairs_that_are_not_held_out_each_once(tmp_path: Path) -> None:
+    pairs, output = tmp_path / "pairs.tsv", tmp_path / "joined.tsv"
+    pairs.write_text("".join(f"one{n} two three\tодин{n} два\n" for n in range(1, 201)), "utf-8")
+    run("joined.py", output, f"{pairs}=4")
+    lines = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
+    for source, target in lines:
+        assert re.findall(r"one(\d+)", source) == re.findall(r"один(\d+)", target)
+    assert all(len(source.split()) >= 15 for source, _ in lines[:-1])
+    assert len({len(source.split()) for source, _ in lines}) > 3
+    found = sorted(int(number) for source, _ in lines for number in re.findall(r"one(\d+)", source))
+    assert found == [number for number in range(1, 201) if number % 4]

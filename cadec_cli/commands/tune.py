@@ -37,6 +37,9 @@ def tune(
     ] = "best",
     context: Annotated[int | None, typer.Option(help="Sentences of context.", min=0)] = None,
     nbest: Annotated[int | None, typer.Option(help="Hypotheses a sentence.", min=2)] = None,
+    split: Annotated[
+        bool, typer.Option("--split", help="Split lines into sentences, as translate does without --lines.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A directory for curve.json and curve.png.")
     ] = None,
@@ -101,6 +104,7 @@ def tune(
         settings,
         context=opened.defaults.context if context is None else context,
         nbest=nbest or opened.defaults.nbest,
+        split=split,
         device=device,
         compute_type=compute_type,
         threads=threads,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from cadec_cli.decoding.loading import Models
 from cadec_cli.decoding.nbest import NBestGenerator
 from cadec_cli.decoding.objectives import objective
 from cadec_cli.errors import CadecError
+from cadec_cli.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from cadec_cli.bundle import Bundle
@@ -126,11 +128,18 @@ def tuned(
     *,
     context: int,
     nbest: int,
+    split: bool = False,
     device: str = "auto",
     compute_type: str = "int8",
     threads: int = 0,
 ) -> tuple[Point, list[Point]]:
-    """Translate the development set with every setting; the sentence level's figures come first."""
+    """Translate the development set with every setting; the sentence level's figures come first.
+
+    With `split` a line is a paragraph: its sentences are translated one by one, and measured as one.
+    """
+    language = (bundle.source_language or "") if split else None
+    lines = [[_sentences(line, language) for line in document] for document in sources]
+    sources = [[sentence for line in document for sentence in line] for document in lines]
     models = Models(bundle, device=device, compute_type=compute_type, threads=threads)
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
     scorer = LMScorer(models.language_model, temperatures=temperatures)
@@ -150,7 +159,14 @@ def tuned(
             documents, settings, name, scorer, context, lambda count: bar.advance(task, count)
         )
     texts = _by_document([[hypothesis.text for hypothesis in one.hypotheses] for one in lists], sources)
-    return measured(settings, chosen, texts, references)
+    return measured(
+        settings, chosen, texts, references, [len(line) for document in lines for line in document]
+    )
+
+
+def _sentences(line: str, language: str | None) -> list[str]:
+    """The sentences of a line, which is one itself where no language is given."""
+    return (split_sentences(line, language) if language is not None else []) or [line]
 
 
 def _chunks(generator: NBestGenerator, documents: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -173,12 +189,18 @@ def measured(
     chosen: Sequence[Sequence[Sequence[int]]],
     texts: Sequence[Sequence[Sequence[str]]],
     references: Sequence[Sequence[str]],
+    lines: Sequence[int] | None = None,
 ) -> tuple[Point, list[Point]]:
-    """The sentence level's figures and each setting's; `texts` are the hypotheses of every sentence."""
+    """The sentence level's figures and each setting's; `texts` are the hypotheses of every sentence.
+
+    References are of lines; `lines` tells how many sentences each has, all one where it is not given.
+    """
+    wanted = [text for document in references for text in document]
+    sizes = lines or [1] * len(wanted)
     nothing = [[0] * len(document) for document in texts]
-    level = _point(Setting(1.0, 0.0), nothing, texts, references)
+    level = _point(Setting(1.0, 0.0), nothing, texts, wanted, sizes)
     return level, [
-        _point(setting, own, texts, references) for setting, own in zip(settings, chosen, strict=True)
+        _point(setting, own, texts, wanted, sizes) for setting, own in zip(settings, chosen, strict=True)
     ]
 
 
@@ -186,16 +208,17 @@ def _point(
     setting: Setting,
     chosen: Sequence[Sequence[int]],
     texts: Sequence[Sequence[Sequence[str]]],
-    references: Sequence[Sequence[str]],
+    wanted: Sequence[str],
+    lines: Sequence[int],
 ) -> Point:
     import sacrebleu
 
-    picked = [
+    sentences = (
         lists[index] if lists else ""
         for document, own in zip(texts, chosen, strict=True)
         for lists, index in zip(document, own, strict=True)
-    ]
-    wanted = [text for document in references for text in document]
+    )
+    picked = [" ".join(islice(sentences, size)) for size in lines]
     changed = [index != 0 for own in chosen for index in own]
     return Point(
         setting,

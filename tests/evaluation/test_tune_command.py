@@ -55,6 +55,24 @@ def test_the_choice_is_saved(
     assert (tmp_path / "out" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+def test_paragraphs_are_split_and_measured_whole(
+    bundle: Path, dev: tuple[Path, Path], tmp_path: Path
+) -> None:
+    for path in dev:  # two sentences a line
+        documents = [document.splitlines() for document in path.read_text().split("\n\n")]
+        halves = [[" ".join(one[at : at + 2]) for at in range(0, len(one), 2)] for one in documents]
+        Path(f"{path}2").write_text("\n\n".join(map("\n".join, halves)) + "\n")
+    curves = []
+    for number, (source, reference) in enumerate((dev, [Path(f"{path}2") for path in dev])):
+        given = ("tune", source, "--ref", reference, "-b", bundle, "-T", 2, "--nbest", 4, "--no-save")
+        options = ("--split", "--no-plot", "-o", tmp_path / f"out{number}")
+        assert run(*given, *options) == 0
+        curves.append(json.loads((tmp_path / f"out{number}" / "curve.json").read_text())["points"][0])
+    assert curves[0]["changed"] == curves[1]["changed"] > 0
+    assert min(curve["bleu"] for curve in curves) > 90
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

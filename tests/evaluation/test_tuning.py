@@ -84,3 +84,10 @@ def test_figures_of_choices() -> None:
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(1 / 3)
     assert level.bleu < right.bleu and wrong.bleu < right.bleu
     assert level.changed == 0 and wrong.changed == pytest.approx(2 / 3)
+
+
+def test_sentences_of_a_line_are_measured_as_one() -> None:
+    texts = [[["a cat sat", "the cat sat"], ["on a mat", "on the mat"], ["yes , it did", "no"]]]
+    references = [["the cat sat on the mat", "yes , it did"]]
+    _, (right,) = measured([Setting(1.0, 1.0)], [[[1, 1, 0]]], texts, references, [2, 1])
+    assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(2 / 3)
