@@ -210,6 +210,16 @@ def test_open_goes_on_after_a_document(repl: Repl, tmp_path: Path) -> None:
     assert len(repl("/open a.srt", "/context")) == 3
 
 
+def test_open_reads_other_encodings_if_told(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{TOM}\n", "utf-16")
+    told = ("--encoding", "utf-16")
+    assert TOM in " ".join(repl("/open a.txt", "/context", flags=told))
+    repl("/open a.txt")
+    assert " ".join(told) in " ".join(repl.err.split())
+    repl("/open a.txt", flags=("--encoding", "utf-99"))
+    assert "unknown encoding" in repl.err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -19,6 +19,7 @@ def repl(
     compare: Annotated[
         bool, typer.Option("--compare", help="Show the sentence level beside every translation.")
     ] = False,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -65,7 +66,7 @@ def repl(
         direction = f"{opened.source_language}→{opened.target_language}"
         took = time.monotonic() - started
         console.note(f"{direction}, loaded in {took:.1f} s. Type a sentence; /help lists the commands.")
-    looping = Repl(session, Output(sys.stdout.isatty()), autosave, compare=compare)
+    looping = Repl(session, Output(sys.stdout.isatty()), autosave, compare=compare, encoding=encoding)
     if at_terminal:
         from cadec_cli.commands.repl_prompt import Prompt, converse
 

@@ -64,13 +64,20 @@ class Repl:
     """A session that obeys lines."""
 
     def __init__(
-        self, session: Session, output: Output, autosave: Autosave, *, compare: bool = False
+        self,
+        session: Session,
+        output: Output,
+        autosave: Autosave,
+        *,
+        compare: bool = False,
+        encoding: str = "utf-8",
     ) -> None:
         self.session = session
         self.output = output
         self.comparing = compare
         self.ask: Callable[[str], str | None] | None = None  # lets a person edit a text, where one is there
         self._autosave = autosave
+        self._encoding = encoding  # of the files that are opened
         self._more = False  # lines are waiting
         self._written: set[Path] = set()  # by this session, which may write them again
 
@@ -248,7 +255,8 @@ class Repl:
         path = _file("open", rest)
         if str(path) == "-":
             raise CadecError("/open needs a file, and - is none")
-        file = read_text_file(path, language=self.session.bundle.source_language or "")
+        language = self.session.bundle.source_language or ""
+        file = read_text_file(path, language=language, encoding=self._encoding)
         total = sum(map(len, file.documents))
         if not total:
             raise CadecError(f"{path} has no sentences")
