@@ -137,8 +137,10 @@ def tuned(
 
     With `split` a line is a paragraph: its sentences are translated one by one, and measured as one.
     """
-    language = (bundle.source_language or "") if split else None
-    lines = [[_sentences(line, language) for line in document] for document in sources]
+    language = bundle.source_language or ""
+    lines = [
+        [split_sentences(line, language) if split else [line] for line in document] for document in sources
+    ]
     sources = [[sentence for line in document for sentence in line] for document in lines]
     models = Models(bundle, device=device, compute_type=compute_type, threads=threads)
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
@@ -162,11 +164,6 @@ def tuned(
     return measured(
         settings, chosen, texts, references, [len(line) for document in lines for line in document]
     )
-
-
-def _sentences(line: str, language: str | None) -> list[str]:
-    """The sentences of a line, which is one itself where no language is given."""
-    return (split_sentences(line, language) if language is not None else []) or [line]
 
 
 def _chunks(generator: NBestGenerator, documents: Sequence[Sequence[str]]) -> list[list[str]]:
