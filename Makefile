@@ -27,7 +27,7 @@ $(READY): pyproject.toml
 	touch $@
 
 # make bundle DATA=…: the embedded bundle, trained from corpora
-include docs/embedded.mk
+include recipes/en-ru/recipe.mk
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

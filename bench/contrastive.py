@@ -15,11 +15,11 @@ import torch
 
 from bench.prepare import TEXT
 from bench.rows import Row
-from cadec_cli.decoding.context import Context
-from cadec_cli.decoding.lm_scorer import LMScorer
+from cadec_cli.engines.torch_lm import LMScorer
 from cadec_cli.evaluation.benchmark import LENGTH, VOCABULARY, naive_scores
-from cadec_cli.evaluation.contrastive import ContrastiveSet, Group
-from cadec_cli.evaluation.contrastive_scoring import ContrastiveModels, LanguageModel
+from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, LanguageModel
+from cadec_cli.method.context import Context
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.quantised import quantised
 from cadec_cli.text.moses import Truecaser

@@ -19,7 +19,7 @@ from cadec_cli.commands.convert import convert
 from cadec_cli.commands.eval_contrastive import eval_contrastive
 from cadec_cli.commands.evaluate import evaluate
 from cadec_cli.commands.prepare import prepare_app
-from cadec_cli.commands.repl import repl
+from cadec_cli.commands.repl.command import repl
 from cadec_cli.commands.rerank import rerank
 from cadec_cli.commands.score_contrastive import score_contrastive
 from cadec_cli.commands.train import train_app

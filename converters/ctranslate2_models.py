@@ -27,6 +27,7 @@ from ctranslate2.specs import (
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor, nn
 
+from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import whole_directory
 from cadec_cli.models.doclm import DocumentLM
@@ -34,7 +35,6 @@ from cadec_cli.models.layers import Block
 from cadec_cli.models.storage import Model, model_state
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES, UNK
-from converters.compute_types import check_compute_type
 from converters.verify import Drift, Pair, language_model_drift, translation_drift
 
 # Raised when the same weights would be written in another way: what was converted before is then not used.

@@ -16,12 +16,12 @@ import ctranslate2
 import torch
 from torch import Tensor
 
+from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
 from cadec_cli.workers import available_cores
-from converters.compute_types import usable_compute_type
 
 # Of a token's log-probability, in float32; rounding alone stays a hundred times below it.
 TOLERANCE = 1e-3

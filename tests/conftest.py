@@ -1,13 +1,10 @@
 """What several tests need, made once a session: tiny text pipelines, the made-up pair and its models."""
 
 import itertools
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import made_up
+import pytest
 
 from cadec_cli import console
 from cadec_cli.main import exit_code

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle import EMBEDDED, Bundle, find_bundle
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.options import default_options
+from cadec_cli.bundle.loading import Models, default_options
+from cadec_cli.bundle.opening import EMBEDDED, Bundle, find_bundle
 from cadec_cli.decoding.translator import Translator
 
 ROOT = Path(__file__).parents[1]

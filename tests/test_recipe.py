@@ -21,7 +21,7 @@ DOCUMENTS = """\
 
 
 def run(script: str, *arguments: str | Path) -> None:
-    subprocess.run([sys.executable, ROOT / "docs" / script, *arguments], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, ROOT / "recipes" / "en-ru" / script, *arguments], check=True, cwd=ROOT)
 
 
 def passages(tmp_path: Path, kind: str, text: str, *options: str, every: int = 0) -> list[list[str]]:

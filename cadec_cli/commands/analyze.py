@@ -11,7 +11,7 @@ from cadec_cli.commands.app import new_app
 from cadec_cli.commands.translate import Device, Threads
 
 if TYPE_CHECKING:
-    from cadec_cli.evaluation.pmi_analysis import Analysis, Outlier, Panel
+    from cadec_cli.evaluation.pmi.analysis import Analysis, Outlier, Panel
 
 analyze_app = new_app("Look into what the models say of texts.")
 
@@ -63,9 +63,9 @@ def pmi(
     """
     from cadec_cli import console
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.pmi import TextScorer
-    from cadec_cli.evaluation.pmi_analysis import analyse
-    from cadec_cli.evaluation.pmi_figure import check_figure, draw_panels
+    from cadec_cli.evaluation.pmi.analysis import analyse
+    from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
+    from cadec_cli.evaluation.pmi.scores import TextScorer
 
     if figure is not None:
         check_figure(figure)
@@ -121,7 +121,7 @@ def _print_tables(analysis: Analysis, found: dict[int, list[Outlier]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from cadec_cli.commands.show import stdout_console
+    from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.console import visible
 
     out = stdout_console()
@@ -158,7 +158,7 @@ def _print_tables(analysis: Analysis, found: dict[int, list[Outlier]]) -> None:
 
 
 def _far() -> float:
-    from cadec_cli.evaluation.pmi_analysis import FAR
+    from cadec_cli.evaluation.pmi.analysis import FAR
 
     return FAR
 

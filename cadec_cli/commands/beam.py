@@ -7,7 +7,7 @@ import typer
 
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions
 
 
 @flags_of("bundle's", search=TranslationOptions)

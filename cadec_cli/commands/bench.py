@@ -30,8 +30,8 @@ def bench(
     from rich.text import Text
 
     from cadec_cli import console
-    from cadec_cli.bundle import Bundle
-    from cadec_cli.commands.show import stdout_console
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.evaluation.benchmark import Networks, measure
     from cadec_cli.workers import available_cores
 

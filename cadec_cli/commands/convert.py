@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.bundle_manifest import DecodingDefaults
 from cadec_cli.commands.flags import flags_of
-from converters.compute_types import COMPUTE_TYPES
+from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.method.options import DecodingDefaults
 
 _PARTS = "Parts"
 
@@ -78,8 +78,8 @@ def convert(
     import dataclasses
 
     from cadec_cli import console
-    from cadec_cli.bundle_building import build_bundle
-    from cadec_cli.bundle_manifest import read_manifest
+    from cadec_cli.bundle.building import build_bundle
+    from cadec_cli.bundle.manifest import read_manifest
 
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
     defaults = dataclasses.replace(defaults, **flags)
@@ -107,7 +107,7 @@ def convert(
 
 
 def _summary(directory: Path) -> str:
-    from cadec_cli.bundle_manifest import read_manifest
+    from cadec_cli.bundle.manifest import read_manifest
 
     manifest = read_manifest(directory)
     models = [what for part, what in (("nmt", "S-NMT"), ("lm", "D-LM")) if part in manifest.parts]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.translate import Bundle_, Device, Threads
-from cadec_cli.decoding.objectives import OBJECTIVES
+from cadec_cli.method.objectives import OBJECTIVES
 
 Weight = Annotated[
     float | None, typer.Option(help="Of the D-LM's part in an objective (c-score 1, fusions 0.1).")
@@ -63,10 +63,10 @@ def eval_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.bundle import Bundle, find_bundle
-    from cadec_cli.commands import contrastive_tables as tables
-    from cadec_cli.evaluation.contrastive_files import read_set
-    from cadec_cli.evaluation.contrastive_scoring import (
+    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.commands.views import contrastive as tables
+    from cadec_cli.evaluation.contrastive.files import read_set
+    from cadec_cli.evaluation.contrastive.scoring import (
         ContrastiveModels,
         evaluate,
         scorers,

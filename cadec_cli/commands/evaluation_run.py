@@ -16,15 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cadec_cli import console
-from cadec_cli.bundle import find_bundle
-from cadec_cli.bundle_manifest import read_manifest
-from cadec_cli.commands.show import stdout_console
+from cadec_cli.bundle.manifest import read_manifest
+from cadec_cli.bundle.opening import find_bundle
+from cadec_cli.commands.views.translations import stdout_console
 from cadec_cli.console import visible
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText, read_aligned
-from cadec_cli.evaluation.correlation import pearson, spearman
-from cadec_cli.evaluation.multi_bleu import script_line
-from cadec_cli.evaluation.quality import (
+from cadec_cli.evaluation.pmi.correlation import pearson, spearman
+from cadec_cli.evaluation.quality.measures import (
     Figure,
     Measure,
     System,
@@ -34,7 +33,8 @@ from cadec_cli.evaluation.quality import (
     mean_measure,
     multi_bleu_measure,
 )
-from cadec_cli.evaluation.significance import Resampling
+from cadec_cli.evaluation.quality.multi_bleu import script_line
+from cadec_cli.evaluation.quality.significance import Resampling
 
 PMI = "PMI"
 
@@ -141,7 +141,7 @@ class EvaluationRun:
 
     def _score_pmi(self) -> dict[str, Correlation]:
         """Fill in PMI, and return its correlations with the source's."""
-        from cadec_cli.evaluation.pmi import TextScorer, own_scores, pmi_statistics
+        from cadec_cli.evaluation.pmi.scores import TextScorer, own_scores, pmi_statistics
 
         target_lm = TextScorer.open(self._bundle(), device=self.device, threads=self.threads)
         source = None

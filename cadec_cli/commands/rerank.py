@@ -7,7 +7,7 @@ import typer
 
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions
 
 
 @flags_of("bundle's", search=TranslationOptions)
@@ -42,18 +42,17 @@ def rerank(
     import json
     import sys
 
-    from cadec_cli.bundle import Bundle, find_bundle
+    from cadec_cli.bundle.loading import Models, default_options
+    from cadec_cli.bundle.opening import Bundle, find_bundle
     from cadec_cli.commands.translation_run import records
-    from cadec_cli.decoding.context import Context
-    from cadec_cli.decoding.hypotheses import GivenLists, NBest
-    from cadec_cli.decoding.lattice import Path as SearchPath
-    from cadec_cli.decoding.loading import Models
     from cadec_cli.decoding.nbest_files import read_nbest
-    from cadec_cli.decoding.options import default_options
+    from cadec_cli.decoding.search.lattice import Path as SearchPath
     from cadec_cli.decoding.snapshot import Snapshot
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.errors import CadecError
     from cadec_cli.files import read_lines
+    from cadec_cli.method.context import Context
+    from cadec_cli.method.hypotheses import GivenLists, NBest
 
     opened = Bundle.open(find_bundle(bundle))
     options = dataclasses.replace(default_options(opened), **flags)

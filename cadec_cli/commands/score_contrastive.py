@@ -7,7 +7,7 @@ import typer
 
 from cadec_cli.commands.eval_contrastive import Alpha, ContextSize, ExactType, Layout, Weight
 from cadec_cli.commands.translate import Bundle_, Device, Threads
-from cadec_cli.decoding.objectives import OBJECTIVES
+from cadec_cli.method.objectives import OBJECTIVES
 
 
 def score_contrastive(
@@ -43,10 +43,10 @@ def score_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.bundle import Bundle, find_bundle
-    from cadec_cli.evaluation.contrastive import judge
-    from cadec_cli.evaluation.contrastive_files import read_set
-    from cadec_cli.evaluation.contrastive_scoring import (
+    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.evaluation.contrastive.files import read_set
+    from cadec_cli.evaluation.contrastive.groups import judge
+    from cadec_cli.evaluation.contrastive.scoring import (
         ContrastiveModels,
         scorers,
         term_records,

@@ -11,7 +11,7 @@ import torch
 import typer
 
 from cadec_cli import console
-from cadec_cli.bundle_building import model_directory
+from cadec_cli.bundle.building import model_directory
 from cadec_cli.data.batches import DocumentWindows, Examples, SentencePairs, WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError
@@ -232,8 +232,8 @@ def _take_weights(model: Model, directory: Path, kind: str, sides: Sequence[Side
 
 
 def _bleu(pipeline: Path | None, dev: Sequence[WeightedShard], sides: Sequence[SideInfo]) -> Any:
-    from cadec_cli.decoding.greedy import corpus_bleu
     from cadec_cli.text.pipeline import TextPipeline
+    from cadec_cli.training.greedy import corpus_bleu
 
     if pipeline is None or len(sides) != 2:
         raise CadecError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")

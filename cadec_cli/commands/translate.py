@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions
 
 Bundle_ = Annotated[
     Path | None, typer.Option("--bundle", "-b", help="The bundle; else CADEC_BUNDLE, else the embedded one.")

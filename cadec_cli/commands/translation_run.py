@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli import console
-from cadec_cli.bundle import Bundle, find_bundle
-from cadec_cli.commands import show
+from cadec_cli.bundle.loading import Models, default_options
+from cadec_cli.bundle.opening import Bundle, find_bundle
+from cadec_cli.commands.views import translations as show
 from cadec_cli.console import visible
 from cadec_cli.decoding.journal import Journal
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.options import TranslationOptions, default_options
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.files import whole_file
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import TextFile, read_text_file
 
 

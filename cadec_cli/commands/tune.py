@@ -10,8 +10,8 @@ import typer
 from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
 
 if TYPE_CHECKING:
-    from cadec_cli.bundle_manifest import DecodingDefaults
-    from cadec_cli.evaluation.tuning import Point, Setting
+    from cadec_cli.evaluation.tuning.grid import Point, Setting
+    from cadec_cli.method.options import DecodingDefaults
 
 # Tried unless told otherwise; of objectives without T-scaling in the paper, the weight.
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
@@ -61,15 +61,15 @@ def tune(
     import os
 
     from cadec_cli import console
-    from cadec_cli.bundle import Bundle, find_bundle
-    from cadec_cli.bundle_manifest import MANIFEST, save_defaults
-    from cadec_cli.decoding import objectives
+    from cadec_cli.bundle.manifest import MANIFEST, save_defaults
+    from cadec_cli.bundle.opening import Bundle, find_bundle
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning import PROTOCOLS, Setting, choose, tuned
-    from cadec_cli.evaluation.tuning_plot import plot_tuning
-    from cadec_cli.figures import check_figures
+    from cadec_cli.evaluation.tuning.grid import PROTOCOLS, Setting, choose, tuned
+    from cadec_cli.evaluation.tuning.plot import plot_tuning
     from cadec_cli.files import write_json, writing
+    from cadec_cli.method import objectives
+    from cadec_cli.plotting import check_figures
 
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
@@ -153,7 +153,7 @@ def _print_table(name: str, level: Point, points: list[Point], choice: Point | N
     from rich.table import Table
     from rich.text import Text
 
-    from cadec_cli.commands.show import stdout_console
+    from cadec_cli.commands.views.translations import stdout_console
 
     table = Table("T", "weight", "BLEU", "chrF", "changed", "", title=name, title_justify="left")
     table.add_row("", "", f"{level.bleu:.2f}", f"{level.chrf:.2f}", "", "sentence level", style="dim")

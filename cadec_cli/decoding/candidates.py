@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cadec_cli.decoding.context import Ids
-from cadec_cli.decoding.hypotheses import Hypothesis, NBest
-from cadec_cli.decoding.lattice import Candidate
-from cadec_cli.decoding.lm_scorer import LMScorer
+from cadec_cli.decoding.search.lattice import Candidate
+from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.method.context import Ids
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.pipeline import TextPipeline
 
 

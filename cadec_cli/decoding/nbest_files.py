@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.decoding.hypotheses import Hypothesis, NBest
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.pipeline import TextPipeline
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cadec_cli.bundle import Bundle
+from cadec_cli.bundle.loading import Models
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.candidates import lm_encoder
-from cadec_cli.decoding.context import Context, Ids
-from cadec_cli.decoding.hypotheses import GivenLists, Hypothesis, NBest
-from cadec_cli.decoding.lattice import Path, TokenScores
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.decoding.search.lattice import Path, TokenScores
 from cadec_cli.decoding.snapshot import DocumentState, Snapshot
 from cadec_cli.decoding.translations import Chosen
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context, Ids
+from cadec_cli.method.hypotheses import GivenLists, Hypothesis, NBest
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.sentences import split_sentences
 
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cadec_cli.bundle import Bundle
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.snapshot import DocumentState
 from cadec_cli.decoding.translations import Chosen
 from cadec_cli.errors import CadecError
+from cadec_cli.method.options import TranslationOptions
 
 FORMAT = "cadec session 1"
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cadec_cli.decoding.context import Context
-from cadec_cli.decoding.hypotheses import Hypothesis, NBest
-from cadec_cli.decoding.lattice import Choice, Path
+from cadec_cli.decoding.search.lattice import Choice, Path
 from cadec_cli.decoding.translations import Chosen
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cadec_cli.decoding.hypotheses import Hypothesis
-from cadec_cli.decoding.lattice import Choice
+from cadec_cli.decoding.search.lattice import Choice
+from cadec_cli.method.hypotheses import Hypothesis
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Documents to translations: n-best lists ahead in large batches, then a choice a sentence, in context.
 
-    from cadec_cli.bundle import Bundle
-    from cadec_cli.decoding.loading import Models
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.loading import Models
     from cadec_cli.decoding.translator import Translator
 
     translator = Translator.load(Models(Bundle.open(path)))
@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from cadec_cli.decoding.beam import BeamHypothesis, BeamOptions, BeamSearch
+from cadec_cli.bundle.loading import Models, default_options
 from cadec_cli.decoding.candidates import candidates, lm_encoder
-from cadec_cli.decoding.context import Context, Ids
-from cadec_cli.decoding.hypotheses import GivenLists, Hypothesis, NBest, NBestSource
-from cadec_cli.decoding.lattice import Candidate, Choice, LatticeSearch, settled
-from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.objectives import Objective, objective
-from cadec_cli.decoding.options import TranslationOptions, default_options
+from cadec_cli.decoding.search.beam import BeamHypothesis, BeamOptions, BeamSearch
+from cadec_cli.decoding.search.lattice import Candidate, Choice, LatticeSearch, settled
 from cadec_cli.decoding.snapshot import DocumentState, Snapshot
 from cadec_cli.decoding.translations import Chosen, Translation
 from cadec_cli.decoding.units import Units, waves
+from cadec_cli.engines.torch_lm import LMScorer
 from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context, Ids
+from cadec_cli.method.hypotheses import GivenLists, Hypothesis, NBest, NBestSource
+from cadec_cli.method.objectives import Objective, objective
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cadec_cli.decoding.beam import BeamOptions, BeamSearch
-from cadec_cli.decoding.context import Context
-from cadec_cli.decoding.hypotheses import Hypothesis, NBest
-from cadec_cli.decoding.lattice import Candidate, LatticeSearch
-from cadec_cli.decoding.lattice import Path as SearchPath
-from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.objectives import objective
+from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
+from cadec_cli.decoding.search.lattice import Candidate, LatticeSearch
+from cadec_cli.decoding.search.lattice import Path as SearchPath
+from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.method.objectives import objective
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.quantised import quantised
 from cadec_cli.models.transformer import Transformer, TransformerConfig

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cadec_cli.figures import check_figures, save_figure
+from cadec_cli.plotting import check_figures, save_figure
 from cadec_cli.training.metrics import read_metrics
 
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from bundle_parts import tiny_lm, tiny_nmt
 
+from cadec_cli.engines.compute_types import COMPUTE_TYPES, usable_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
-from converters.compute_types import COMPUTE_TYPES, usable_compute_type
 from converters.ctranslate2_models import convert_language_model, convert_translation_model
 
 SOURCE = [*SPECIAL_PIECES, *(f"s{index}" for index in range(30))]

@@ -10,17 +10,17 @@ import pytest
 from bundle_parts import checksums, shaken
 from repl_parts import SENTENCES, tiny_bundle
 
-from cadec_cli.bundle import Bundle
-from cadec_cli.bundle_building import build_bundle
-from cadec_cli.decoding.context import Context
-from cadec_cli.decoding.lattice import Path as SearchPath
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.loading import Models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.decoding.search.lattice import Path as SearchPath
 from cadec_cli.decoding.session import Entry, Session, ranked
 from cadec_cli.decoding.session_files import session_json, stored_session
 from cadec_cli.decoding.snapshot import Snapshot
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.storage import load_model, save_model
 from cadec_cli.text.pipeline import TextPipeline
 

@@ -7,12 +7,12 @@ import made_up
 import numpy as np
 import pytest
 
-from cadec_cli.bundle import Bundle
-from cadec_cli.decoding.loading import Models
-from cadec_cli.decoding.nbest import NBestGenerator
-from cadec_cli.decoding.options import TranslationOptions
+from cadec_cli.bundle.loading import Models
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.engines.ctranslate2_nmt import NBestGenerator
 from cadec_cli.errors import CadecError
+from cadec_cli.method.options import TranslationOptions
 
 DOCUMENTS = made_up.documents(40, seed=99)
 SOURCES = [[source for source, _ in document] for document in DOCUMENTS]

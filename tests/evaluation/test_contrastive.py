@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive import ContrastiveSet, Group, Verdict, accuracy, interval, judge
+from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group, Verdict, accuracy, interval, judge
 
 
 def group(*candidates: str, truth: int = 0, distance: int | None = None) -> Group:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive import Group
-from cadec_cli.evaluation.contrastive_files import LAYOUTS, read_set
+from cadec_cli.evaluation.contrastive.files import LAYOUTS, read_set
+from cadec_cli.evaluation.contrastive.groups import Group
 
 VOITA: dict[str, Any] = {
     "src": "A . _eos B , b . _eos I saw you .",

@@ -13,14 +13,12 @@ from contrastive_parts import write_bundles
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.bundle import Bundle
-from cadec_cli.decoding.lm_scorer import LMScorer, ScoredTrie
-from cadec_cli.decoding.objectives import OBJECTIVES, objective
-from cadec_cli.decoding.trie import Trie
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.engines.torch_lm import LMScorer, ScoredTrie
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation import contrastive_scoring
-from cadec_cli.evaluation.contrastive import ContrastiveSet, Group
-from cadec_cli.evaluation.contrastive_scoring import (
+from cadec_cli.evaluation.contrastive import scoring as contrastive_scoring
+from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
+from cadec_cli.evaluation.contrastive.scoring import (
     ContrastiveModels,
     LanguageModel,
     Terms,
@@ -28,6 +26,8 @@ from cadec_cli.evaluation.contrastive_scoring import (
     scorers,
     usable_objectives,
 )
+from cadec_cli.method.objectives import OBJECTIVES, objective
+from cadec_cli.method.trie import Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.pipeline import TextPipeline
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cadec_cli.evaluation.multi_bleu import bleu_scores, ngram_statistics, script_line, words_of
+from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, script_line, words_of
 
 
 def sums(*pairs: tuple[str, str], lowercase: bool = False) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

@@ -11,19 +11,19 @@ from bundle_parts import tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.lm_scorer import LMScorer
+from cadec_cli.engines.torch_lm import LMScorer
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.evaluation.correlation import Quadrants, excesses, pearson, quadrants, ranks, spearman
-from cadec_cli.evaluation.pmi import (
+from cadec_cli.evaluation.pmi.analysis import CONDITIONAL, PMI, Analysis, Panel, analyse
+from cadec_cli.evaluation.pmi.correlation import Quadrants, excesses, pearson, quadrants, ranks, spearman
+from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
+from cadec_cli.evaluation.pmi.scores import (
     TextScorer,
     own_contexts,
     own_scores,
     pmi_statistics,
     random_contexts,
 )
-from cadec_cli.evaluation.pmi_analysis import CONDITIONAL, PMI, Analysis, Panel, analyse
-from cadec_cli.evaluation.pmi_figure import check_figure, draw_panels
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.specials import EOS
 

@@ -11,7 +11,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import read_aligned
-from cadec_cli.evaluation.quality import (
+from cadec_cli.evaluation.quality.measures import (
     Measure,
     bleu_measure,
     chrf_measure,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.quality import Measure, System, compare, mean_measure
-from cadec_cli.evaluation.significance import Resampling, difference, interval
+from cadec_cli.evaluation.quality.measures import Measure, System, compare, mean_measure
+from cadec_cli.evaluation.quality.significance import Resampling, difference, interval
 
 MEAN = mean_measure("mean", "")
 
@@ -77,7 +77,7 @@ def test_all_systems_see_the_same_samples() -> None:
 
 
 def test_a_seed_repeats_and_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cadec_cli.evaluation import significance
+    from cadec_cli.evaluation.quality import significance
 
     statistics = np.random.default_rng(1).normal(size=(30, 4))
     whole = Resampling(np.arange(30), samples=40, seed=3).sums(statistics)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from bundle_parts import tiny_lm
 
-from cadec_cli.decoding.lattice import Candidate, LatticeSearch, Path, settled
-from cadec_cli.decoding.lm_scorer import LMScorer
-from cadec_cli.decoding.objectives import objective
+from cadec_cli.decoding.search.lattice import Candidate, LatticeSearch, Path, settled
+from cadec_cli.engines.torch_lm import LMScorer
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning import Point, Setting, choose, measured, rerank_with_all
+from cadec_cli.evaluation.tuning.grid import Point, Setting, choose, measured, rerank_with_all
+from cadec_cli.method.objectives import objective
 
 LM = tiny_lm(30)
 SETTINGS = [Setting(1.0, 1.0), Setting(3.0, 1.0), Setting(1.0, 0.4), Setting(8.0, 2.0)]

@@ -10,11 +10,11 @@ import safetensors.torch
 import torch
 
 from cadec_cli.data.shards import Shard
-from cadec_cli.decoding.greedy import greedy
 from cadec_cli.main import exit_code
 from cadec_cli.models.storage import load_model
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.training.checkpoints import Evaluation, Progress
+from cadec_cli.training.greedy import greedy
 
 
 def run(kind: str, corpora: Path, output: Path, *options: object) -> int:

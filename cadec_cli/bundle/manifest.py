@@ -1,0 +1,157 @@
+"""bundle.json: what a bundle consists of, with a checksum of every file and of itself.
+
+It knows files, sizes and names; what is in the files it leaves to those who load them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, sha256, whole_file
+from cadec_cli.method.options import DecodingDefaults
+
+MANIFEST = "bundle.json"
+FORMAT_VERSION = 1
+
+_AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """A file as it was when the bundle was made."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A CTranslate2 model: what it was made of, with which version, and how far it is from torch."""
+
+    made_of: str
+    converter: int
+    mean_drift: float
+    largest_drift: float
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that bundle.json says."""
+
+    name: str
+    source_language: str | None
+    target_language: str
+    parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2
+    files: Mapping[str, FileRecord]
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)  # directory → how it was made
+    defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """One checksum of all that decides what a bundle says: conversions and defaults are no part of it."""
+        return self.digest(*(part for part, what in self.parts.items() if what != "ctranslate2"))
+
+    def digest(self, *parts: str) -> str:
+        """One checksum over all the files of some parts."""
+        if not parts:
+            raise ValueError("a checksum of nothing says nothing")
+        total = hashlib.sha256()
+        for name, record in sorted(self.files.items()):
+            if any(name.startswith(f"{part}/") for part in parts):
+                total.update(f"{name} {record.sha256}\n".encode())
+        return total.hexdigest()
+
+    def content(self) -> bytes:
+        """The file, with its own checksum."""
+        value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
+        value["checksum"] = _checksum(value)
+        return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def record(path: Path) -> FileRecord:
+    """What a manifest remembers of a file."""
+    return FileRecord(sha256(path), path.stat().st_size)
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Read the manifest of a bundle; anything odd about it is a CadecError."""
+    path = directory / MANIFEST
+    if not path.is_file():
+        raise CadecError(
+            f"{directory} is not a bundle (it has no {MANIFEST})", "build one with `cadec convert`"
+        )
+    value = read_json(path)
+    if not isinstance(value, dict) or type(value.get("format")) is not int:
+        raise CadecError(f"{path} is not the manifest of a bundle", _AGAIN)
+    if value["format"] != FORMAT_VERSION:
+        raise CadecError(
+            f"{path} is of format {value['format']}; this version of cadec reads format {FORMAT_VERSION}",
+            "upgrade cadec" if value["format"] > FORMAT_VERSION else "build it anew with `cadec convert`",
+        )
+    if value.pop("checksum", None) != _checksum(value):
+        raise CadecError(
+            f"{path} was changed after the bundle was made",
+            "decoding defaults are changed with `cadec convert BUNDLE --context 2` and its like",
+        )
+    try:
+        manifest = _parsed(value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", _AGAIN) from None
+    outside = [name for name in [*manifest.files, *manifest.parts] if not _is_inside(name)]
+    if outside:
+        raise CadecError(f"{path} names files outside of the bundle: {', '.join(outside)}")
+    return manifest
+
+
+def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
+    """Write how a bundle is to be used into its manifest; all else stays as it is."""
+    manifest = dataclasses.replace(read_manifest(directory), defaults=defaults)
+    with whole_file(directory / MANIFEST) as stream:
+        stream.write(manifest.content())
+
+
+def check_files(directory: Path, manifest: Manifest, checksums: bool = True) -> None:
+    """Refuse a bundle with files missing, truncated or changed; all of them are told at once."""
+    wrong = []
+    for name, expected in manifest.files.items():
+        path = directory / name
+        if not path.is_file():
+            wrong.append(f"{name} is missing")
+        elif (size := path.stat().st_size) != expected.size:
+            state = "truncated" if size < expected.size else "changed"
+            wrong.append(f"{name} is {state} ({size:,} bytes, not {expected.size:,})")
+        elif checksums and sha256(path) != expected.sha256:
+            wrong.append(f"{name} is changed or damaged (its checksum is another)")
+    if wrong:
+        more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise CadecError(f"the bundle {directory} is damaged: " + "; ".join(wrong[:5]) + more, _AGAIN)
+
+
+def _parsed(value: Mapping[str, Any]) -> Manifest:
+    return Manifest(
+        name=str(value["name"]),
+        source_language=value["source_language"],
+        target_language=str(value["target_language"]),
+        parts=dict(value["parts"]),
+        files={name: FileRecord(**entry) for name, entry in value["files"].items()},
+        conversions={name: Conversion(**entry) for name, entry in value["conversions"].items()},
+        defaults=DecodingDefaults(**value["defaults"]),
+        versions=dict(value["versions"]),
+    )
+
+
+def _checksum(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name

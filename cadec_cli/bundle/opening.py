@@ -1,0 +1,283 @@
+"""A bundle: a directory with all that one translation direction needs.
+
+bundle.json         what there is, with checksums (bundle_manifest.py)
+source/  target/    text pipelines
+nmt/                the S-NMT; a bundle for scoring does without, and without source/
+lm/                 the D-LM; a sentence-level bundle does without
+lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
+ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
+ct2-lm/int8/ …      the D-LM for CTranslate2, if anyone wanted it
+MODEL_CARD.md       if there is one
+
+Opening reads and checks; what is in it is loaded when asked for, once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from cadec_cli.bundle.manifest import (
+    MANIFEST,
+    Manifest,
+    check_files,
+    read_manifest,
+)
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json
+from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.text.pipeline import TextPipeline
+
+if TYPE_CHECKING:
+    from cadec_cli.models.doclm import DocumentLM
+    from cadec_cli.models.transformer import Transformer
+
+EMBEDDED = Path(__file__).parents[1] / "embedded"
+
+
+def find_bundle(given: Path | None = None) -> Path:
+    """The bundle to use: the given one, else $CADEC_BUNDLE, else the one that came with cadec."""
+    if given is not None:
+        return given
+    if named := os.environ.get("CADEC_BUNDLE"):
+        return Path(named).expanduser()
+    if (EMBEDDED / MANIFEST).is_file():
+        return EMBEDDED
+    raise CadecError(
+        "no bundle to work with, and none came with this installation",
+        "name one with --bundle or CADEC_BUNDLE; `cadec convert` builds one from trained models",
+    )
+
+
+class Bundle:
+    """A bundle on disk."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.directory = directory
+        self.manifest = manifest
+        self._models: dict[str, Any] = {}
+
+    @classmethod
+    def open(cls, directory: Path, verify: bool = True) -> Bundle:
+        """Open a bundle. Whatever is missing, truncated, changed or does not fit is one CadecError.
+
+        Without `verify` only names and sizes of the files are checked.
+        """
+        manifest = read_manifest(directory)
+        check_files(directory, manifest, checksums=verify)
+        bundle = cls(directory, manifest)
+        if verify:
+            bundle._check_parts()
+        return bundle
+
+    @property
+    def name(self) -> str:
+        """What its maker called it."""
+        return self.manifest.name
+
+    @property
+    def source_language(self) -> str | None:
+        """The code of the language it translates from; none where it can't translate."""
+        return self.manifest.source_language
+
+    @property
+    def target_language(self) -> str:
+        """The code of the language it translates to, or scores."""
+        return self.manifest.target_language
+
+    @property
+    def defaults(self) -> DecodingDefaults:
+        """How to decode unless told otherwise."""
+        return self.manifest.defaults
+
+    @property
+    def has_lm(self) -> bool:
+        """Tell whether there is a D-LM."""
+        return "lm" in self.manifest.parts
+
+    @property
+    def has_translation(self) -> bool:
+        """Tell whether there is an S-NMT."""
+        return "nmt" in self.manifest.parts
+
+    @cached_property
+    def source(self) -> TextPipeline:
+        """The source language's text pipeline."""
+        return self._pipeline("source", self.source_language)
+
+    @cached_property
+    def target(self) -> TextPipeline:
+        """The target language's text pipeline, the S-NMT's."""
+        return self._pipeline("target", self.target_language)
+
+    @cached_property
+    def lm_pipeline(self) -> TextPipeline:
+        """The D-LM's text pipeline: `target` itself, unless it was trained with another."""
+        own = "lm-pipeline" in self.manifest.parts
+        return self._pipeline("lm-pipeline", self.target_language) if own else self.target
+
+    @cached_property
+    def translation_positions(self) -> int:
+        """How many source pieces, EOS included, the S-NMT has positions for."""
+        return self._positions("nmt")
+
+    @cached_property
+    def lm_positions(self) -> int:
+        """How many tokens, context and boundaries included, the D-LM has positions for."""
+        return self._positions("lm")
+
+    def translation_model(self) -> Transformer:
+        """The S-NMT in torch, ready to evaluate."""
+        return cast("Transformer", self._model("nmt"))
+
+    def language_model(self) -> DocumentLM:
+        """The D-LM in torch, ready to evaluate."""
+        return cast("DocumentLM", self._model("lm"))
+
+    def ctranslate2_model(self, compute_type: str = "int8") -> Path:
+        """The S-NMT for CTranslate2: the bundle's own, else converted once, into the user's cache."""
+        return self._converted("nmt", compute_type)
+
+    def ctranslate2_language_model(self, compute_type: str = "int8") -> Path:
+        """The D-LM for CTranslate2, likewise."""
+        return self._converted("lm", compute_type)
+
+    def _path(self, part: str) -> Path:
+        if part not in self.manifest.parts:
+            what = {"nmt": "S-NMT", "lm": "D-LM"}.get(part, f"{part}/")
+            raise CadecError(
+                f"the bundle {self.directory} has no {what}",
+                f"add one with `cadec convert {self.directory} --{part} …`" if part in ("nmt", "lm") else "",
+            )
+        return self.directory / part
+
+    def _positions(self, part: str) -> int:
+        positions = model_config(self._path(part))["config"].get("positions")
+        if type(positions) is not int:
+            raise CadecError(f"{self.directory / part / 'config.json'} says nothing of positions")
+        return positions
+
+    def _pipeline(self, part: str, language: str | None) -> TextPipeline:
+        pipeline = TextPipeline.load(self._path(part))
+        if pipeline.language != language:
+            raise CadecError(
+                f"{self.directory / part} is a pipeline for {pipeline.language!r}, not for {language!r}"
+            )
+        return pipeline
+
+    def _model(self, kind: str) -> Any:
+        from cadec_cli.models.storage import load_model
+
+        if kind not in self._models:
+            self._models[kind] = load_model(self._path(kind), kind).model
+        return self._models[kind]
+
+    def _converted(self, kind: str, compute_type: str) -> Path:
+        from cadec_cli.bundle.cache import converted_once
+        from cadec_cli.engines.compute_types import check_compute_type
+        from converters.ctranslate2_models import CONVERTER_VERSION
+
+        check_compute_type(compute_type)
+        self._path(kind)
+        part = conversion_part(kind, compute_type)
+        own = self.manifest.conversions.get(part)
+        if own is not None and own.converter == CONVERTER_VERSION:
+            return self.directory / part
+        made_of = self.manifest.digest(*self.made_of(kind))
+        key = f"{made_of[:40]}-{compute_type}-{CONVERTER_VERSION}"
+        return converted_once(key, lambda directory: self._convert(kind, compute_type, directory))
+
+    def _convert(self, kind: str, compute_type: str, directory: Path) -> None:
+        from cadec_cli import console
+        from converters.ctranslate2_models import convert_language_model, convert_translation_model
+
+        console.note(f"converting {self.directory / kind} to {compute_type}, once: {directory}")
+        if kind == "nmt":
+            sides = (self.source.subwords.pieces, self.target.subwords.pieces)
+            drift = convert_translation_model(self.translation_model(), *sides, directory, compute_type)
+        else:
+            pieces = self.lm_pipeline.subwords.pieces
+            drift = convert_language_model(self.language_model(), pieces, directory, compute_type)
+        console.note(str(drift))
+
+    def made_of(self, kind: str) -> tuple[str, ...]:
+        """The parts that a conversion of the S-NMT or the D-LM depends on."""
+        if kind == "nmt":
+            return ("nmt", "source", "target")
+        return ("lm", "lm-pipeline" if "lm-pipeline" in self.manifest.parts else "target")
+
+    def _check_parts(self) -> None:
+        """Refuse parts that are sound in themselves but not made for one another."""
+        wrong = []
+        if self.has_translation:
+            wrong += [
+                f"nmt/: {problem}"
+                for problem in translation_misfits(model_config(self._path("nmt")), self.source, self.target)
+            ]
+        if self.has_lm:
+            wrong += [
+                f"lm/: {problem}" for problem in lm_misfits(model_config(self._path("lm")), self.lm_pipeline)
+            ]
+        if not self.has_translation and not self.has_lm:
+            wrong.append("it has neither S-NMT nor D-LM")
+        for part, conversion in self.manifest.conversions.items():
+            kind = "lm" if part.startswith("ct2-lm/") else "nmt"
+            if conversion.made_of != self.manifest.digest(*self.made_of(kind)):
+                wrong.append(f"{part}/ was converted from another model than {kind}/")
+        if wrong:
+            raise CadecError(
+                f"the parts of the bundle {self.directory} do not fit each other: " + "; ".join(wrong),
+                "build it anew with `cadec convert`",
+            )
+
+
+def conversion_part(kind: str, compute_type: str) -> str:
+    """Where in a bundle a converted model is."""
+    return f"{'ct2' if kind == 'nmt' else 'ct2-lm'}/{compute_type}"
+
+
+def model_config(directory: Path) -> Mapping[str, Any]:
+    """A model directory's config.json, of which the parts looked at here are there."""
+    path = directory / "config.json"
+    stored = read_json(path)
+    if (
+        not isinstance(stored, dict)
+        or not isinstance(stored.get("config"), dict)
+        or not isinstance(stored.get("pipelines"), dict)
+    ):
+        raise CadecError(f"{path} does not describe a model")
+    return stored
+
+
+def translation_misfits(stored: Mapping[str, Any], source: TextPipeline, target: TextPipeline) -> list[str]:
+    """Why an S-NMT, as its config.json describes it, can't be used with these pipelines."""
+    wrong = []
+    for side, pipeline in (("source", source), ("target", target)):
+        wrong += _pipeline_misfits(stored, pipeline, side)
+        wrong += _size_misfits(stored, pipeline, f"{side}_vocabulary")
+    return wrong
+
+
+def lm_misfits(stored: Mapping[str, Any], pipeline: TextPipeline) -> list[str]:
+    """Why a D-LM, as its config.json describes it, can't be used with this pipeline."""
+    return [*_pipeline_misfits(stored, pipeline, "its own"), *_size_misfits(stored, pipeline, "vocabulary")]
+
+
+def _pipeline_misfits(stored: Mapping[str, Any], pipeline: TextPipeline, side: str) -> list[str]:
+    trained = stored["pipelines"]
+    if pipeline.language not in trained:
+        known = ", ".join(map(repr, sorted(trained))) or "no language"
+        return [f"the model was trained for {known}, the {side} pipeline is for {pipeline.language!r}"]
+    if trained[pipeline.language] != pipeline.checksum:
+        return [f"the model was trained with another text pipeline for {pipeline.language!r}"]
+    return []
+
+
+def _size_misfits(stored: Mapping[str, Any], pipeline: TextPipeline, key: str) -> list[str]:
+    size = stored["config"].get(key)
+    if size == len(pipeline):
+        return []
+    return [f"{key.replace('_', ' ')} of {size} in the model, of {len(pipeline)} in the pipeline"]

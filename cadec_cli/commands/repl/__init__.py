@@ -1,0 +1,1 @@
+"""`cadec repl`: the loop, its commands, its prompt, its state."""

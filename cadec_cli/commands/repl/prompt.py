@@ -1,0 +1,167 @@
+"""The REPL at a terminal: editing, history, completion, the bar at the bottom, Ctrl-C and Ctrl-D.
+
+Ctrl-C clears the line; on an empty one it says how to leave, and during a translation it stops that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output as TerminalOutput
+from prompt_toolkit.output import create_output
+from prompt_toolkit.styles import Style
+
+from cadec_cli import console
+from cadec_cli.commands.repl import settings as repl_settings
+from cadec_cli.commands.repl.commands import COMMANDS, Repl
+from cadec_cli.commands.repl.views import counted
+
+_STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
+_FILES = ("save", "load", "open")
+
+
+class Prompt:
+    """Asks for lines; input and output are the terminal's unless given."""
+
+    def __init__(
+        self, repl: Repl, history: Path, *, input: Input | None = None, output: TerminalOutput | None = None
+    ) -> None:
+        self._repl = repl
+        # Prompts go where a person sees them, although results may go to a file.
+        screen = output or create_output(always_prefer_tty=True)
+        self._lines: PromptSession[str] = PromptSession(
+            history=_History(history),
+            completer=CommandCompleter(),
+            complete_while_typing=True,
+            bottom_toolbar=lambda: toolbar(repl),
+            key_bindings=_keys(),
+            style=_STYLE,
+            reserve_space_for_menu=6,
+            input=input,
+            output=screen,
+        )
+        self._edits: PromptSession[str] = PromptSession(style=_STYLE, input=input, output=screen)
+
+    def read(self) -> str:
+        """One line, or several that were pasted; EOFError where the person leaves."""
+        bundle = self._repl.session.bundle
+        number = len(self._repl.session.current) + 1
+        message: StyleAndTextTuples = [
+            ("class:prompt", f"{number} {bundle.source_language}→{bundle.target_language}> ")
+        ]
+        return _whole(self._lines.prompt(message))
+
+    def edit(self, text: str) -> str | None:
+        """Let a person correct a text; none if it stays as it is."""
+        try:
+            return _whole(self._edits.prompt([("class:prompt", "edit> ")], default=text))
+        except (KeyboardInterrupt, EOFError):
+            return None
+
+
+def converse(repl: Repl, prompt: Prompt) -> None:
+    """Obey a person until they leave."""
+    repl.ask = prompt.edit
+    while True:
+        try:
+            text = prompt.read()
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            console.note("Ctrl-D or /quit leaves")
+            continue
+        try:
+            if not repl.enter(text):
+                return
+        except KeyboardInterrupt:
+            console.note("stopped; the sentences before are kept")
+
+
+def toolbar(repl: Repl) -> str:
+    """Where the session stands, in one line."""
+    session = repl.session
+    context = session.in_use
+    documents, sentences = len(session.documents), sum(map(len, session.documents))
+    used = f"context {len(context.sentences)}"
+    if session.bundle.has_lm:
+        used += f" ({len(context.tokens)}/{session.bundle.lm_positions} tokens)"
+    options = session.options
+    parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
+    return " · ".join([*parts, f"T {options.temperature:g}", *(["compare"] if repl.comparing else [])])
+
+
+def _whole(text: str) -> str:
+    """Text that can be written: a terminal may send bytes that are none."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))
+    def clear(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+    return keys
+
+
+class CommandCompleter(Completer):
+    """Completes commands, the names and values of /set, and file names; sentences are left alone."""
+
+    def __init__(self) -> None:
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        """What the text before the cursor may go on with."""
+        text = document.text_before_cursor
+        if not text.startswith("/") or "\n" in text:
+            return
+        command, space, rest = text[1:].partition(" ")
+        if not space:
+            for name, known in COMMANDS.items():
+                if name.startswith(command.lower()):
+                    yield Completion(name, -len(command), f"/{name}", known.help)
+        elif command in _FILES:
+            yield from self._paths.get_completions(Document(rest, len(rest)), complete_event)
+        elif command == "compare":
+            yield from _matching(("on", "off"), rest)
+        elif command == "set":
+            name, space, value = rest.partition(" ")
+            yield from _matching(
+                repl_settings.VALUES.get(name, ()) if space else repl_settings.NAMES, value if space else name
+            )
+
+
+def _matching(words: Iterable[str], typed: str) -> Iterator[Completion]:
+    for word in words:
+        if word.lower().startswith(typed.lower()):
+            yield Completion(word, -len(typed))
+
+
+class _History(FileHistory):
+    """Lines of all sessions; a history that can't be read or written is none, and no reason to fail."""
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return list(super().load_history_strings())
+        except OSError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        try:
+            super().store_string(_whole(string))
+        except OSError:
+            return

@@ -1,0 +1,188 @@
+"""What the REPL shows: translations, the document so far, n-best lists, explanations, options.
+
+On a terminal a person's text has no control characters left and lines are folded to its width; in a pipe a
+translation is exactly its text, and a row of a table is a line.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.commands.views.translations import coloured, differences, stdout_console
+from cadec_cli.console import visible
+from cadec_cli.decoding.session import Entry, ExplainedRow, Explanation, ranked, ranked_part
+from cadec_cli.decoding.translations import Chosen
+from cadec_cli.text.formats.plain import one_line
+
+# PMI a token that is worth a number.
+_NOTABLE = 0.25
+
+
+class Output:
+    """Standard output, of a terminal or not."""
+
+    def __init__(self, terminal: bool) -> None:
+        self.terminal = terminal
+
+    def translation(self, text: str, sentence_level: str | None = None) -> None:
+        """One translation; compared with the sentence level's where that is given."""
+        if not self.terminal:
+            columns = [text] if sentence_level is None else [text, sentence_level]
+            sys.stdout.write("\t".join(map(one_line, columns)) + "\n")
+            sys.stdout.flush()
+            return
+        out = stdout_console()
+        if sentence_level is None:
+            out.print(Text(visible(text), "bold"), soft_wrap=True)
+        elif sentence_level == text:
+            out.print(Text(visible(text), "bold").append("  (= sentence level)", "not bold dim"))
+        else:
+            before, after = differences(visible(sentence_level), visible(text))
+            out.print(_pairs([("in context", after), ("sentence level", before)]))
+
+    def show(self, *parts: RenderableType) -> None:
+        """Tables and texts."""
+        if self.terminal:
+            out = stdout_console()
+            for part in parts:
+                out.print(part)
+            return
+        drawn = io.StringIO()
+        plain = Console(file=drawn, width=100_000, color_system=None, force_terminal=False, markup=False)
+        for part in parts:
+            plain.print(part, highlight=False)
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in drawn.getvalue().splitlines())
+        sys.stdout.flush()
+
+
+def counted(number: int, noun: str) -> str:
+    """As in: 1 sentence, 2 sentences."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> list[RenderableType]:
+    """A document from its sentence `first` on; the newest `in_use` are the context of the next one."""
+    table = _columns(("", "right"), ("", "left"), ("source", "left"), ("target", "left"))
+    remaining = in_use
+    rows = []
+    for index, entry in reversed(list(enumerate(entries, 1))[first:]):
+        used = remaining > 0 and bool(entry.units)
+        remaining -= len(entry.units)
+        target = Text(visible(entry.text), "" if used else "dim")
+        if entry.edited is not None and entry.parts:
+            target.append(" (edited)", "yellow")
+        rows.append((Text(str(index), "dim"), Text("•" if used else ""), visible(entry.source), target))
+    for place, used_, source, target in reversed(rows):
+        table.add_row(place, used_, Text(source, "dim"), target)
+    return [table, Text(f"document {number}; • is the context of the next sentence", "dim")]
+
+
+def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[RenderableType]:
+    """The best hypotheses of the newest sentence; the chosen and the sentence level's are always there."""
+    part = ranked_part(entry)
+    assert part.choice is not None
+    score = "C-score" if entry.options.objective == "c-score" else "score"
+    table = _columns(
+        ("", "right"), ("log p", "right"), ("PMI", "right"), (score, "right"), ("", "left"), ("", "left")
+    )
+    order = ranked(part)
+    for rank, index in enumerate(order, 1):
+        chosen = index == part.choice.index and entry.edited is None
+        first = part.hypotheses[index].text == sentence_level
+        if rank > count and not (chosen or first):
+            continue
+        marks = ", ".join(name for name, marked in (("chosen", chosen), ("sentence", first)) if marked)
+        style = "bold green" if chosen else "yellow" if first else ""
+        hypothesis = part.hypotheses[index]
+        table.add_row(
+            str(rank),
+            f"{hypothesis.log_prob:.2f}",
+            _pmi_of(part, index),
+            f"{part.choice.scores[index]:.2f}",
+            Text(marks, style),
+            Text(visible(hypothesis.text), style),
+        )
+    shown: list[RenderableType] = [table]
+    if count < len(order):
+        shown.append(Text(f"{count} of {len(order)}; /nbest {len(order)} shows all", "dim"))
+    if len(entry.parts) > 1:
+        shown.append(Text(f"of the last of {len(entry.parts)} parts: {visible(part.source)}", "dim"))
+    if entry.edited is not None:
+        shown.append(Text("the translation was edited: none of these is chosen", "dim"))
+    return shown
+
+
+def _pmi_of(part: Chosen, index: int) -> str:
+    if part.choice is None or not part.choice.conditional:
+        return "–"
+    return f"{part.choice.conditional[index] - part.choice.free[index]:+.2f}"
+
+
+def explanation(found: Explanation) -> list[RenderableType]:
+    """The context, then each translation coloured by its tokens' PMI, and the numbers that matter."""
+    names: list[tuple[str, Text]] = [
+        (f"context {number}", Text(visible(sentence), "dim"))
+        for number, sentence in enumerate(found.context, 1)
+    ]
+    if not found.context:
+        names.append(("context", Text("none: PMI is 0, the S-NMT decides alone", "dim")))
+    for row in found.rows:
+        first, *others = row.pieces or ("",)
+        names.append((row.name, coloured([first.removeprefix("\u2581"), *others], row.scores)))
+        names.append(("", _numbers(row)))
+    if len(found.rows) == 1 and found.rows[0].name == "chosen":
+        names.append(("", Text("the sentence level says the same", "dim")))
+    return [_pairs(names)]
+
+
+def _numbers(row: ExplainedRow) -> Text:
+    text = Text(style="dim")
+    if row.log_prob is not None:
+        text.append(f"log p {row.log_prob:.2f}, ")
+    text.append(f"PMI {row.pmi:+.2f}")
+    notable = [
+        f"{visible(piece.replace(chr(0x2581), ' ')).strip() or '␣'} {conditional - free:+.2f}"
+        for piece, (conditional, free) in zip([*row.pieces, "</s>"], row.scores, strict=False)
+        if abs(conditional - free) >= _NOTABLE
+    ]
+    if notable:
+        text.append(": " + ", ".join(notable))
+    return text
+
+
+def settings(rows: Iterable[tuple[str, str, str]]) -> Table:
+    """Names, values, and what they mean."""
+    table = _columns(("name", "left"), ("value", "left"), ("", "left"))
+    for name, value, text in rows:
+        table.add_row(name, Text(value, "bold"), Text(text, "dim"))
+    return table
+
+
+def help_table(rows: Iterable[tuple[str, str]]) -> Table:
+    """Commands and what they do."""
+    return _pairs([(usage, Text(text)) for usage, text in rows], "bold")
+
+
+def _columns(*columns: tuple[str, str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, side in columns:
+        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+        if side == "right":
+            table.columns[-1].no_wrap = True
+    return table
+
+
+def _pairs(rows: Iterable[tuple[str, Text]], style: str = "dim") -> Table:
+    """Lines with names before them."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style=style, no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, text)
+    return table

@@ -1,0 +1,1 @@
+"""What commands show; views only draw."""

@@ -1,0 +1,95 @@
+"""Translations on a terminal: compared with the sentence level, explained token by token.
+
+Text goes through Rich as plain text, never as markup, and control characters are made visible: what a
+subtitle holds can't command the terminal.
+"""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.console import visible
+from cadec_cli.decoding.search.lattice import TokenScores
+from cadec_cli.decoding.translations import Chosen, Translation
+
+# PMI a token that has the full colour.
+_STRONG = 2.0
+
+
+def comparison(translation: Translation, sentence_level: str, width: int) -> Table:
+    """A row: source, sentence level, in context; words that differ are coloured."""
+    before, after = visible(sentence_level), visible(translation.text)
+    left, right = differences(before, after)
+    return _row(f"{translation.sentence + 1}", Text(visible(translation.source), "dim"), left, right, width)
+
+
+def heading(width: int) -> Table:
+    """What the columns of a comparison are."""
+    return _row("", Text("source", "bold"), Text("sentence level", "bold"), Text("in context", "bold"), width)
+
+
+def _row(number: str, source: Text, before: Text, after: Text, width: int) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", justify="right", width=max(3, len(number)))
+    for _ in range(3):
+        table.add_column(width=max(16, (width - max(1, len(number)) - 8) // 3), overflow="fold")
+    table.add_row(number, source, before, after)
+    return table
+
+
+def explanation(part: Chosen, pieces: Sequence[str], lm_ids: Any) -> list[Text]:
+    """Two lines: the chosen translation and the S-NMT's first, every token coloured by its PMI."""
+    if part.choice is None or not part.choice.chosen_tokens:
+        return []
+    lines = []
+    rows = [("chosen", part.choice.index, part.choice.chosen_tokens)]
+    if part.choice.index:
+        rows.append(("first", 0, part.choice.first_tokens))
+    for name, index, scores in rows:
+        hypothesis = part.hypotheses[index]
+        ids = lm_ids(hypothesis)
+        line = Text(f"    {name:>6}  ", "dim")
+        line.append(f"log p {hypothesis.log_prob:7.2f}  PMI {_pmi(scores):+6.2f}  ", "dim")
+        line.append(coloured([pieces[i] for i in ids], scores))
+        lines.append(line)
+    return lines
+
+
+def coloured(pieces: Sequence[str], scores: TokenScores) -> Text:
+    """The pieces of a sentence as text, each coloured by its PMI; the last score is the end's."""
+    text = Text()
+    for piece, (conditional, free) in zip([*pieces, "</s>"], scores, strict=False):
+        text.append(visible(piece.replace("\u2581", " ")), _colour(conditional - free))
+    return text
+
+
+def _pmi(scores: TokenScores) -> float:
+    return sum(conditional - free for conditional, free in scores)
+
+
+def _colour(pmi: float) -> str:
+    """Green where the context makes a token likelier, red where it makes it less likely."""
+    if abs(pmi) < _STRONG / 8:
+        return ""
+    strength = min(1.0, abs(pmi) / _STRONG)
+    shade = int(255 - 175 * strength)
+    return f"rgb({shade},255,{shade})" if pmi > 0 else f"rgb(255,{shade},{shade})"
+
+
+def differences(before: str, after: str) -> tuple[Text, Text]:
+    """Two sentences as text, the words that differ coloured."""
+    left, right = Text(), Text()
+    old, new = before.split(" "), after.split(" ")
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        left.append(" ".join(old[a:b]) + " " * (b > a), "red" if tag != "equal" else "")
+        right.append(" ".join(new[c:d]) + " " * (d > c), "bold green" if tag != "equal" else "")
+    return left, right
+
+
+def stdout_console() -> Console:
+    """A console for results; colour only where standard output is a terminal."""
+    return Console(highlight=False, markup=False, emoji=False)

@@ -1,0 +1,1 @@
+"""One file per search, and the table of them."""

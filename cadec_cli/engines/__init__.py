@@ -1,0 +1,1 @@
+"""What computes probabilities, behind two small protocols."""

@@ -1,0 +1,176 @@
+"""N-best translations by CTranslate2, with exact log p(ỹ|x): no context is known here, so nothing waits.
+
+What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length penalty, no minimum length (it
+would take EOS out of the first softmax), and a second look at hypotheses that were cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from cadec_cli.engines.compute_types import usable_compute_type
+from cadec_cli.errors import CadecError
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.specials import EOS
+from cadec_cli.workers import available_cores
+
+# Padded source tokens of one of CTranslate2's batches, times the beam.
+BATCH_TOKENS = 2048
+LIMIT_STEP = 32  # tokens by which the limits of calls differ
+
+
+class NBestGenerator:
+    """A CTranslate2 S-NMT between two text pipelines."""
+
+    def __init__(
+        self,
+        model: Path,
+        source: TextPipeline,
+        target: TextPipeline,
+        *,
+        positions: int = 512,
+        device: str = "auto",
+        device_index: int = 0,
+        compute_type: str = "default",
+        threads: int = 0,
+    ) -> None:
+        import ctranslate2
+
+        self._source, self._target = source, target
+        self._source_pieces, self._target_pieces = source.subwords.pieces, target.subwords.pieces
+        self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
+        self._positions = positions
+        try:
+            self._translator = ctranslate2.Translator(
+                str(model),
+                device=device,
+                device_index=device_index,
+                compute_type=usable_compute_type(compute_type, device),
+                # A batch a core: several cores at one batch wait for each other more than they work.
+                inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
+                intra_threads=1,
+            )
+        except (RuntimeError, ValueError) as error:
+            raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
+
+    def encode(self, sentence: str) -> list[int]:
+        """The source as ids, without EOS."""
+        return self._source.encode(sentence)
+
+    def fits(self, sentence: str) -> bool:
+        """Tell whether the model has positions for the whole sentence."""
+        # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+        return 4 * len(sentence) < self._positions or len(self.encode(sentence)) < self._positions
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut an over-long sentence into pieces that fit: after punctuation if possible, else at a space."""
+        if self.fits(sentence) or len(sentence) < 2:
+            return [sentence]
+        middle = len(sentence) // 2
+        for pattern in (r"[;:.!?…]\s+", r"[,)—-]\s+", r"\s+"):
+            cuts = [match.end() for match in re.finditer(pattern, sentence.strip())]
+            cuts = [cut for cut in cuts if len(sentence) // 8 < cut < len(sentence) - len(sentence) // 8]
+            if cuts:
+                middle = min(cuts, key=lambda cut: abs(cut - len(sentence) // 2))
+                break
+        halves = (sentence[:middle].strip(), sentence[middle:].strip())
+        return [piece for half in halves if half for piece in self.split(half)]
+
+    def generate(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """The `count` best translations of every sentence; repeated sentences are translated once.
+
+        Nothing is remembered from call to call: what a call gives depends on its arguments alone, so that
+        a translation taken up again goes on as it would have.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        found = dict(zip(distinct, self._translate(distinct, count), strict=True))
+        return [found[text] for text in sentences]
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[Sequence[int]]) -> list[float]:
+        """log p(ỹ|x) of given translations (ids without EOS), one a sentence."""
+        for target in targets:
+            if len(target) >= self._positions:
+                raise CadecError(f"a translation has {len(target):,} tokens, too many for the model")
+        distinct = list(dict.fromkeys(sentences))
+        sources = dict(zip(distinct, self._pieces(distinct), strict=True))
+        hypotheses = [[self._target_pieces[index] for index in target] for target in targets]
+        return self._log_probs([sources[text] for text in sentences], hypotheses)
+
+    def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
+        pieces = [[self._source_pieces[index] for index in self.encode(text)] for text in sentences]
+        for text, source in zip(sentences, pieces, strict=True):
+            if len(source) >= self._positions:
+                raise CadecError(
+                    f"a sentence has {len(source):,} tokens, the model reads {self._positions - 1:,}: "
+                    f"{text[:60]!r}…"
+                )
+        return pieces
+
+    def _translate(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        pieces = self._pieces(sentences)
+        # CTranslate2 has one limit for a call: sentences of about one length are a call, so that a small
+        # model which does not find the end of a short one does not go on as far as for the longest.
+        by_limit: dict[int, list[int]] = {}
+        for index, source in enumerate(pieces):
+            if source:
+                by_limit.setdefault(self._limit(source), []).append(index)
+        lists = [NBest(text, ()) for text in sentences]
+        for limit, indices in by_limit.items():
+            results = self._translate_up_to(limit, [pieces[index] for index in indices], count)
+            for index, scored in zip(indices, results, strict=True):
+                # A hypothesis that reaches the limit has no EOS yet.
+                if any(len(tokens) >= limit for tokens, _ in scored):
+                    scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
+                lists[index] = NBest(sentences[index], self._hypotheses(scored))
+        return lists
+
+    def _limit(self, source: Sequence[str]) -> int:
+        """The longest translation that makes sense, rounded up: to few values, for large batches."""
+        most = 2 * len(source) + 20
+        return min(self._positions - 1, most + -most % LIMIT_STEP)
+
+    def _translate_up_to(
+        self, limit: int, sources: Sequence[list[str]], count: int
+    ) -> Iterator[list[tuple[list[str], float]]]:
+        results = self._translator.translate_batch(
+            [[*source, self._source_pieces[EOS]] for source in sources],
+            beam_size=count,
+            num_hypotheses=count,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=limit,
+            max_input_length=0,
+            max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+            batch_type="tokens",
+            return_scores=True,
+        )
+        for result in results:
+            yield list(zip(result.hypotheses, result.scores, strict=True))
+
+    def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
+        log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
+        return sorted(zip(hypotheses, log_probs, strict=True), key=lambda item: -item[1])
+
+    def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
+        results = self._translator.score_batch(
+            [[*source, self._source_pieces[EOS]] for source in sources],
+            hypotheses,
+            max_input_length=0,
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS,
+        )
+        return [sum(result.log_probs) for result in results]
+
+    def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
+        """Best first; of those that read the same the best is kept, and empty ones only if all are."""
+        found: dict[str, Hypothesis] = {}
+        for tokens, score in scored:
+            ids = tuple(self._target_ids[piece] for piece in tokens)
+            text = self._target.decode(ids)
+            if text not in found:
+                found[text] = Hypothesis(text, ids, float(score))
+        written = [hypothesis for text, hypothesis in found.items() if text]
+        return tuple(written or found.values())

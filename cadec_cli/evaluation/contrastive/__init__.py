@@ -1,0 +1,1 @@
+"""Contrastive tests: sets, scores, accuracies."""

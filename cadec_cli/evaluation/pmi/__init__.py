@@ -1,0 +1,1 @@
+"""PMI of texts with their contexts."""

@@ -1,0 +1,168 @@
+"""The panels of the PMI analysis as one figure, as wide as a page of a paper.
+
+Okabe and Ito's colours, which everyone can tell apart; small translucent points; fonts embedded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.pmi.analysis import FAR, PMI, Panel
+from cadec_cli.plotting import FORMATS, check_figures, save_figure
+
+_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
+_STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
+}
+# More points than this are drawn as a picture inside the PDF, which no reader could open otherwise.
+_VECTOR_POINTS = 20_000
+
+
+def check_figure(path: Path) -> None:
+    """Refuse, before anything long begins, what can't be drawn at its end."""
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise CadecError(
+            f"{path}: a figure is a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file", "name it pmi.pdf"
+        )
+    check_figures()
+
+
+def draw_panels(panels: Sequence[Panel], path: Path, *, source: str, target: str) -> None:
+    """Draw scatters two in a row; `source` and `target` are the languages, for the axes."""
+    check_figure(path)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rows = (len(panels) + 1) // 2
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(7.0, 3.05 * rows), dpi=300, layout="constrained")
+        grid = figure.subplots(rows, 2, squeeze=False).ravel()
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        for number, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
+            _draw(axes, panel, chr(ord("a") + number % 26), output=number >= 4)
+            axes.set_xlabel(_label(panel, "x", source))
+            axes.set_ylabel(_label(panel, "y", target))
+        # One scale for what is compared: the same value with own contexts and with random ones.
+        for first in range(0, min(4, len(panels)) - 1, 2):
+            _same_limits(grid[first], grid[first + 1])
+        for axes, panel in zip(grid, panels, strict=False):
+            _tell_hidden(axes, panel)
+        save_figure(figure, path)
+
+
+def _label(panel: Panel, sentence: str, language: str) -> str:
+    value = f"PMI(c, {sentence})" if panel.value == PMI else f"log p({sentence} | c)"
+    return f"{value}, {language}"
+
+
+def _draw(axes: Any, panel: Panel, letter: str, *, output: bool) -> None:
+    colour = _GREEN if output else _BLUE if panel.contexts == "own" else _GREY
+    points = len(panel.source)
+    look = {
+        "s": 7 if points < 2000 else 4,
+        "alpha": float(np.clip(300 / max(points, 1), 0.12, 0.6)),
+        "linewidths": 0,
+        "rasterized": points > _VECTOR_POINTS,
+    }
+    if panel.value == PMI:
+        axes.axhline(0, color="black", linewidth=0.5, zorder=1)
+        axes.axvline(0, color="black", linewidth=0.5, zorder=1)
+        _count_quadrants(axes, panel)
+    axes.scatter(panel.source, panel.target, color=colour, zorder=2, **look)
+    if output:
+        far = panel.excesses > FAR
+        axes.scatter(
+            panel.source[far],
+            panel.target[far],
+            s=9,
+            facecolors="none",
+            edgecolors=_ORANGE,
+            linewidths=0.6,
+            zorder=3,
+        )
+        _write(axes, 0.5, 0.985, f"{far.sum():,} far above the source", _ORANGE)
+    axes.set_title(f"({letter}) {_title(panel, output)}", loc="left", parse_math=False)
+    axes.set_title(f"R = {panel.pearson:.2f}" if np.isfinite(panel.pearson) else "R undefined", loc="right")
+    _limit(axes, panel)
+
+
+def _title(panel: Panel, output: bool) -> str:
+    if output:
+        name = Path(panel.text).name
+        return f"PMI, {name if len(name) <= 28 else name[:27] + '…'}"
+    value = "PMI" if panel.value == PMI else "log-probability"
+    return f"{value}, {'true' if panel.contexts == 'own' else 'random'} contexts"
+
+
+def _count_quadrants(axes: Any, panel: Panel) -> None:
+    counted = panel.quadrants
+    if counted is None:
+        return
+    corners = (
+        (0.985, 0.985, counted.both_positive),
+        (0.015, 0.985, counted.only_y_positive),
+        (0.015, 0.015, counted.both_negative),
+        (0.985, 0.015, counted.only_x_positive),
+    )
+    for x, y, count in corners:
+        _write(axes, x, y, f"{count:,}", _GREY)
+
+
+def _write(axes: Any, x: float, y: float, text: str, colour: str) -> None:
+    """Write at the edge of a panel, in parts of its width and height."""
+    side = "center" if x == 0.5 else "right" if x > 0.5 else "left"
+    edge = "top" if y > 0.5 else "bottom"
+    axes.text(
+        x,
+        y,
+        text,
+        transform=axes.transAxes,
+        ha=side,
+        va=edge,
+        fontsize=7,
+        color=colour,
+        zorder=4,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+    )
+
+
+def _limit(axes: Any, panel: Panel) -> None:
+    """Show what is anywhere near the rest: a single wild point must not squeeze all others into a line."""
+    for values, put in ((panel.source, axes.set_xlim), (panel.target, axes.set_ylim)):
+        if not len(values):
+            return
+        low, high = np.percentile(values, [0.5, 99.5])
+        low, high = max(values.min(), 2 * low - high), min(values.max(), 2 * high - low)
+        margin = 0.08 * (high - low) or 1.0
+        put(low - margin, high + margin)
+
+
+def _tell_hidden(axes: Any, panel: Panel) -> None:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    x, y = panel.source, panel.target
+    hidden = int(((x < left) | (x > right) | (y < bottom) | (y > top)).sum())
+    if hidden:
+        _write(axes, 0.5, 0.015, f"{hidden:,} further out", _GREY)
+
+
+def _same_limits(one: Any, other: Any) -> None:
+    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+        lows, highs = zip(getattr(one, get)(), getattr(other, get)(), strict=True)
+        for axes in (one, other):
+            getattr(axes, put)(min(lows), max(highs))

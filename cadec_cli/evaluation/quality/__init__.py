@@ -1,0 +1,1 @@
+"""BLEU, chrF, and whether a difference is one."""

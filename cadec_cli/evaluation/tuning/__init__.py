@@ -1,0 +1,1 @@
+"""Finding the temperature and the weights of an objective."""

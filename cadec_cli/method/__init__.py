@@ -1,0 +1,1 @@
+"""The paper as code: terms, objectives, tries, contexts. numpy at most."""

@@ -1,0 +1,46 @@
+"""Which bundle is used when none is named, and what a bundle may say about decoding."""
+
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.bundle import opening as bundle_module
+from cadec_cli.bundle.opening import Bundle, find_bundle
+from cadec_cli.errors import CadecError
+from cadec_cli.method import objectives
+from cadec_cli.method.options import OBJECTIVES, DecodingDefaults
+
+
+def test_which_bundle_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CADEC_BUNDLE", str(tmp_path / "named"))
+    assert find_bundle(tmp_path / "given") == tmp_path / "given"
+    assert find_bundle() == tmp_path / "named"
+    monkeypatch.delenv("CADEC_BUNDLE")
+    monkeypatch.setattr(bundle_module, "EMBEDDED", tmp_path / "embedded")
+    with pytest.raises(CadecError, match="no bundle") as caught:
+        find_bundle()
+    assert "cadec convert" in caught.value.hint
+    (tmp_path / "embedded").mkdir()
+    (tmp_path / "embedded" / "bundle.json").write_text("{}")
+    assert find_bundle() == tmp_path / "embedded"
+
+
+def test_a_directory_that_is_no_bundle(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(CadecError, match="is not a bundle") as caught:
+            Bundle.open(directory)
+        assert "cadec convert" in caught.value.hint
+
+
+def test_defaults_are_checked_when_made() -> None:
+    with pytest.raises(CadecError) as caught:
+        DecodingDefaults(search="hope", objective="bleu", weight=-1, context=-1, temperature=0, nbest=0)
+    for name in ("search", "objective", "weight", "context", "temperature", "nbest"):
+        assert f"{name} must be" in caught.value.message
+    for wrong in ({"weight": float("nan")}, {"temperature": float("inf")}, {"beam": 1.5}, {"beam": True}):
+        with pytest.raises(CadecError):
+            DecodingDefaults(**wrong)
+
+
+def test_defaults_name_what_decoding_knows() -> None:
+    assert set(objectives.OBJECTIVES) == set(OBJECTIVES)

@@ -1,0 +1,383 @@
+"""`cadec repl` from a pipe: every command with good and bad arguments; sessions that outlive the process."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from repl_parts import SENTENCES, tiny_bundle
+
+from cadec_cli import console
+from cadec_cli.main import exit_code
+from cadec_cli.text.pipeline import TextPipeline
+
+FLAGS = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+TOM, NOBODY, BOY = SENTENCES[:3]
+
+
+@pytest.fixture(scope="module")
+def bundle(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_bundle(tmp_path_factory.mktemp("repl"), english, russian)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path / "state" / "cadec"
+    console.set_quiet(False)
+
+
+@dataclass
+class Repl:
+    """Runs the REPL on lines in a pipe."""
+
+    bundle: Path
+    monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str]
+
+    def __call__(self, *lines: str | bytes, flags: tuple[str, ...] = (), code: int = 0) -> list[str]:
+        raw = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        assert exit_code(["repl", "-b", str(self.bundle), *FLAGS, *flags]) == code
+        captured = self.capfd.readouterr()
+        self.err = captured.err
+        assert "Traceback" not in self.err and "bug in cadec" not in self.err
+        return captured.out.splitlines()
+
+
+@pytest.fixture
+def repl(bundle: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Repl:
+    return Repl(bundle, monkeypatch, capfd)
+
+
+def test_every_sentence_is_a_line_as_translate_gives_them(
+    repl: Repl, bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("\n".join(SENTENCES))
+    assert exit_code(["translate", "-b", str(bundle), *FLAGS, "in.txt"]) == 0
+    expected = capfd.readouterr().out.splitlines()
+    assert repl(*SENTENCES) == expected and repl.err == ""
+    assert repl(" ".join(SENTENCES[:4]), "", "  ", *SENTENCES[4:], "/quit", "never read") == expected
+
+
+def test_context_is_numbered_and_shows_both_sides(repl: Repl) -> None:
+    first, second, *shown = repl(TOM, NOBODY, "/context", "/context 1")
+    assert "source" in shown[0] and "target" in shown[0]
+    assert shown[1].split() == ["1", "•", *TOM.split(), *first.split()]
+    assert shown[2].split() == ["2", "•", *NOBODY.split(), *second.split()]
+    assert shown[5].split()[0] == "2" and "document 1" in shown[6]
+    assert repl("/context") == [] and "empty" in repl.err
+
+
+def test_nbest_has_every_score_and_marks_the_choices(repl: Repl) -> None:
+    _, chosen, *shown = repl(TOM, NOBODY, "/nbest", "/nbest 1")
+    assert shown[0].split() == ["log", "p", "PMI", "C-score"]
+    rows = [line.split(maxsplit=4) for line in shown[1:5]]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    scores = [float(row[3]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    for row in rows:
+        assert float(row[1]) + float(row[2]) == pytest.approx(float(row[3]), abs=0.02)
+    assert rows[0][4].startswith("chosen") and rows[0][4].endswith(chosen)
+    likeliest = max(rows, key=lambda row: float(row[1]))
+    assert "sentence" in likeliest[4]
+    assert sum("sentence" in row[4] for row in rows) == 1
+    assert any("1 of 4" in line for line in shown[5:])
+
+
+def test_pick_takes_another_and_the_context_follows(repl: Repl) -> None:
+    _, *shown = repl(TOM, "/nbest", "/pick 2", "/context", BOY, "/why")
+    second = next(line for line in shown if line.startswith("2 ")).split(maxsplit=4)[4].strip()
+    assert shown[5] == second
+    assert shown[7].endswith(second)
+    assert any(line.split()[:2] == ["context", "1"] and line.endswith(second) for line in shown)
+
+
+def test_edit_becomes_context(repl: Repl) -> None:
+    _, edited, *shown = repl(TOM, "/edit Том ждёт.", "/context", "/nbest", NOBODY, "/why")
+    assert edited == "Том ждёт." and "Том ждёт. (edited)" in shown[1]
+    assert any("none of these is chosen" in line for line in shown)
+    assert any(line.split() == ["context", "1", "Том", "ждёт."] for line in shown)
+
+
+def test_why_shows_context_and_tokens(repl: Repl) -> None:
+    first, _, *shown = repl(TOM, NOBODY, "/why")
+    assert shown[0].split(maxsplit=2) == ["context", "1", first]
+    assert shown[1].startswith("chosen") and "PMI" in shown[2] and "log p" in shown[2]
+    _, *shown = repl(TOM, "/why")
+    assert "none" in shown[0] and "PMI +0.00" in shown[2] and "says the same" in shown[3]
+
+
+def test_undo_and_new(repl: Repl) -> None:
+    first, second, again = repl(TOM, NOBODY, "/undo", NOBODY)
+    assert second == again and f"removed: {NOBODY}" in repl.err
+    out = repl(TOM, "/new", NOBODY, "/why", "/undo", "/undo", "/context")
+    assert any("none" in line for line in out) and out[-2].endswith(first)
+    assert "document 2" in repl.err and "back in the document before" in repl.err
+    repl("/undo")
+    assert "nothing to undo" in repl.err
+
+
+def test_set_shows_and_changes_options(repl: Repl) -> None:
+    shown = repl("/set T 4", "/set beam 2", "/set nbest 3", "/set context 1", "/set search lattice", "/set")
+    values = {line.split()[0]: line.split()[1] for line in shown[1:]}
+    assert {name: values[name] for name in ("T", "beam", "nbest", "context", "search", "objective")} == {
+        "T": "4",
+        "beam": "2",
+        "nbest": "3",
+        "context": "1",
+        "search": "lattice",
+        "objective": "c-score",
+    }
+    names = ["/set temperature 2", "/set weight 0.5", "/set rolling on", "/set objective pmi"]
+    shown = repl(*names, "/set", "/set weight default", "/set")
+    values = {line.split()[0]: line.split()[1] for line in shown[1:13]}
+    assert (values["T"], values["weight"], values["rolling"], values["objective"]) == (
+        "2",
+        "0.5",
+        "on",
+        "pmi",
+    )
+    assert any("1 (default)" in line for line in shown[13:])
+
+
+def test_options_matter_from_the_next_sentence_on(repl: Repl) -> None:
+    out = repl(TOM, "/set nbest 2", "/set search sentence", NOBODY, "/set search rerank", BOY, "/nbest")
+    assert len([line for line in out[4:] if line[0].isdigit()]) == 2
+    for search in ("lattice", "beam", "rerank"):
+        assert len(repl(f"/set search {search}", TOM, NOBODY, "/nbest", "/why")) > 6
+
+
+def test_compare(repl: Repl) -> None:
+    lines = repl("/compare on", *SENTENCES, "/compare off", TOM)
+    assert all(line.count("\t") == 1 for line in lines[:-1]) and "\t" not in lines[-1]
+    again = repl(*SENTENCES, flags=("--compare",))
+    plain = repl(*SENTENCES, flags=("--search", "sentence", "--beam", "4"))
+    assert again == lines[:-1] and [line.split("\t")[1] for line in again] == plain
+
+
+def test_a_saved_session_is_loaded_as_it_was(repl: Repl, tmp_path: Path) -> None:
+    ending = ("/context", "/nbest", "/why", "/set", BOY)
+    out = repl(TOM, "/new", TOM, "/edit Том.", NOBODY, "/pick 3", "/set T 2", "/save s.json", *ending)
+    assert repl("/load s.json", *ending) == out[5:]
+    stored = json.loads((tmp_path / "s.json").read_text())
+    assert [[item["source"] for item in document] for document in stored["documents"]] == [
+        [TOM],
+        [TOM, NOBODY],
+    ]
+    assert stored["documents"][1][0]["target"] == "Том."
+    repl("/load s.json", BOY, "/save s.json", "/save out.txt", "/save out.txt")
+    text = (tmp_path / "out.txt").read_text().split("\n")
+    assert text[:3] == [out[0], "", "Том."] and len(text) == 6 and text[5] == ""
+
+
+def test_what_can_t_be_loaded_leaves_the_session_as_it_is(repl: Repl, tmp_path: Path) -> None:
+    for name, content in (
+        ("empty.json", ""),
+        ("list.json", "[1, 2]"),
+        ("cut.json", '{"documents": [[{"source": "Tom.'),
+        ("odd.json", '{"documents": [[{"source": "Tom."}]]}'),
+    ):
+        (tmp_path / name).write_text(content)
+        out = repl(TOM, f"/load {name}", "/context")
+        assert len(out) == 4 and name in repl.err and len(repl.err.splitlines()) == 1
+
+
+def test_save_does_not_overwrite_what_is_somebody_s_own(repl: Repl, tmp_path: Path) -> None:
+    for name in ("film.srt", "letter.txt", "other.json"):
+        (tmp_path / name).write_text("{}")
+        repl(TOM, f"/save {name}")
+        assert "exists" in repl.err and (tmp_path / name).read_text() == "{}"
+    repl(TOM, "/save nowhere.txt/s.json", "/save s.txt", "/save s.txt/x.json")
+    assert repl.err.count("error:") == 1 and (tmp_path / "s.txt").exists()
+
+
+def test_open_goes_on_after_a_document(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{TOM}\n\n{TOM} {NOBODY}\n")
+    whole = repl(TOM, NOBODY, BOY)
+    out = repl(BOY, "/open a.txt", BOY, "/context")
+    assert out[1] == whole[2]
+    assert [line.split()[0] for line in out[3:6]] == ["1", "2", "3"] and "document 3" in out[6]
+    (tmp_path / "a.srt").write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{TOM}\n")
+    assert len(repl("/open a.srt", "/context")) == 3
+
+
+def test_open_reads_other_encodings_if_told(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{TOM}\n", "utf-16")
+    told = ("--encoding", "utf-16")
+    assert TOM in " ".join(repl("/open a.txt", "/context", flags=told))
+    repl("/open a.txt")
+    assert " ".join(told) in " ".join(repl.err.split())
+    repl("/open a.txt", flags=("--encoding", "utf-99"))
+    assert "unknown encoding" in repl.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("/udno", "did you mean /undo?"),
+        ("/Context", "did you mean /context?"),
+        ("/xyzzy", "/help lists all"),
+        ("/", "unknown command"),
+        ("/pick", "/pick needs a number"),
+        ("/pick two", "not 'two'"),
+        ("/pick 0", "number from 1"),
+        ("/pick 9", "there is no hypothesis 9"),
+        ("/nbest -1", "number from 1"),
+        ("/context all", "number from 1"),
+        ("/edit", "/edit needs the text"),
+        ("/why not", "takes nothing"),
+        ("/undo 2", "takes nothing"),
+        ("/new one", "takes nothing"),
+        ("/quit now", "takes nothing"),
+        ("/help me", "takes nothing"),
+        ("/set T", "needs a value"),
+        ("/set T hot", "needs a number"),
+        ("/set T nan", "needs a number"),
+        ("/set T 0", "temperature must be"),
+        ("/set T 1e-40", "temperature must be"),
+        ("/set weight 1e308", "weight must be"),
+        ("/set beam 1.5", "a whole number"),
+        ("/set nbest 0", "nbest must be"),
+        ("/set context -1", "context must be"),
+        ("/set search luck", "one of rerank"),
+        ("/set objective c-scor", "did you mean c-score?"),
+        ("/set rolling maybe", "on or off"),
+        ("/set tempreture 4", "did you mean T?"),
+        ("/set luck 4", "no option 'luck'"),
+        ("/compare", "/compare on"),
+        ("/compare maybe", "on or off"),
+        ("/save", "/save needs a file"),
+        ("/load", "/load needs a file"),
+        ("/load nowhere.json", "no such file"),
+        ("/load .", "directory"),
+        ("/open", "/open needs a file"),
+        ("/open nowhere.txt", "no such file"),
+        ("/open -", "needs a file"),
+        ("/save \x00", "no file can be named"),
+        ("/load ~nobody-at-all/x.json", "no such file"),
+        ("/save " + "x" * 300, "too long"),
+        ("/load " + "x" * 300, "too long"),
+        ("/open \x1b[31mred", "␛[31mred"),
+        (b"/undo \xff", "not UTF-8"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_the_session_goes_on(
+    repl: Repl, line: str | bytes, message: str
+) -> None:
+    out = repl(TOM, line, NOBODY, "/context")
+    assert len(out) == 6
+    errors = [text for text in repl.err.splitlines() if text.startswith("error:")]
+    assert len(errors) == 1 and message in repl.err and "\x1b" not in repl.err
+
+
+@pytest.mark.parametrize("line", ["/nbest", "/pick 1", "/edit Том.", "/why"])
+def test_there_is_nothing_to_act_on_in_an_empty_document(repl: Repl, line: str) -> None:
+    assert repl(line) == [] and "no sentence yet" in repl.err
+
+
+def test_help_lists_everything_and_two_slashes_are_text(repl: Repl) -> None:
+    shown = "\n".join(repl("/help"))
+    names = ("context", "nbest", "pick", "edit", "why", "undo", "new", "set", "compare", "save", "load")
+    for name in (*names, "open", "help", "quit"):
+        assert f"/{name}" in shown
+    assert len(repl("//etc is lost.", "/context")) == 4 and repl.err == ""
+
+
+def test_an_interrupted_session_goes_on_with_resume(repl: Repl, bundle: Path, state: Path) -> None:
+    command = [sys.executable, "-m", "cadec_cli", "repl", "-b", str(bundle), *FLAGS]
+    root = str(Path(__file__).parent.parent)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert process.stdin is not None and process.stdout is not None
+    seen = []
+    for line in (TOM, "/pick 2", "/new", NOBODY):
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+        if line != "/new":
+            seen.append(process.stdout.readline().rstrip("\n"))
+    # A second one does not touch the session of the first.
+    assert len(repl(BOY)) == 1 and "another cadec repl" in repl.err
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    out = repl("/context", BOY, "/new", "/undo", "/undo", "/undo", "/undo", "/context", flags=("--resume",))
+    assert out[1].endswith(seen[2]) and NOBODY in out[1] and out[3] == repl(NOBODY, BOY)[1]
+    assert out[5].endswith(seen[1]) and TOM in out[5]
+
+
+def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Repl, state: Path) -> None:
+    repl(TOM)
+    repl("/help", "/set T 2")
+    assert len(repl("/context", flags=("--resume",))) == 3
+    repl(NOBODY, "/load nowhere")
+    saved, previous = (
+        json.loads((state / name).read_text())
+        for name in ("repl-session.json", "repl-session-previous-1.json")
+    )
+    assert saved["documents"][0][0]["source"] == NOBODY and previous["documents"][0][0]["source"] == TOM
+    repl(BOY)
+    older = json.loads((state / "repl-session-previous-2.json").read_text())
+    assert older["documents"][0][0]["source"] == TOM
+
+
+def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
+    repl: Repl, state: Path
+) -> None:
+    repl(BOY, "/save s.json")
+    repl(TOM, NOBODY, TOM, "/load s.json")
+    previous = json.loads((state / "repl-session-previous-1.json").read_text())
+    assert [entry["source"] for entry in previous["documents"][0]] == [TOM, NOBODY, TOM]
+
+
+def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
+    repl("/set T 2", "/set context 1", TOM)
+    shown = repl("/set", flags=("--resume", "--temperature", "3"))
+    values = {line.split()[0]: line.split()[1] for line in shown[1:]}
+    assert (values["T"], values["context"]) == ("3", "1")
+
+
+def test_without_a_session_resume_starts_a_new_one(repl: Repl, state: Path) -> None:
+    assert len(repl(TOM, flags=("--resume",))) == 1 and "no session to resume" in repl.err
+    (state / "repl-session.json").write_text('{"documents": 7}')
+    assert len(repl(TOM, flags=("--resume",))) == 1 and "not a session" in repl.err
+    assert (state / "repl-session-previous-1.json").read_text() == '{"documents": 7}'
+
+
+def test_where_nothing_can_be_saved_it_is_said_once(
+    repl: Repl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert len(repl(TOM, NOBODY)) == 2
+    assert repl.err.count("not saved as you go") == 1
+
+
+def test_a_bundle_that_does_not_load_ends_it(repl: Repl, tmp_path: Path) -> None:
+    repl.bundle = tmp_path
+    assert repl(TOM, code=1) == [] and repl.err.startswith("error:")
+
+
+def test_the_answer_is_fast(bundle: Path) -> None:
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.decoding.session import Session
+    from cadec_cli.method.options import TranslationOptions
+
+    session = Session(Bundle.open(bundle), TranslationOptions(), compute_type="float32", threads=1)
+    list(session.translate([TOM]))
+    started = time.monotonic()
+    for sentence in SENTENCES:
+        list(session.translate([sentence]))
+    assert time.monotonic() - started < 0.5 * len(SENTENCES)

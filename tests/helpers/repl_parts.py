@@ -1,0 +1,74 @@
+"""A bundle that is made in some seconds: all that a session needs to be tested with."""
+
+from pathlib import Path
+
+import torch
+from bundle_parts import checksums, shaken
+from conftest import ENGLISH, RUSSIAN, sentences
+from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
+
+from cadec_cli.bundle.building import build_bundle
+from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.storage import save_model
+from cadec_cli.models.transformer import Transformer, TransformerConfig
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.specials import BOS, EOS, PAD
+
+SENTENCES = (
+    "Tom wants it.",
+    "Nobody took the money.",
+    "The boy sees our dog!",
+    "My sister wants a letter.",
+    "The doctor can't find his keys.",
+    "Tom has lost the door?",
+)
+
+
+def tiny_bundle(directory: Path, english: TextPipeline, russian: TextPipeline) -> Path:
+    """An S-NMT that has learnt to end its sentences, and a random D-LM that a few of them fill."""
+    english.save(directory / "en")
+    russian.save(directory / "ru")
+    save_model(directory / "nmt", hasty_nmt(english, russian), checksums(english, russian))
+    config = DocumentLMConfig(len(russian), layers=2, width=16, heads=2, inner=24, positions=64)
+    save_model(directory / "lm", shaken(DocumentLM(config), 2), checksums(russian))
+    build_bundle(
+        directory / "bundle",
+        source=directory / "en",
+        target=directory / "ru",
+        nmt=directory / "nmt",
+        lm=directory / "lm",
+        compute_types=["float32"],
+    )
+    return directory / "bundle"
+
+
+def hasty_nmt(english: TextPipeline, russian: TextPipeline, steps: int = 80) -> Transformer:
+    """Random weights would go on for ever; these have seen what a sentence is."""
+    torch.manual_seed(1)
+    config = TransformerConfig(
+        len(english),
+        len(russian),
+        encoder_layers=1,
+        decoder_layers=1,
+        width=32,
+        heads=2,
+        inner=64,
+        positions=40,
+    )
+    model = Transformer(config)
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    source = _padded([[*english.encode(text), EOS] for text in sentences(ENGLISH, 400)])
+    target = _padded([[BOS, *russian.encode(text), EOS] for text in sentences(RUSSIAN, 400)])
+    for _ in range(steps):
+        some = torch.randint(len(source), (64,))
+        logits = model(source[some], target[some, :-1])
+        loss = cross_entropy(logits.flatten(0, 1), target[some, 1:].flatten(), ignore_index=PAD)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return model.eval()
+
+
+def _padded(rows: list[list[int]]) -> torch.Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
