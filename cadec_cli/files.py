@@ -1,5 +1,10 @@
-"""Files as everyone here needs them: compressed or not when read, whole or not at all when written."""
+"""Files as everyone here needs them: compressed or not when read, whole or not at all when written.
 
+Whoever reads text passes an encoding only if its user could name one with --encoding. Without, a file is
+UTF-8 or an error, and the error says to convert it.
+"""
+
+import codecs
 import contextlib
 import errno
 import gzip
@@ -13,12 +18,21 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cadec_cli.errors import CadecError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+_WIDE_MARKS = {
+    # UTF-32 first: its little-endian mark begins with that of UTF-16
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+}
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -81,24 +95,81 @@ class _ZstdFrames(io.RawIOBase):
         super().close()
 
 
-def read_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+@dataclass(frozen=True)
+class WholeText:
+    """All that a text file holds."""
+
+    name: str  # what messages call the file
+    text: str  # a byte order mark is kept as its first character
+    encoding: str  # turns the text into the file's bytes again
+
+
+def read_text(path: Path, encoding: str | None = None) -> WholeText:
+    """Read a whole text file; `-` is standard input, which stays open."""
+    with reading(path):
+        stream = open_binary(path)
+        try:
+            data = stream.read()
+        finally:
+            if str(path) != "-":
+                stream.close()
+    name = name_of(path)
+    return WholeText(name, *decode(data, encoding, name))
+
+
+def name_of(path: Path) -> str:
+    """Return what messages call a file; names that are not Unicode can be shown too."""
+    return "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
+
+
+def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
+    """Decode a file, and return with it the encoding that turns the text into the same bytes again."""
+    try:
+        exact = codecs.lookup("utf-8" if encoding is None else encoding).name
+        if exact in ("utf-16", "utf-32"):
+            marked = (
+                wide for wide, mark in _WIDE_MARKS.items() if data.startswith(mark) and wide[:6] == exact
+            )
+            exact = next(marked, f"{exact}-le")
+        elif exact == "utf-8-sig":
+            exact = "utf-8"
+        return data.decode(exact), exact
+    except UnicodeDecodeError as error:
+        guess = next((wide[:6] for wide, mark in _WIDE_MARKS.items() if data.startswith(mark)), "cp1251")
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _not_in(encoding, f"{name}: line {line}", error, guess) from None
+    except (LookupError, ValueError, TypeError):
+        raise _unknown(encoding) from None
+
+
+def read_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
     """Yield the lines of a text file without their ends. Streams; a BOM and CR before LF are dropped."""
     with reading(path), open_binary(path) as stream:
         for number, raw in enumerate(stream, 1):
             try:
-                line = raw.decode(encoding)
+                line = raw.decode("utf-8" if encoding is None else encoding)
             except UnicodeDecodeError as error:
-                raise CadecError(
-                    f"{path}: line {number} is not {encoding} (byte {error.object[error.start]:#04x})",
-                    "say which encoding it is with --encoding, e.g. --encoding cp1251",
-                ) from None
-            except LookupError:
-                raise CadecError(
-                    f"unknown encoding: {encoding}", "for example utf-8, cp1251, latin-1"
-                ) from None
+                raise _not_in(encoding, f"{name_of(path)}: line {number}", error, "cp1251") from None
+            except (LookupError, ValueError, TypeError):
+                raise _unknown(encoding) from None
             if number == 1:
                 line = line.removeprefix("\ufeff")
             yield line.rstrip("\r\n")
+
+
+def _not_in(encoding: str | None, where: str, error: UnicodeDecodeError, guess: str) -> CadecError:
+    hint = (
+        f"convert the file to UTF-8 first, e.g. with iconv -f {guess} -t utf-8"
+        if encoding is None
+        else f"say which encoding it is with --encoding, e.g. --encoding {guess}"
+    )
+    return CadecError(f"{where} is not {encoding or 'utf-8'} (byte {error.object[error.start]:#04x})", hint)
+
+
+def _unknown(encoding: str | None) -> CadecError:
+    return CadecError(
+        f"unknown encoding: {encoding}", "give --encoding a name such as utf-8, cp1251 or latin-1"
+    )
 
 
 @contextlib.contextmanager
@@ -138,7 +209,7 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
+def atomic_file(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only once it is complete and on disk."""
     with writing(path, hint):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +228,7 @@ def whole_file(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def whole_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[Path]:
+def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[Path]:
     """Fill a directory that appears under its name only once everything in it is on disk.
 
     An existing directory of that name is replaced. With a marker, the name of a file that all directories of
@@ -201,7 +272,7 @@ def _take_place(new: Path, path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as readable JSON, whole or not at all."""
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         stream.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_file
+from cadec_cli.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "pdf", "svg")
 
 
-def check_figures(*, instead: str = "") -> None:
+def require_matplotlib(*, instead: str = "") -> None:
     """Refuse before the work, not after it, where nothing can be drawn; `instead` is what else would do."""
     if importlib.util.find_spec("matplotlib") is None:
         raise CadecError(
@@ -27,5 +27,5 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format of its name, whole or not at all; the same figure gives the same file."""
     kind = path.suffix.lower().removeprefix(".")
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         figure.savefig(stream, format=kind, metadata=undated)

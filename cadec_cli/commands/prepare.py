@@ -16,35 +16,46 @@ prepare_app.command("opensubtitles")(opensubtitles)
 
 
 @prepare_app.command("text")
-@flags_of(cleaning=CleaningOptions)
+@flags_of("", cleaning=CleaningOptions)
 def text(
     inputs: Annotated[
-        list[Path], typer.Argument(help="Text or tab-separated files; .xz, .gz, .zst; - is a pipe.")
+        list[Path],
+        typer.Argument(help="Text or tab-separated files, also .xz, .gz or .zst; - is standard input."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The prepared corpus, a directory.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory to write the prepared corpus to.")
+    ],
     pipeline: Annotated[
         list[Path],
-        typer.Option("--pipeline", "-p", help="A language's text pipeline; two for parallel text."),
+        typer.Option("--pipeline", "-p", help="Text pipeline of a language; give two for parallel text."),
     ],
     flags: dict[str, Any],
     columns: Annotated[
-        str, typer.Option(help="Columns of tab-separated files, one a pipeline, counted from 1: 2,3")
+        str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
     ] = "",
     lines: Annotated[
-        bool, typer.Option("--lines", help="A line is a sentence; otherwise lines are split into sentences.")
+        bool,
+        typer.Option("--lines", help="Every line is one sentence; otherwise lines are split into sentences."),
     ] = False,
     documents: Annotated[
-        bool, typer.Option(help="Lines belong together up to a blank line; if not, each is a document.")
+        bool,
+        typer.Option(
+            help="Blank lines separate documents; with --no-documents every line is its own document."
+        ),
     ] = True,
-    dev_output: Annotated[Path | None, typer.Option(help="Hold documents out into a second corpus.")] = None,
-    dev_every: Annotated[int, typer.Option(help="Hold every n-th document out.", min=2)] = 100,
+    dev_output: Annotated[
+        Path | None, typer.Option(help="Hold out some documents, and write them here.")
+    ] = None,
+    dev_every: Annotated[
+        int, typer.Option(help="With --dev-output: hold out every n-th document.", min=2)
+    ] = 100,
     encoding: Annotated[str, typer.Option(help="Encoding of the input.")] = "utf-8",
-    processes: Annotated[int, typer.Option(help="Processes; 0 is one a core.", min=0)] = 0,
+    processes: Annotated[int, typer.Option(help="Number of processes; 0 is one per core.", min=0)] = 0,
 ) -> None:
     """Tokenise and encode text into memory-mapped shards.
 
-    One pipeline makes a monolingual corpus, for D-LMs; two a parallel one, from two aligned files or
-    from columns. A blank line ends a document.
+    One pipeline makes a monolingual corpus, for D-LMs; two make a parallel one, from two aligned files or
+    from columns.
 
     Example: cadec prepare text plays.txt.xz -p pipelines/ru -o data/plays
 

@@ -1,21 +1,21 @@
-"""`cadec prepare opensubtitles`: films and alignments of OPUS into documents, one sentence or pair a line."""
+"""`cadec prepare opensubtitles`: films and alignments of OPUS into documents of sentences or pairs."""
 
 import contextlib
-import dataclasses
 import gzip
 import itertools
 import lzma
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from cadec_cli import console
+from cadec_cli.commands.flags import flags_of
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
 from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_file
+from cadec_cli.files import atomic_file
 
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 _INPUT = "What to read"
 _TIMES = "By time"
-_CLEANING = "By text"
-
-_HELP = {field.name: field.metadata["help"] for field in dataclasses.fields(CleaningOptions)}
+_CLEANING = "Cleaning"  # the panel in which flags_of puts the flags of CleaningOptions
 
 
+@flags_of("", cleaning=CleaningOptions)
 def opensubtitles(
     root: Annotated[
         Path,
@@ -41,24 +40,28 @@ def opensubtitles(
             "--output", "-o", help="Where to write; .xz and .gz are compressed, - is standard output."
         ),
     ],
+    flags: dict[str, Any],
     language: Annotated[
-        str, typer.Option(help="Monolingual: the language to take, e.g. ru.", rich_help_panel=_INPUT)
+        str, typer.Option(help="Monolingual: language code, e.g. ru.", rich_help_panel=_INPUT)
     ] = "",
     alignment: Annotated[
         Path | None,
-        typer.Option(help="Parallel: the XCES alignment, e.g. en-ru.xml.gz.", rich_help_panel=_INPUT),
+        typer.Option(help="Parallel: the XCES alignment file, e.g. en-ru.xml.gz.", rich_help_panel=_INPUT),
     ] = None,
     exclude_movies: Annotated[
         Path | None,
         typer.Option(
-            help="Films to leave out, as those of a test set. One a line: 2001/209475, 209475, or a path.",
+            help="File of films to leave out, such as those of a test set. "
+            "One per line: 2001/209475, 209475, or a path.",
             rich_help_panel=_INPUT,
         ),
     ] = None,
     all_versions: Annotated[
         bool,
         typer.Option(
-            "--all-versions", help="Take every subtitle file of a film, not one.", rich_help_panel=_INPUT
+            "--all-versions",
+            help="Take every subtitle file of a film, not only the largest.",
+            rich_help_panel=_INPUT,
         ),
     ] = False,
     max_gap: Annotated[
@@ -68,45 +71,23 @@ def opensubtitles(
     min_overlap: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="How much of their time both sides of a pair share.", rich_help_panel=_TIMES
+            min=0,
+            max=1,
+            help="Leave out pairs whose sides share less than this part of their time on screen.",
+            rich_help_panel=_TIMES,
         ),
     ] = 0.9,
     min_sentences: Annotated[
-        int, typer.Option(min=1, help="Leave out documents of fewer sentences.", rich_help_panel=_CLEANING)
+        int,
+        typer.Option(
+            min=1, help="Leave out documents of fewer sentences than this.", rich_help_panel=_CLEANING
+        ),
     ] = 1,
-    max_words: Annotated[
-        int,
-        typer.Option(min=0, help=_HELP["max_tokens"], rich_help_panel=_CLEANING),
-    ] = 0,
-    max_characters: Annotated[
-        int,
-        typer.Option(min=0, help=_HELP["max_characters"], rich_help_panel=_CLEANING),
-    ] = 0,
-    max_ratio: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            help=_HELP["max_ratio"],
-            rich_help_panel=_CLEANING,
-        ),
-    ] = 0.0,
-    drop_duplicates: Annotated[
-        bool,
-        typer.Option(
-            "--drop-duplicates",
-            help=_HELP["duplicates"],
-            rich_help_panel=_CLEANING,
-        ),
-    ] = False,
-    check_script: Annotated[
-        bool,
-        typer.Option("--check-script", help=_HELP["script"], rich_help_panel=_CLEANING),
-    ] = False,
 ) -> None:
     """Turn OPUS OpenSubtitles into documents: sentences of one film that follow each other closely.
 
-    With --language, one sentence a line; with --alignment, source TAB target. A blank line ends a document.
-    What cleaning leaves out ends a document too: no context reaches across a hole.
+    With --language, one sentence per line; with --alignment, source TAB target. Blank lines separate
+    documents. What cleaning leaves out ends a document too: no context reaches across a hole.
 
     Example: cadec prepare opensubtitles --language ru OpenSubtitles/xml -o ru.txt.xz
 
@@ -117,13 +98,7 @@ def opensubtitles(
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
 
-    options = CleaningOptions(
-        max_tokens=max_words,
-        max_characters=max_characters,
-        max_ratio=max_ratio,
-        duplicates=drop_duplicates,
-        script=check_script,
-    )
+    options = CleaningOptions(**flags)
     exclude = MovieFilter.from_file(exclude_movies) if exclude_movies else None
     report = Report()
     if alignment:
@@ -216,7 +191,7 @@ def _output(path: Path) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         if path.suffix == ".xz":
             with lzma.open(stream, "wb") as packed:
                 yield cast(IO[bytes], packed)

@@ -17,11 +17,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from cadec_cli.arrays import Ints
 from cadec_cli.data.shards import Shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, PAD
-
-Ints = npt.NDArray[np.int64]
 
 # Examples that are sorted by length together; larger pools pad less and shuffle less.
 POOL = 1 << 17
@@ -97,7 +96,6 @@ class SentencePairs:
             np.flatnonzero((lengths <= max_length).all(axis=1) & (lengths > 1).all(axis=1))
             for lengths in self._all_lengths
         ]
-        self.left_out = sum(map(len, self._all_lengths)) - sum(map(len, self._fitting))
         self.epoch(0, 0)
         if not len(self):
             raise CadecError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cadec_cli.errors import CadecError
+from cadec_cli.text.documents import documents_of
 
 T = TypeVar("T")
 
@@ -68,31 +69,35 @@ _LANGUAGES: dict[tuple[str, ...], str] = {
 class CleaningOptions:
     """What to leave out. Empty texts always are; everything else is off until asked for."""
 
-    max_tokens: int = field(
-        default=0, metadata={"help": "Leave out sentences of more words than this; 0 is no limit."}
+    max_words: int = field(
+        default=0, metadata={"help": "Leave out sentences of more than this many words; 0 is no limit."}
     )
     max_characters: int = field(
-        default=0, metadata={"help": "Leave out sentences of more characters; 0 is no limit."}
+        default=0, metadata={"help": "Leave out sentences of more than this many characters; 0 is no limit."}
     )
     max_ratio: float = field(
         default=0.0,
         metadata={
-            "help": "Leave out pairs with one side longer than this many times the other; 0 is no limit."
+            "help": "Leave out pairs with one side more than this many times as long as the other; "
+            "0 is no limit."
         },
     )
-    duplicates: bool = field(
-        default=False,
-        metadata={"help": "Leave out repetitions (one from far back may stay). It cuts documents short."},
-    )
-    script: bool = field(
+    drop_duplicates: bool = field(
         default=False,
         metadata={
-            "help": "Leave out sentences with less than half of their letters in the language's script."
+            "help": "Leave out repeated sentences or pairs; some that are far apart may stay. "
+            "A document ends wherever one is left out."
+        },
+    )
+    check_script: bool = field(
+        default=False,
+        metadata={
+            "help": "Leave out sentences with less than half of their letters in their language's script."
         },
     )
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 0 or self.max_characters < 0:
+        if self.max_words < 0 or self.max_characters < 0:
             raise CadecError("a maximum length can't be negative", "0 means no limit")
         if self.max_ratio and not self.max_ratio >= 1:
             raise CadecError(
@@ -118,7 +123,7 @@ class Cleaner:
         self.options = options
         self.counts: dict[str, int] = Counter()
         self._foreign = (_foreign_letter(source_language), _foreign_letter(target_language))
-        if options.duplicates:
+        if options.drop_duplicates:
             import numpy as np
 
             self._seen = np.zeros(slots, dtype=np.uint64)
@@ -136,14 +141,14 @@ class Cleaner:
             return "empty"
         if options.max_characters and any(len(text) > options.max_characters for text in texts):
             return "too long"
-        if options.max_tokens and any(len(text.split()) > options.max_tokens for text in texts):
+        if options.max_words and any(len(text.split()) > options.max_words for text in texts):
             return "too long"
         if options.max_ratio and max(map(len, texts)) > options.max_ratio * min(map(len, texts)):
             return "length ratio"
-        if options.script and any(map(_wrong_script, texts, self._foreign)):
+        if options.check_script and any(map(_wrong_script, texts, self._foreign)):
             return "wrong script"
         # Last, so that only what would be kept can make a later one a duplicate.
-        if options.duplicates and self._is_duplicate(texts):
+        if options.drop_duplicates and self._is_duplicate(texts):
             return "duplicate"
         return ""
 
@@ -158,19 +163,11 @@ class Cleaner:
 
 
 def kept_runs(items: Iterable[T], keeps: Callable[[T], bool]) -> Iterator[tuple[T, ...]]:
-    """Yield the runs of neighbours that are kept, each to be a document of its own.
+    """Return the runs of neighbours that are kept, each to be a document of its own.
 
     What is dropped leaves a hole, and a sentence must not be read with a context from across it.
     """
-    run: list[T] = []
-    for item in items:
-        if keeps(item):
-            run.append(item)
-        elif run:
-            yield tuple(run)
-            run = []
-    if run:
-        yield tuple(run)
+    return map(tuple, documents_of(items, lambda item: not keeps(item)))
 
 
 def scripts_of(language: str) -> tuple[str, ...]:

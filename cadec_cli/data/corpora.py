@@ -1,6 +1,6 @@
 """Corpora as rows of text, read as a stream: lines, columns of tab-separated files, or aligned files.
 
-A row is one text a language; None stands for a document boundary (a blank line, or the end of a file).
+A row is one text per language; None stands for the end of a document (at a blank line, or the file's end).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
+from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.moses import MosesText
 from cadec_cli.workers import available_cores, ordered_map
 
@@ -23,26 +24,34 @@ CHUNK = 256
 
 
 def rows(
-    inputs: Sequence[Path], *, languages: int, columns: Sequence[int] = (), encoding: str = "utf-8"
+    inputs: Sequence[Path], *, languages: int, columns: Sequence[int] = (), encoding: str | None = None
 ) -> Iterator[Row | None]:
-    """Yield the rows of some files and their document boundaries.
+    """Yield the rows of some files, and None after every document.
 
     With columns (counted from 1), files are tab-separated and these are the languages. Without,
-    one language is one text a line, and two are two files, aligned line by line.
+    one language is one text per line, and two are two files, aligned line by line.
     """
+    for document in _documents(inputs, languages, columns, encoding):
+        yield from document
+        yield None
+
+
+def _documents(
+    inputs: Sequence[Path], languages: int, columns: Sequence[int], encoding: str | None
+) -> Iterator[Iterator[Row]]:
     if columns:
         if len(columns) != languages:
             raise CadecError(f"{languages} languages need {languages} columns, not {len(columns)}")
         for path in inputs:
-            yield from _columns(path, columns, encoding)
-            yield None
+            numbered = enumerate(read_lines(path, encoding), 1)
+            for document in documents_of(numbered, lambda item: is_blank(item[1])):
+                yield (_cells(path, number, line, columns) for number, line in document)
     elif languages == 1:
         for path in inputs:
-            for line in read_lines(path, encoding):
-                yield (line,) if line.strip() else None
-            yield None
+            for lines in documents_of(read_lines(path, encoding), is_blank):
+                yield ((line,) for line in lines)
     elif len(inputs) == languages:
-        yield from _aligned(inputs, encoding)
+        yield from documents_of(_aligned(inputs, encoding), lambda row: all(map(is_blank, row)))
     else:
         raise CadecError(
             f"{languages} languages need {languages} aligned files, or tab-separated ones and --columns",
@@ -51,7 +60,12 @@ def rows(
 
 
 def tokenised_lines(
-    inputs: Sequence[Path], language: str, *, column: int = 0, encoding: str = "utf-8", processes: int = 0
+    inputs: Sequence[Path],
+    language: str,
+    *,
+    column: int = 0,
+    encoding: str | None = None,
+    processes: int = 0,
 ) -> Iterator[str]:
     """Yield the lines of a language, normalised and tokenised, case as it is; empty ones are left out."""
     texts = (
@@ -76,25 +90,20 @@ def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def _columns(path: Path, columns: Sequence[int], encoding: str) -> Iterator[Row | None]:
-    for number, line in enumerate(read_lines(path, encoding), 1):
-        if not line.strip():
-            yield None
-            continue
-        cells = line.split("\t")
-        if len(cells) < max(columns):
-            raise CadecError(f"{path}: line {number} has {len(cells)} columns, not {max(columns)}")
-        yield tuple(cells[column - 1] for column in columns)
+def _cells(path: Path, number: int, line: str, columns: Sequence[int]) -> Row:
+    cells = line.split("\t")
+    if len(cells) < max(columns):
+        raise CadecError(f"{path}: line {number} has {len(cells)} columns, not {max(columns)}")
+    return tuple(cells[column - 1] for column in columns)
 
 
-def _aligned(inputs: Sequence[Path], encoding: str) -> Iterator[Row | None]:
+def _aligned(inputs: Sequence[Path], encoding: str | None) -> Iterator[Row]:
     files = [read_lines(path, encoding) for path in inputs]
     for number, lines in enumerate(itertools.zip_longest(*files), 1):
         if any(line is None for line in lines):
             ended = inputs[[line is None for line in lines].index(True)]
             raise CadecError(f"the files do not align: {ended} ends at line {number - 1:,}, another goes on")
-        yield lines if any(line.strip() for line in lines) else None
-    yield None
+        yield lines
 
 
 _moses: MosesText

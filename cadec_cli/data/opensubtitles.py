@@ -64,7 +64,7 @@ class MovieFilter:
             if not (match := re.fullmatch(r"(?:(\w+)/)?(?:tt)?0*(\d+)", name)):
                 raise CadecError(
                     f"line {number} of the films to exclude is no film: {entry}",
-                    "one film a line: 2001/209475, 209475, or en/2001/209475/54828.xml.gz",
+                    "one film per line: 2001/209475, 209475, or en/2001/209475/54828.xml.gz",
                 )
             year, imdb = match.groups()
             if year:
@@ -74,7 +74,7 @@ class MovieFilter:
 
     @classmethod
     def from_file(cls, path: Path) -> "MovieFilter":
-        """Read the films from a text file, one a line."""
+        """Read the films from a text file, one per line."""
         return cls(read_lines(path))
 
     def __contains__(self, name: str) -> bool:

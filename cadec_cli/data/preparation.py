@@ -54,14 +54,18 @@ def prepare(
     What is left out of a document leaves a hole, and no context reaches across it: the document ends there.
     """
     counts: Counter[str] = Counter()
-    duplicates = Cleaner(CleaningOptions(duplicates=cleaning.duplicates))
+    duplicates = Cleaner(CleaningOptions(drop_duplicates=cleaning.drop_duplicates))
     document = rows_of_document = 0
     chunks = ordered_map(
         _encode_chunk,
         chunked(rows, CHUNK),
         processes=options.processes or available_cores(),
         setup=_set_up,
-        setup_arguments=(tuple(pipelines), dataclasses.replace(cleaning, duplicates=False), options.split),
+        setup_arguments=(
+            tuple(pipelines),
+            dataclasses.replace(cleaning, drop_duplicates=False),
+            options.split,
+        ),
     )
     for outcomes in chunks:
         for outcome in outcomes:
@@ -85,7 +89,7 @@ def prepare(
 
 
 def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:
-    return "duplicate" if cleaning.duplicates and not duplicates.keeps("\t".join(item.texts)) else ""
+    return "duplicate" if cleaning.drop_duplicates and not duplicates.keeps("\t".join(item.texts)) else ""
 
 
 class _Worker:

@@ -23,14 +23,14 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, whole_directory, write_json
+from cadec_cli.files import atomic_directory, read_json, write_json
 from cadec_cli.text.specials import EOS
 
 FORMAT_VERSION = 1
 
 Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Side:
 
     info: SideInfo
     tokens: Tokens
-    ends: Index
+    ends: Ints
 
     @property
-    def lengths(self) -> Index:
+    def lengths(self) -> Ints:
         """Tokens of every sentence, its EOS included."""
         return np.diff(self.ends, prepend=np.int64(1))
 
@@ -85,7 +85,7 @@ class Shard:
                 )
                 for index, side in enumerate(meta["sides"])
             )
-            self.document_ends: Index = _map(directory / "documents.bin", np.dtype(np.int64))
+            self.document_ends: Ints = _map(directory / "documents.bin", np.dtype(np.int64))
             expected = (meta["documents"], meta["sentences"], meta["tokens"])
         except (KeyError, TypeError, OSError, ValueError) as error:
             raise CadecError(f"{directory} is damaged: {error}", "prepare the corpus again") from None
@@ -102,11 +102,6 @@ class Shard:
     def __len__(self) -> int:
         """The number of sentences (or pairs)."""
         return len(self.sides[0].ends)
-
-    @property
-    def document_starts(self) -> Index:
-        """The first sentence of every document."""
-        return np.concatenate([[np.int64(0)], self.document_ends])[:-1]
 
 
 class ShardWriter:
@@ -164,7 +159,7 @@ class ShardWriter:
 @contextlib.contextmanager
 def writing_shard(directory: Path, sides: Sequence[SideInfo]) -> Iterator[ShardWriter]:
     """Write a shard that appears only when it is complete."""
-    with whole_directory(directory, marker="shard.json") as part:
+    with atomic_directory(directory, marker="shard.json") as part:
         with contextlib.ExitStack() as stack:
             writer = ShardWriter(part, sides, stack)
             yield writer
@@ -176,7 +171,7 @@ def _dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
     return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<u4")
 
 
-def _last(ends: Index, empty: int = 0) -> int:
+def _last(ends: Ints, empty: int = 0) -> int:
     return int(ends[-1]) if len(ends) else empty
 
 

@@ -1,6 +1,6 @@
 """Texts that belong together line by line: hypotheses, references, sources, all in the same documents.
 
-Plain text, one sentence a line, a blank line between documents. All texts must agree with the first one in
+Plain text, one sentence per line, a blank line between documents. All texts must agree with the first one in
 their documents and in the sentences of each; where they do not, the first document that differs is named.
 """
 
@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from cadec_cli import console
+from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.files import open_binary, reading
-from cadec_cli.text.formats import decode
+from cadec_cli.evaluation.reporting import Warn, unheard
+from cadec_cli.files import read_text
+from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.sentences import visible_span
 
 # As much of a line as an error message shows.
@@ -40,12 +40,12 @@ class AlignedText:
         return tuple(sentence for document in self.documents for sentence in document)
 
     @cached_property
-    def document_numbers(self) -> npt.NDArray[np.int64]:
+    def document_numbers(self) -> Ints:
         """The document that each sentence is in, from 0: (sentences,)."""
         return np.repeat(np.arange(len(self.documents)), self.shape)
 
     @cached_property
-    def sentence_numbers(self) -> npt.NDArray[np.int64]:
+    def sentence_numbers(self) -> Ints:
         """The place of each sentence in its document, from 0: (sentences,)."""
         return np.concatenate([np.arange(length) for length in self.shape])
 
@@ -56,40 +56,33 @@ class _File:
     lines: tuple[str, ...]
 
     def text(self) -> AlignedText:
-        documents: list[list[str]] = [[]]
-        for line in self.lines:
-            if line:
-                documents[-1].append(line)
-            elif documents[-1]:
-                documents.append([])
-        return AlignedText(self.name, tuple(tuple(document) for document in documents if document))
+        return AlignedText(self.name, tuple(map(tuple, documents_of(self.lines, is_blank))))
 
 
-def read_aligned(paths: Sequence[Path], encoding: str = "utf-8") -> list[AlignedText]:
-    """Read files that must agree with the first of them, sentence by sentence."""
+def read_aligned(
+    paths: Sequence[Path], encoding: str | None = None, warn: Warn = unheard
+) -> list[AlignedText]:
+    """Read files that must agree with the first of them, sentence by sentence.
+
+    That a file has empty lines where the first has sentences is said through `warn`.
+    """
     if sum(str(path) == "-" for path in paths) > 1:
         raise CadecError("standard input can be read only once", "give - for one file, and names for others")
     files = [_read(path, encoding) for path in paths]
     first = files[0].text()
-    return [first, *(_agreeing(file, files[0], first) for file in files[1:])]
+    return [first, *(_agreeing(file, files[0], first, warn) for file in files[1:])]
 
 
-def _read(path: Path, encoding: str) -> _File:
-    name = "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
-    with reading(path):
-        stream = open_binary(path)
-        try:
-            data = stream.read()
-        finally:
-            if str(path) != "-":
-                stream.close()
-    text, _ = decode(data, encoding, name)
-    lines = [_trimmed(line) for line in text.split("\n" if "\n" in text else "\r")]
+def _read(path: Path, encoding: str | None) -> _File:
+    file = read_text(path, encoding)
+    lines = [_trimmed(line) for line in file.text.split("\n" if "\n" in file.text else "\r")]
     if not lines[-1]:  # what stands after the end of the last line
         lines.pop()
     if not any(lines):
-        raise CadecError(f"{name} has no sentences", "one sentence a line, a blank line between documents")
-    return _File(name, tuple(lines))
+        raise CadecError(
+            f"{file.name} has no sentences", "one sentence per line, a blank line between documents"
+        )
+    return _File(file.name, tuple(lines))
 
 
 def _trimmed(line: str) -> str:
@@ -97,7 +90,7 @@ def _trimmed(line: str) -> str:
     return line[start:end]
 
 
-def _agreeing(file: _File, first: _File, standard: AlignedText) -> AlignedText:
+def _agreeing(file: _File, first: _File, standard: AlignedText, warn: Warn) -> AlignedText:
     text = file.text()
     if text.shape == standard.shape:
         return text
@@ -105,7 +98,7 @@ def _agreeing(file: _File, first: _File, standard: AlignedText) -> AlignedText:
     if restored is not None:
         empty = sum(not sentence for sentence in restored.sentences)
         plural = "s" if empty != 1 else ""
-        console.warn(f"{file.name} has {empty} empty line{plural} where {first.name} has sentences")
+        warn(f"{file.name} has {empty} empty line{plural} where {first.name} has sentences")
         return restored
     raise _disagreement(text, standard)
 
@@ -128,7 +121,7 @@ def _with_empty_sentences(file: _File, first: _File, standard: AlignedText) -> A
 def _disagreement(text: AlignedText, standard: AlignedText) -> CadecError:
     """Name the first document that differs."""
     counts = zip(text.shape, standard.shape, strict=False)
-    number = next((n for n, (one, other) in enumerate(counts) if one != other), None)
+    number = next((n for n, (count, wanted) in enumerate(counts) if count != wanted), None)
     if number is None:
         number = min(len(text.documents), len(standard.documents))
     sides = []
@@ -142,7 +135,7 @@ def _disagreement(text: AlignedText, standard: AlignedText) -> CadecError:
     totals = f"{len(text.sentences):,} and {len(standard.sentences):,} sentences in all"
     return CadecError(
         f"{text.name} does not match {standard.name}: document {number + 1} has {', '.join(sides)}; {totals}",
-        "both need the same sentences a document, one a line, with a blank line between documents",
+        "both need the same number of sentences per document, one per line, a blank line between documents",
     )
 
 

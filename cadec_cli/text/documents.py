@@ -1,7 +1,14 @@
-"""The two records that all of text is about: a document is an ordered list of sentences."""
+"""The two records that all of text is about: a document is an ordered list of sentences.
 
-from collections.abc import Iterable
+And how lines become documents, wherever a blank line stands between them. Knows nothing of files.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -29,3 +36,19 @@ class Document:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+
+def is_blank(line: str) -> bool:
+    """Tell whether a line has nothing but white space in it."""
+    return not line.strip()
+
+
+def documents_of(items: Iterable[T], ends: Callable[[T], bool]) -> Iterator[Iterator[T]]:
+    """Cut lines, or what was made of them, into documents: runs between items that end one.
+
+    The items that end a document, such as blank lines, belong to none; several in a row are one boundary.
+    Nothing is held in memory, so a document has to be read before the next one is asked for.
+    """
+    for is_end, run in itertools.groupby(items, key=ends):
+        if not is_end:
+            yield run

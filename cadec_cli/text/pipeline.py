@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, whole_directory
+from cadec_cli.files import atomic_directory, read_json
 from cadec_cli.text.moses import MosesText, Truecaser, recase
+from cadec_cli.text.specials import EOS
 from cadec_cli.text.subwords import Subwords
 
 FORMAT_VERSION = 1
@@ -41,6 +42,25 @@ class TextPipeline:
         """Turn ids into a sentence."""
         return self.moses.detokenise(recase(self.subwords.decode(ids).split()))
 
+    @property
+    def identity(self) -> str:
+        """Two pipelines with the same identity write the same ids."""
+        return self.checksum
+
+    @property
+    def boundary(self) -> int:
+        """The id between two sentences."""
+        return EOS
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All pieces, in the order of their ids."""
+        return self.subwords.pieces
+
+    def shown(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [self.subwords.pieces[index].replace("\u2581", " ") for index in ids]
+
     def tokenised(self, text: str) -> str:
         """The sentence as the subword model sees it: normalised, tokenised, truecased."""
         return " ".join(self.truecaser.truecase(self.moses.tokenise(self.moses.normalise(text))))
@@ -56,7 +76,7 @@ class TextPipeline:
 
     def save(self, directory: Path) -> None:
         """Write the pipeline, whole or not at all."""
-        with whole_directory(directory, marker="pipeline.json") as part:
+        with atomic_directory(directory, marker="pipeline.json") as part:
             for name, content in self._files().items():
                 (part / name).write_bytes(content)
 

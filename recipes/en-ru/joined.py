@@ -11,7 +11,7 @@ from pathlib import Path
 
 from passages import documents
 
-from cadec_cli.files import whole_file
+from cadec_cli.files import atomic_file
 
 SHORTEST, LONGEST = 15, 75  # words of a joined source
 
@@ -21,7 +21,7 @@ def main(output: str, pairs: str) -> None:
     lines = [line for (line,) in documents(pairs, sentences=True)]
     chance = random.Random(1)
     chance.shuffle(lines)
-    with whole_file(Path(output)) as stream:
+    with atomic_file(Path(output)) as stream:
         for source, target in joined((line.split("\t") for line in lines), chance):
             stream.write(f"{source}\t{target}\n".encode())
 

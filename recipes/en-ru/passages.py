@@ -20,7 +20,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cadec_cli.files import read_lines, whole_file
+from cadec_cli.files import atomic_file, read_lines
+from cadec_cli.text.documents import documents_of, is_blank
 
 LONGEST = 420  # letters of a passage: about a hundred tokens
 SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
@@ -54,7 +55,7 @@ def main(kind: str, output: str, *rest: str) -> None:
     chance = random.Random(1)
     names = names_of(texts) if kind == "names" else set()
     keys = names_in(names) if kind == "names" else address
-    with whole_file(Path(output)) as stream:
+    with atomic_file(Path(output)) as stream:
         for text in texts:
             for passage in together(text, keys, chance) if sentences else passages(text):
                 shared = Counter(key for line in passage for key in keys(line))
@@ -67,13 +68,11 @@ def main(kind: str, output: str, *rest: str) -> None:
 def documents(text: str, sentences: bool) -> list[list[str]]:
     """Read the documents of a TEXT[=N], lists of lines; without documents every line is one."""
     name, _, every = text.partition("=")
-    found: list[list[str]] = [[]]
-    for line in read_lines(Path(name)):
-        if found[-1] and (sentences or not line.strip()):
-            found.append([])
-        if line.strip():
-            found[-1].append(line)
-    kept = [document for document in found if document]
+    lines = read_lines(Path(name))
+    if sentences:
+        kept = [[line] for line in lines if not is_blank(line)]
+    else:
+        kept = [list(document) for document in documents_of(lines, is_blank)]
     if every:
         del kept[int(every) - 1 :: int(every)]
     return kept

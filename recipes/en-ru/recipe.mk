@@ -53,7 +53,7 @@ $(BUILD)/pipelines/ru: | $(BUILD)/text/pairs.ru.txt $(TEXTS)
 
 $(BUILD)/data/pairs: | $(BUILD)/text/pairs.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/pairs.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --no-documents -o $@ \
-	  --dev-output $@-dev --dev-every $(pairs) --max-tokens 60 --max-ratio 3 --duplicates --script
+	  --dev-output $@-dev --dev-every $(pairs) --max-words 60 --max-ratio 3 --drop-duplicates --check-script
 
 # Pairs side by side, for longer sentences than there are.
 $(BUILD)/text/joined.tsv: | $(BUILD)/text/pairs.tsv
@@ -61,10 +61,10 @@ $(BUILD)/text/joined.tsv: | $(BUILD)/text/pairs.tsv
 
 $(BUILD)/data/joined: | $(BUILD)/text/joined.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/joined.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --lines --no-documents -o $@ \
-	  --max-tokens 160 --max-ratio 3 --script
+	  --max-words 160 --max-ratio 3 --check-script
 
 $(BUILD)/data/sentences: | $(BUILD)/pipelines/ru
-	$(PREPARE) $(BUILD)/text/pairs.ru.txt $(RU) -o $@ --lines --no-documents --max-tokens 60 --script --duplicates
+	$(PREPARE) $(BUILD)/text/pairs.ru.txt $(RU) -o $@ --lines --no-documents --max-words 60 --check-script --drop-duplicates
 
 # Every so many documents, one is held out.
 plays = 60

@@ -7,13 +7,13 @@ import re
 import sys
 from pathlib import Path
 
-from cadec_cli.files import read_lines, whole_file
+from cadec_cli.files import atomic_file, read_lines
 
 
 def main(corpus: str, output: str, columns: str = "") -> None:
     """Write a tidied copy, whole or not at all."""
     kept = [int(column) - 1 for column in columns.split(",") if column]
-    with whole_file(Path(output)) as stream:
+    with atomic_file(Path(output)) as stream:
         for line in read_lines(Path(corpus)):
             cells = line.split("\t")
             text = "\t".join(cells[column] for column in kept) if kept else line

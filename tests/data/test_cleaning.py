@@ -13,17 +13,17 @@ from cadec_cli.errors import CadecError
         (CleaningOptions(), " ", "Привет.", "empty"),
         (CleaningOptions(), "Hello.", "", "empty"),
         (CleaningOptions(), "", None, "empty"),
-        (CleaningOptions(max_tokens=2), "a b", "c d", "kept"),
-        (CleaningOptions(max_tokens=2), "a b", "c d e", "too long"),
+        (CleaningOptions(max_words=2), "a b", "c d", "kept"),
+        (CleaningOptions(max_words=2), "a b", "c d e", "too long"),
         (CleaningOptions(max_characters=3), "abcd", None, "too long"),
         (CleaningOptions(max_ratio=2), "ab", "abcd", "kept"),
         (CleaningOptions(max_ratio=2), "ab", "abcde", "length ratio"),
         (CleaningOptions(max_ratio=2), "a single text has no ratio", None, "kept"),
-        (CleaningOptions(script=True), "Hello.", "Привет.", "kept"),
-        (CleaningOptions(script=True), "Привет.", "Привет.", "wrong script"),
-        (CleaningOptions(script=True), "Hello.", "Hello.", "wrong script"),
-        (CleaningOptions(script=True), "Hello.", "IBM это так", "kept"),
-        (CleaningOptions(script=True), "1, 2, 3!", "♪ ♪", "kept"),
+        (CleaningOptions(check_script=True), "Hello.", "Привет.", "kept"),
+        (CleaningOptions(check_script=True), "Привет.", "Привет.", "wrong script"),
+        (CleaningOptions(check_script=True), "Hello.", "Hello.", "wrong script"),
+        (CleaningOptions(check_script=True), "Hello.", "IBM это так", "kept"),
+        (CleaningOptions(check_script=True), "1, 2, 3!", "♪ ♪", "kept"),
     ],
 )
 def test_reasons(options: CleaningOptions, source: str, target: str | None, reason: str) -> None:
@@ -51,7 +51,7 @@ def test_reasons(options: CleaningOptions, source: str, target: str | None, reas
     ],
 )
 def test_each_language_is_written_in_its_own_script(language: str, text: str) -> None:
-    options = CleaningOptions(script=True)
+    options = CleaningOptions(check_script=True)
     assert Cleaner(options, language).keeps(text)
     other = "ru" if "Latin" in scripts_of(language) and "Cyrillic" not in scripts_of(language) else "hy"
     assert not Cleaner(options, other).keeps(text)
@@ -59,7 +59,7 @@ def test_each_language_is_written_in_its_own_script(language: str, text: str) ->
 
 
 def test_duplicates_are_of_the_whole_pair() -> None:
-    cleaner = Cleaner(CleaningOptions(duplicates=True))
+    cleaner = Cleaner(CleaningOptions(drop_duplicates=True))
     assert [
         cleaner.keeps(*pair) for pair in (("a", "b"), ("a", "c"), ("ab", ""), ("a", "b"), ("b", "a"))
     ] == [
@@ -73,7 +73,7 @@ def test_duplicates_are_of_the_whole_pair() -> None:
 
 
 def test_what_was_dropped_for_another_reason_makes_no_duplicate() -> None:
-    cleaner = Cleaner(CleaningOptions(duplicates=True, max_characters=3))
+    cleaner = Cleaner(CleaningOptions(drop_duplicates=True, max_characters=3))
     assert not cleaner.keeps("long text")
     assert not cleaner.keeps("long text")
     assert cleaner.counts == {"too long": 2}
@@ -81,7 +81,7 @@ def test_what_was_dropped_for_another_reason_makes_no_duplicate() -> None:
 
 @given(st.lists(st.text("abc", min_size=1, max_size=3)), st.sampled_from([1, 2, 16, 1024]))
 def test_first_occurrences_are_always_kept(texts: list[str], slots: int) -> None:
-    cleaner = Cleaner(CleaningOptions(duplicates=True), slots=slots)
+    cleaner = Cleaner(CleaningOptions(drop_duplicates=True), slots=slots)
     kept = [text for text in texts if cleaner.keeps(text)]
     assert set(kept) == set(texts)
 
@@ -97,6 +97,6 @@ def test_kept_runs_are_neighbours(items: list[int]) -> None:
 
 def test_options_are_checked() -> None:
     with pytest.raises(CadecError):
-        CleaningOptions(max_tokens=-1)
+        CleaningOptions(max_words=-1)
     with pytest.raises(CadecError):
         CleaningOptions(max_ratio=0.5)

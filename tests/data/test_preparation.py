@@ -3,11 +3,13 @@ import lzma
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import zstandard
+from shard_parts import document_bounds
 
 from cadec_cli.data.cleaning import CleaningOptions
 from cadec_cli.data.corpora import Row, rows, tokenised_lines
@@ -18,6 +20,9 @@ from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.workers import ordered_map
 
 NO_CLEANING = CleaningOptions()
+ONE_PROCESS = PreparationOptions(processes=1)
+UNSPLIT = replace(ONE_PROCESS, split=False)
+APART = replace(ONE_PROCESS, documents=False)
 
 
 def prepared(
@@ -25,13 +30,12 @@ def prepared(
     texts: Iterable[Row | None],
     pipelines: list[Path],
     cleaning: CleaningOptions = NO_CLEANING,
-    **options: int,
+    options: PreparationOptions = ONE_PROCESS,
 ) -> Shard:
     loaded = [TextPipeline.load(path) for path in pipelines]
     sides = [SideInfo(one.language, one.checksum, len(one)) for one in loaded]
-    chosen = PreparationOptions(**{"processes": 1, **options})
     with writing_shard(output, sides) as writer:
-        for _ in prepare(texts, pipelines, cleaning, chosen, writer):
+        for _ in prepare(texts, pipelines, cleaning, options, writer):
             pass
     return Shard(output)
 
@@ -50,10 +54,9 @@ def held_out(
 
 def documents(shard: Shard, pipeline: TextPipeline, side: int = 0) -> list[list[str]]:
     """Decode a shard."""
-    bounds = zip(shard.document_starts, shard.document_ends, strict=True)
     return [
         [pipeline.decode(shard.sides[side].sentence(i).tolist()) for i in range(start, end)]
-        for start, end in bounds
+        for start, end in document_bounds(shard)
     ]
 
 
@@ -75,9 +78,16 @@ def test_lines_need_not_be_split_nor_belong_together(
     tmp_path: Path, english: TextPipeline, english_directory: Path
 ) -> None:
     texts = ["The captain sees it. He knows!", "Tom took it."]
-    whole = prepared(tmp_path / "whole", lines_of(*texts), [english_directory], split=False)
+    whole = prepared(
+        tmp_path / "whole", lines_of(*texts), [english_directory], options=replace(ONE_PROCESS, split=False)
+    )
     assert documents(whole, english) == [texts]
-    apart = prepared(tmp_path / "apart", lines_of(*texts), [english_directory], documents=False)
+    apart = prepared(
+        tmp_path / "apart",
+        lines_of(*texts),
+        [english_directory],
+        options=replace(ONE_PROCESS, documents=False),
+    )
     assert documents(apart, english) == [["The captain sees it.", "He knows!"], ["Tom took it."]]
 
 
@@ -97,7 +107,7 @@ def test_pairs_stay_pairs(
 def test_what_is_left_out_splits_its_document(
     tmp_path: Path, english: TextPipeline, english_directory: Path
 ) -> None:
-    cleaning = CleaningOptions(max_tokens=3, duplicates=True)
+    cleaning = CleaningOptions(max_words=3, drop_duplicates=True)
     texts = lines_of("Tom took it.", "Tom took it again and again.", "The ship!", "Tom took it.", "Nobody!")
     shard = prepared(tmp_path / "s", texts, [english_directory], cleaning)
     assert documents(shard, english) == [["Tom took it."], ["The ship!"], ["Nobody!"]]
@@ -106,17 +116,21 @@ def test_what_is_left_out_splits_its_document(
 def test_a_text_that_normalises_to_nothing_is_left_out(
     tmp_path: Path, english: TextPipeline, english_directory: Path
 ) -> None:
-    shard = prepared(tmp_path / "s", lines_of("Tom.", "\u200b", "Nobody."), [english_directory], split=False)
+    shard = prepared(
+        tmp_path / "s",
+        lines_of("Tom.", "\u200b", "Nobody."),
+        [english_directory],
+        options=replace(ONE_PROCESS, split=False),
+    )
     assert documents(shard, english) == [["Tom."], ["Nobody."]]
 
 
 def test_one_process_and_two_write_the_same_bytes(tmp_path: Path, english_directory: Path) -> None:
     texts = [f"Tom sees {number}. Who wants it?" if number % 7 else "" for number in range(2000)]
-    cleaning = CleaningOptions(max_characters=14, duplicates=True)
+    cleaning = CleaningOptions(max_characters=14, drop_duplicates=True)
     for processes in (1, 2):
-        prepared(
-            tmp_path / str(processes), lines_of(*texts), [english_directory], cleaning, processes=processes
-        )
+        options = PreparationOptions(processes=processes)
+        prepared(tmp_path / str(processes), lines_of(*texts), [english_directory], cleaning, options)
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in ("1", "2"))
     assert one == two
     assert len(one["0-en.tokens.bin"]) > 2000
@@ -163,8 +177,12 @@ def test_compressed_files_read_like_plain_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 @pytest.mark.parametrize("left", [0.3, 0.7, 0.99])
 def test_a_truncated_file_is_an_error(tmp_path: Path, suffix: str, left: float) -> None:
-    compress = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
-    data = compress(os.urandom(10_000).hex("\n").encode())
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".xz": lzma.compress,
+        ".zst": zstandard.compress,
+    }
+    data = packers[suffix](os.urandom(10_000).hex("\n").encode())
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(data[: int(len(data) * left)])
     with pytest.raises(CadecError, match=r"a\.txt"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shard_parts import document_bounds
 
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
@@ -39,8 +40,7 @@ def test_what_is_written_is_read(documents: list[list[list[int]]]) -> None:
         for side in shard.sides:
             assert [side.sentence(i).tolist() for i in range(len(shard))] == [[*s, EOS] for s in flat]
             assert side.lengths.tolist() == [len(sentence) + 1 for sentence in flat]
-        sizes = shard.document_ends - shard.document_starts
-        assert sizes.tolist() == [len(document) for document in full]
+        assert [end - first for first, end in document_bounds(shard)] == [len(document) for document in full]
 
 
 @given(documents=DOCUMENTS)
@@ -50,7 +50,7 @@ def test_a_document_with_its_boundaries_is_one_slice(documents: list[list[list[i
         shard = written(Path(directory) / "s", documents)
         side = shard.sides[0]
         full = [document for document in documents if document]
-        for document, first, end in zip(full, shard.document_starts, shard.document_ends, strict=True):
+        for document, (first, end) in zip(full, document_bounds(shard), strict=True):
             start = side.ends[first - 1] - 1 if first else 0
             expected = [EOS, *(token for sentence in document for token in [*sentence, EOS])]
             assert side.tokens[start : side.ends[end - 1]].tolist() == expected
@@ -65,7 +65,7 @@ def test_every_id_of_the_vocabulary_fits(tmp_path: Path, size: int, dtype: type)
 
 def test_an_empty_shard_can_be_read(tmp_path: Path) -> None:
     shard = written(tmp_path / "s", [])
-    assert len(shard) == len(shard.document_starts) == len(shard.document_ends) == 0
+    assert len(shard) == len(shard.document_ends) == 0
     assert shard.sides[0].lengths.tolist() == []
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.files import LAYOUTS, read_set
-from cadec_cli.evaluation.contrastive.groups import Group
+from cadec_cli.evaluation.contrastive.groups import Group, Undecidable
 
 VOITA: dict[str, Any] = {
     "src": "A . _eos B , b . _eos I saw you .",
@@ -129,8 +130,7 @@ MALFORMED = [
     ("voita", VOITA | {"true_ind": True}, "“true_ind” is not a whole number"),
     ("voita", VOITA | {"true_ind": float("nan")}, "“true_ind” is not a whole number"),
     ("voita", VOITA | {"ctx_dist": "far"}, "“ctx_dist” is not a whole number"),
-    ("voita", VOITA | {"dst": TARGETS[:1], "true_ind": 0}, "two different"),
-    ("voita", VOITA | {"dst": [TARGETS[0]] * 2}, "two different"),
+    ("voita", VOITA | {"dst": [TARGETS[0]] * 2, "true_ind": 2}, "number 2 of 2"),
     ("voita", VOITA | {"dst": "Ц . _eos Д ."}, "“dst” is not a list"),
     ("voita", VOITA | {"dst": [None, None]}, "“dst” is not text"),
     ("voita", VOITA | {"dst": [text.replace("_eos", "|||") for text in TARGETS]}, "no separator “ _eos ”"),
@@ -138,7 +138,6 @@ MALFORMED = [
     ("voita", VOITA | {"dst": ["Ц . _eos _eos А", "Ц . _eos _eos Б"]}, "empty sentence"),
     ("contrapro", CONTRAPRO | {"errors": []}, "“errors” is not a list"),
     ("contrapro", CONTRAPRO | {"errors": [{}]}, "no “contrastive”"),
-    ("contrapro", CONTRAPRO | {"errors": [{"contrastive": "Er ist rot."}]}, "two different"),
     ("contrapro", CONTRAPRO | {"ref context": "Da ist ein Wagen."}, "“ref context” is not a list"),
     ("jsonl", OWN | {"truth": 5}, "number 5 of 2"),
     ("jsonl", OWN | {"context": "c"}, "“context” is not a list"),
@@ -177,6 +176,63 @@ def test_a_malformed_block_is_named(path: Path, block: Any, name: str, message: 
     assert f"group {name}: " in caught.value.message
 
 
+NOTHING_TO_CHOOSE = [
+    ("voita", VOITA | {"dst": TARGETS[:1], "true_ind": 0}, 1),
+    ("voita", VOITA | {"dst": [TARGETS[1]] * 5}, 5),
+    ("voita", VOITA | {"dst": ["А . _eos Б . _eos Нет .", "В . _eos Г . _eos Нет ."]}, 2),
+    ("contrapro", CONTRAPRO | {"errors": [{"contrastive": "Er ist rot."}]}, 2),
+    ("jsonl", OWN | {"candidates": ["a", "a", "a"]}, 3),
+]
+
+
+@pytest.mark.parametrize(("layout", "record", "candidates"), NOTHING_TO_CHOOSE)
+def test_a_group_without_a_choice_is_left_out_and_the_others_stay(
+    path: Path, layout: str, record: Any, candidates: int
+) -> None:
+    good = {"voita": VOITA, "contrapro": CONTRAPRO, "jsonl": OWN}[layout]
+
+    def written(records: list[Any]) -> str:
+        return "\n".join(map(json.dumps, records)) if layout == "jsonl" else json.dumps(records)
+
+    groups = read(path, written([record, good, good, record, record, good]))
+    assert [group.name for group in groups] == ["2", "3", "6"]
+    found = read_set(path)
+    assert found.left_out == 3
+    assert found.undecidable == tuple(
+        Undecidable(name, candidates, place) for name, place in (("1", 0), ("4", 2), ("5", 2))
+    )
+    kept = read_set(path)
+    read(path, written([good, good, good]))
+    assert read_set(path).left_out == 0
+    assert [replace(group, name="") for group in read_set(path).groups] == [
+        replace(group, name="") for group in kept.groups
+    ]
+    with pytest.raises(CadecError, match="no group has two different candidates"):
+        read(path, written([record, record]))
+
+
+def test_a_set_like_the_published_one(path: Path) -> None:
+    """499 groups with a choice of five inflections, and one whose five candidates are equal."""
+    forms = ["брата", "брату", "братом", "брате", "брат"]
+    records: list[dict[str, Any]] = [
+        {
+            "src": f"I know {number} . _eos Whom ? _eos Who ? _eos My brother .",
+            "dst": [f"Я знаю {number} . _eos Кого ? _eos Кто ? _eos Моего {form} ." for form in forms],
+            "true_ind": 0,
+        }
+        for number in range(500)
+    ]
+    records[216]["dst"] = [records[216]["dst"][0]] * 5
+    groups = read(path, records)
+    found = read_set(path)
+    assert (len(groups), found.left_out) == (499, 1)
+    assert found.chance == pytest.approx(1 / 5)
+    assert found.undecidable == (Undecidable("217", candidates=5, place=216),)
+    in_order = list(found.in_file_order(group.name for group in groups))
+    assert in_order[:216] + in_order[217:] == [str(number) for number in range(1, 501) if number != 217]
+    assert in_order[216] == found.undecidable[0]
+
+
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_file(path: Path, text: str) -> None:
     with pytest.raises(CadecError, match="is empty"):
@@ -211,8 +267,9 @@ def test_other_files_that_can_not_be_read(path: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="no such file"):
         read_set(path)
     path.write_bytes('{"source": "é"}'.encode("latin-1"))
-    with pytest.raises(CadecError, match="not utf-8"):
+    with pytest.raises(CadecError, match="line 1 is not utf-8") as caught:
         read_set(path)
+    assert "UTF-8" in caught.value.hint and "--encoding" not in caught.value.hint
     with pytest.raises(CadecError, match="no layout 'xml'"):
         read_set(path, "xml")
 

@@ -1,7 +1,8 @@
 """Contrastive sets on disk: the published layouts and one of our own, told apart by what is in them.
 
-A malformed set is one error that names the file and the group, counted from 1; nothing is skipped. Which
-keys are read is in docs/contrastive-sets.md. Knows nothing of languages: text is given as it was found.
+A malformed set is one error that names the file and the group, counted from 1. A group in which there is
+nothing to choose is not malformed (a published set has one): it is left out, and the set says so. Which keys
+are read is in docs/contrastive-sets.md. Knows nothing of languages: text is given as it was found.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
-from cadec_cli.files import open_binary, reading
+from cadec_cli.evaluation.contrastive.groups import (
+    ContrastiveSet,
+    Group,
+    NothingToChooseError,
+    Undecidable,
+)
+from cadec_cli.files import read_text
 
 SEPARATOR = "_eos"
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -25,7 +31,7 @@ LAYOUTS = {
     "contrapro": '[{"src segment": "B", "ref segment": "D", "errors": [{"contrastive": "E"}, …]}, …]',
     "discevalmt": '{"1": {"examples": [{"src": ["A", "B"], "trg": {"correct": ["C", "D"], '
     '"incorrect": ["C", "E"]}}, …]}, …}',
-    "jsonl": '{"source": "B", "context": ["C"], "candidates": ["D", "E"], "truth": 0}, one a line',
+    "jsonl": '{"source": "B", "context": ["C"], "candidates": ["D", "E"], "truth": 0}, one per line',
 }
 
 Record = dict[str, Any]
@@ -36,38 +42,37 @@ def read_set(path: Path, layout: str | None = None) -> ContrastiveSet:
     """Read a contrastive set (`-` is standard input, `.gz` and its like are decompressed)."""
     if layout is not None and layout not in LAYOUTS:
         raise CadecError(f"no layout {layout!r} of contrastive sets", f"there are {', '.join(LAYOUTS)}")
-    text = _content(path)
+    file = read_text(path)
+    text = file.text.removeprefix("\ufeff")
+    if not text.strip():
+        raise CadecError(f"{file.name} is empty", _expected())
     value, problem = _parsed(text)
-    found = layout or _detected(value, text)
-    if found is None and problem:
-        raise CadecError(f"{path} is not valid JSON: {problem}", _expected())
-    if found is None:
-        raise CadecError(f"{path} is not a contrastive set of a known layout", _expected())
-    if found != "jsonl" and problem:
-        raise CadecError(f"{path} is not valid JSON: {problem}", _expected(found))
+    kind = layout or _detected(value, text)
+    if kind is None and problem:
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expected())
+    if kind is None:
+        raise CadecError(f"{file.name} is not a contrastive set of a known layout", _expected())
+    if kind != "jsonl" and problem:
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expected(kind))
     groups: list[Group] = []
+    undecidable: list[Undecidable] = []
     name = ""
     try:
-        for name, record in _records(found, value, text):
-            groups.append(_PARSERS[found](name, _object(record)))
+        for name, record in _records(kind, value, text):
+            try:
+                groups.append(_PARSERS[kind](name, _object(record)))
+            except NothingToChooseError as error:
+                undecidable.append(Undecidable(name, candidates=error.candidates, place=len(groups)))
     except CadecError as error:
-        where = f"{path}: group {name}" if name else str(path)
-        raise CadecError(f"{where}: {error.message}", error.hint or _expected(found)) from None
+        where = f"{file.name}: group {name}" if name else file.name
+        raise CadecError(f"{where}: {error.message}", error.hint or _expected(kind)) from None
+    if undecidable and not groups:
+        raise CadecError(f"{file.name}: no group has two different candidates", _expected(kind))
     if not groups:
-        raise CadecError(f"{path} has no groups", _expected(layout))
-    return ContrastiveSet(path, found, tuple(groups), tokenised=found == "voita")
-
-
-def _content(path: Path) -> str:
-    with reading(path), open_binary(path) as stream:
-        raw = stream.read()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CadecError(f"{path} is not utf-8 (byte {error.start + 1:,})") from None
-    if not text.strip():
-        raise CadecError(f"{path} is empty", _expected())
-    return text
+        raise CadecError(f"{file.name} has no groups", _expected(layout))
+    return ContrastiveSet(
+        path, kind, tuple(groups), tokenised=kind == "voita", undecidable=tuple(undecidable)
+    )
 
 
 def _parsed(text: str) -> tuple[Any, str]:

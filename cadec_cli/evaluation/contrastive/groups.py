@@ -9,19 +9,31 @@ Knows nothing of models or files: groups and their scores in, figures out.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
+from cadec_cli.arrays import Floats
 from cadec_cli.errors import CadecError
-from cadec_cli.method.trie import Floats
+
+T = TypeVar("T")
 
 SAMPLES, SEED = 1000, 1
 # Antecedents further away than this are one class, as in ContraPro's own evaluation.
 FAR = 3
+
+
+class NothingToChooseError(CadecError):
+    """All candidates of a group are the same, or there is only one: no scorer can be right or wrong."""
+
+    def __init__(self, candidates: int) -> None:
+        super().__init__("there are fewer than two different candidates")
+        self.candidates = candidates
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class Group:
                 f"the true candidate is number {self.truth} of {len(self.candidates)}, counted from 0"
             )
         if self.distinct < 2:
-            raise CadecError("there are fewer than two different candidates")
+            raise NothingToChooseError(len(self.candidates))
 
     @property
     def distinct(self) -> int:
@@ -60,13 +72,28 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Undecidable:
+    """A group of a file that was left out, because there is nothing to choose in it."""
+
+    name: str
+    candidates: int
+    place: int  # how many of the set's groups stand before it
+
+
+@dataclass(frozen=True)
 class ContrastiveSet:
-    """The groups of one file."""
+    """The groups of one file, but for those in which there is nothing to choose."""
 
     path: Path
     layout: str
     groups: tuple[Group, ...]
     tokenised: bool = False  # the text is in Moses' tokens, which are to be joined before it is encoded
+    undecidable: tuple[Undecidable, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many groups of the file are left out of every figure."""
+        return len(self.undecidable)
 
     @property
     def name(self) -> str:
@@ -78,6 +105,19 @@ class ContrastiveSet:
     def chance(self) -> float:
         """The accuracy of a guess: the mean of one in so many different candidates."""
         return sum(1 / group.distinct for group in self.groups) / len(self.groups)
+
+    def in_file_order(self, of_groups: Iterable[T]) -> Iterator[T | Undecidable]:
+        """Yield what there is of each group, in order, and the groups left out where they stood in the file.
+
+        Files of scores go by position: whoever writes one has to write something for every candidate.
+        """
+        remaining = iter(of_groups)
+        done = 0
+        for gap in self.undecidable:
+            yield from itertools.islice(remaining, gap.place - done)
+            done = gap.place
+            yield gap
+        yield from remaining
 
 
 @dataclass(frozen=True)
@@ -120,7 +160,7 @@ class Accuracy:
 def accuracy(groups: Sequence[Group], verdicts: Sequence[Verdict], seed: int = SEED) -> Accuracy:
     """Count what is right, over all groups and by the distance of the antecedent."""
     right = sum(verdict.right for verdict in verdicts)
-    low, high = interval(right, len(groups), seed)
+    low, high = accuracy_interval(right, len(groups), seed)
     by_distance: dict[str, tuple[int, int]] = {}
     paired = zip(groups, verdicts, strict=True)
     placed = [(group.distance, verdict) for group, verdict in paired if group.distance is not None]
@@ -132,7 +172,7 @@ def accuracy(groups: Sequence[Group], verdicts: Sequence[Verdict], seed: int = S
     return Accuracy(right, len(groups), ties, low, high, by_distance)
 
 
-def interval(right: int, groups: int, seed: int = SEED) -> tuple[float, float]:
+def accuracy_interval(right: int, groups: int, seed: int = SEED) -> tuple[float, float]:
     """The 95 % bootstrap interval of an accuracy.
 
     A group is right or wrong, so the number right among as many groups drawn with replacement is a binomial

@@ -17,8 +17,6 @@ from pysubs2.formats.webvtt import WebVTTFormat
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.markup import CueLine, cue_line
 
-FORMATS = ("srt", "vtt", "ass", "ssa")
-
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
 _TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")

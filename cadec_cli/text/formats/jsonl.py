@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, repeated on output with its translation added.
+"""JSON lines: one object per line, repeated on output with its translation added.
 
     {"text": "Hello."}                                  → … , "translation": "Привет."}
     {"text": "Hello.", "document": "talk 1"}            → … , "translation": "Привет."}
@@ -20,7 +20,7 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats.plain import finish, one_line, take
+from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import visible_span
 
 _HINT = 'a line is an object with "text": a string, or "sentences": a list of strings'
@@ -56,8 +56,8 @@ class JsonlLayout:
         finish(incoming)
 
 
-def read_jsonl(text: str, name: str) -> tuple[tuple[Document, ...], JsonlLayout]:
-    """Read JSON lines into documents and the layout; `name` is the file's, for messages."""
+def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
+    """Read JSON lines into documents and the layout."""
     documents: list[Document] = []
     current: list[str] = []
     current_id: object = None
@@ -68,13 +68,13 @@ def read_jsonl(text: str, name: str) -> tuple[tuple[Document, ...], JsonlLayout]
             documents.append(Document.of(current))
             current.clear()
 
-    for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), 1):
+    for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", source.text), 1):
         start, end = visible_span(line, 0, len(line))
         if start >= end:
             end_document()
             lines.append(_Line(before=line, json="", after="", wanted=None, is_list=False))
             continue
-        where = f"{name}, line {number}"
+        where = f"{source.name}, line {number}"
         found = _parsed(line[start:end], where)
         texts, is_list = _sentences(found, where)
         stripped = [_cleaned(sentence) for sentence in texts]

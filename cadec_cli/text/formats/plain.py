@@ -7,11 +7,13 @@ breaks that have to be put back. A blank line ends a document.
 Lines end with LF, CRLF, or CR where the file has no LF at all. Knows nothing of files and encodings.
 """
 
-import re
+import itertools
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cadec_cli.text.documents import Document
+from cadec_cli.text.documents import Document, documents_of
+from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 
@@ -34,27 +36,26 @@ class PlainLayout:
         finish(incoming)
 
 
-def read_plain(text: str, *, language: str, lines: bool = False) -> tuple[tuple[Document, ...], PlainLayout]:
+def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     """Read plain text into documents and the layout that puts it together again."""
+    text = source.text
     end_of_line = "\n" if "\n" in text else "\r"
-    documents: list[Document] = []
-    current: list[str] = []
+    sentences: list[list[str]] = []  # of each line
     gaps: list[str] = []
     done = 0
     start = 0
     for line in text.split(end_of_line):
-        spans = _spans(line, language, lines)
-        if not spans and current:
-            documents.append(Document.of(current))
-            current = []
+        spans = _spans(line, source.language, source.lines)
+        sentences.append([line[first:last] for first, last in spans])
         for first, last in spans:
             gaps.append(text[done : start + first])
             done = start + last
-            current.append(line[first:last])
         start += len(line) + 1
-    if current:
-        documents.append(Document.of(current))
-    return tuple(documents), PlainLayout((*gaps, text[done:]))
+    documents = documents_of(sentences, operator.not_)
+    return (
+        tuple(Document.of(itertools.chain.from_iterable(lines)) for lines in documents),
+        PlainLayout((*gaps, text[done:])),
+    )
 
 
 def _spans(line: str, language: str, whole: bool) -> list[Span]:
@@ -62,21 +63,3 @@ def _spans(line: str, language: str, whole: bool) -> list[Span]:
         return sentence_spans(line, language)
     start, end = visible_span(line, 0, len(line))
     return [(start, end)] if start < end else []
-
-
-def one_line(translation: str) -> str:
-    """Replace line breaks, which would give the output more lines than the input has."""
-    return re.sub(r"\r*\n\s*", " ", translation) if "\n" in translation else translation
-
-
-def take(translations: Iterator[str]) -> str:
-    """Return the next translation; that there is none is a mistake of the caller, not of the user."""
-    for translation in translations:
-        return translation
-    raise ValueError("fewer translations than sentences")
-
-
-def finish(translations: Iterator[str]) -> None:
-    """Make sure that every translation was used."""
-    for _ in translations:
-        raise ValueError("more translations than sentences")

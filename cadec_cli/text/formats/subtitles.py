@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import Cue, detect, find_cues
+from cadec_cli.text.formats.layout import Source, finish, take
 from cadec_cli.text.formats.markup import CueLine, dropped_halves, written
-from cadec_cli.text.formats.plain import finish, take
 from cadec_cli.text.formats.wrapping import divide, join, separator, wrap
 from cadec_cli.text.sentences import Span, sentence_spans
 
@@ -114,21 +114,19 @@ class SubtitleLayout:
         finish(incoming)
 
 
-def read_subtitles(
-    text: str, *, subtitle_format: str, language: str, name: str
-) -> tuple[tuple[Document, ...], SubtitleLayout]:
-    """Read subtitles into documents and the layout; `name` is the file's, for messages."""
-    subtitle_format = detect(text, subtitle_format)
-    builder = _Builder(language)
+def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
+    """Read subtitles of any format into documents and the layout."""
+    subtitle_format = detect(source.text, source.format)
+    builder = _Builder(source.language)
     documents = []
-    for cues in _documents(find_cues(text, subtitle_format, name)):
+    for cues in _documents(find_cues(source.text, subtitle_format, source.name)):
         first = len(builder.sentences)
         for run in _runs(cues):
             builder.add(run)
         if len(builder.sentences) > first:
             documents.append(Document.of(sentence for sentence, _ in builder.sentences[first:]))
     markup = "ass" if subtitle_format == "ssa" else subtitle_format
-    return tuple(documents), builder.layout(text, markup)
+    return tuple(documents), builder.layout(source.text, markup)
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:

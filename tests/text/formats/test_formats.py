@@ -3,15 +3,25 @@
 import gzip
 import io
 import lzma
+import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shown_commands import KNOWN
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.formats import decode, encode_piece, format_of, read_text_file
+from cadec_cli.files import decode
+from cadec_cli.text.documents import Document
+from cadec_cli.text.formats import READERS, TextFile, encode_piece, format_of, read_text_file
+from cadec_cli.text.formats.layout import Layout, Source
+
+
+def sentences(file: TextFile) -> list[str]:
+    return [text for document in file.documents for text in document.texts]
 
 
 @pytest.mark.parametrize(
@@ -51,8 +61,8 @@ def test_the_same_bytes_come_back(data: bytes, encoding: str, tmp_path: Path) ->
     path = tmp_path / "a.txt"
     path.write_bytes(data)
     file = read_text_file(path, language="ru", encoding=encoding)
-    assert all(not text.startswith("\ufeff") for text in file.sentences)
-    assert b"".join(file.restore(file.sentences)) == data
+    assert all(not text.startswith("\ufeff") for text in sentences(file))
+    assert b"".join(file.restore(sentences(file))) == data
 
 
 @given(st.text(), st.booleans(), st.sampled_from(["utf-8", "utf-16", "utf-32"]))
@@ -81,6 +91,18 @@ def test_wrong_encodings(data: bytes, encoding: str, message: str, hint: str) ->
     assert hint in error.value.hint
 
 
+@pytest.mark.parametrize(
+    ("data", "guess"), [("Да".encode("cp1251"), "cp1251"), ("Да".encode("utf-16"), "utf-16")]
+)
+def test_without_a_choice_of_encodings_none_is_asked_for(data: bytes, guess: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    for read in (lambda: decode(data, None, "f"), lambda: read_text_file(path, language="ru")):
+        with pytest.raises(CadecError, match="line 1 is not utf-8") as error:
+            read()
+        assert error.value.hint == f"convert the file to UTF-8 first, e.g. with iconv -f {guess} -t utf-8"
+
+
 def test_a_translation_that_the_encoding_cannot_hold() -> None:
     with pytest.raises(CadecError, match="latin-1 has no 'П'"):
         encode_piece("Привет", "latin-1")
@@ -89,7 +111,7 @@ def test_a_translation_that_the_encoding_cannot_hold() -> None:
 def test_compressed(tmp_path: Path) -> None:
     for name, pack in (("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)):
         (tmp_path / name).write_bytes(pack(b"One. Two."))
-        assert list(read_text_file(tmp_path / name, language="en").sentences) == ["One.", "Two."]
+        assert sentences(read_text_file(tmp_path / name, language="en")) == ["One.", "Two."]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,8 +124,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_format_may_be_given(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text('{"text": "Hi. You."}\n')
-    assert list(read_text_file(path, language="en", format="jsonl").sentences) == ["Hi. You."]
-    assert list(read_text_file(path, language="en", lines=True).sentences) == ['{"text": "Hi. You."}']
+    assert sentences(read_text_file(path, language="en", format="jsonl")) == ["Hi. You."]
+    assert sentences(read_text_file(path, language="en", lines=True)) == ['{"text": "Hi. You."}']
     with pytest.raises(CadecError, match="unknown format: docx"):
         read_text_file(path, language="en", format="docx")
 
@@ -117,3 +139,34 @@ def test_missing_files_and_broken_archives(tmp_path: Path) -> None:
     torn.write_bytes(gzip.compress(b"One. Two." * 100)[:20])
     with pytest.raises(CadecError, match="can't read"):
         read_text_file(torn, language="en")
+
+
+class CapitalLayout:
+    def restore(self, translations: Iterable[str]) -> Iterator[str]:
+        yield " ".join(translations)
+
+
+def read_capitals(source: Source) -> tuple[tuple[Document, ...], Layout]:
+    return (Document.of(word for word in source.text.split() if word.isupper()),), CapitalLayout()
+
+
+def test_a_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(READERS, "caps", read_capitals)
+    path = tmp_path / "a.caps.gz"
+    path.write_bytes(gzip.compress(b"an OLD story and NEW"))
+    assert sentences(read_text_file(path, language="en")) == ["OLD", "NEW"]
+    with pytest.raises(CadecError) as error:
+        read_text_file(path, language="en", format="docx")
+    assert "ssa, caps" in error.value.hint
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name != "text"])
+def test_every_format_is_found_by_its_extension(name: str) -> None:
+    assert format_of(Path(f"a.{name}")) == name
+
+
+def test_the_help_names_every_format() -> None:
+    """It has its own list: importing every reader would keep everyone waiting who asks for help."""
+    (option,) = [one for one in KNOWN["translate"].params if "--format" in one.opts]
+    named = re.split(r"\W+", getattr(option, "help", "").partition(", whatever its name: ")[2])
+    assert [name for name in named if name not in ("or", "")] == list(READERS)

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.formats.jsonl import read_jsonl
+from cadec_cli.text.documents import Document
+from cadec_cli.text.formats.jsonl import JsonlLayout, read_jsonl
+from cadec_cli.text.formats.layout import Source
 
 FILE = """\
 {"text": "Hello.", "id":7}
@@ -22,14 +24,18 @@ FILE = """\
 """
 
 
+def read(text: str) -> tuple[tuple[Document, ...], JsonlLayout]:
+    return read_jsonl(Source(text, name="f", format="jsonl", language="en"))
+
+
 def test_documents() -> None:
-    documents, _ = read_jsonl(FILE, "f")
+    documents, _ = read(FILE)
     expected = [("Hello.", "Bye."), ("A.", "B."), ("C.",), ("D.", "E."), ("F.",), ("G.",)]
     assert [document.texts for document in documents] == expected
 
 
 def test_objects_are_repeated_with_their_translation() -> None:
-    _, layout = read_jsonl(FILE, "f")
+    _, layout = read(FILE)
     lines = "".join(layout.restore("12345678X")).splitlines()
     assert lines[0] == '{"text": "Hello.", "id":7, "translation": "1"}'
     assert lines[2] == ""
@@ -39,7 +45,7 @@ def test_objects_are_repeated_with_their_translation() -> None:
 
 
 def test_an_old_translation_is_replaced() -> None:
-    _, layout = read_jsonl('{"translation": "old", "text": "Hi", "lone": "\\ud800"}\r\n', "f")
+    _, layout = read('{"translation": "old", "text": "Hi", "lone": "\\ud800"}\r\n')
     (line,) = layout.restore(["Привет"])
     assert json.loads(line) == {"translation": "Привет", "text": "Hi", "lone": "\ud800"}
     assert line.endswith("}\r\n")
@@ -47,7 +53,7 @@ def test_an_old_translation_is_replaced() -> None:
 
 
 def test_blank_sentences_are_not_translated() -> None:
-    documents, layout = read_jsonl('{"text": "  "}\n{"sentences": []}', "f")
+    documents, layout = read('{"text": "  "}\n{"sentences": []}')
     assert documents == ()
     assert "".join(layout.restore([])) == (
         '{"text": "  ", "translation": ""}\n{"sentences": [], "translation": []}'
@@ -55,7 +61,7 @@ def test_blank_sentences_are_not_translated() -> None:
 
 
 def test_half_a_surrogate_pair_can_be_encoded() -> None:
-    documents, _ = read_jsonl('{"text": "a\\ud800b\\nc"}', "f")
+    documents, _ = read('{"text": "a\\ud800b\\nc"}')
     assert documents[0].texts == ("a\ufffdb c",)
 
 
@@ -74,8 +80,8 @@ def test_half_a_surrogate_pair_can_be_encoded() -> None:
 )
 def test_malformed_lines_are_named(bad: str, message: str) -> None:
     with pytest.raises(CadecError) as error:
-        read_jsonl('{"text": "fine"}\n' + bad + "\n", "f.jsonl")
-    assert error.value.message.startswith(f"f.jsonl, {message}")
+        read('{"text": "fine"}\n' + bad + "\n")
+    assert error.value.message.startswith(f"f, {message}")
     assert error.value.hint
 
 
@@ -90,7 +96,7 @@ OBJECTS = st.one_of(
 def test_lines_are_kept(objects: list[dict[str, object] | None], end: str, ascii_only: bool) -> None:
     lines = ["" if found is None else json.dumps(found, ensure_ascii=ascii_only) for found in objects]
     text = end.join(lines)
-    documents, layout = read_jsonl(text, "f")
+    documents, layout = read(text)
     count = sum(map(len, documents))
     output = "".join(layout.restore(["t"] * count)).split(end)
     assert len(output) == max(1, len(lines))

@@ -1,10 +1,19 @@
 """Plain text comes back byte for byte when nothing was translated."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.plain import read_plain
+from cadec_cli.text.documents import Document
+from cadec_cli.text.formats.layout import Source
+from cadec_cli.text.formats.plain import PlainLayout, read_plain
+
+
+def read(text: str, language: str = "en", lines: bool = False) -> tuple[tuple[Document, ...], PlainLayout]:
+    return read_plain(Source(text, name="f", format="text", language=language, lines=lines))
+
 
 SAMPLES = [
     ("", []),
@@ -22,32 +31,32 @@ SAMPLES = [
 
 @pytest.mark.parametrize(("text", "expected"), SAMPLES)
 def test_documents(text: str, expected: list[list[str]]) -> None:
-    documents, layout = read_plain(text, language="en")
+    documents, layout = read(text)
     assert [list(document.texts) for document in documents] == expected
     assert "".join(layout.restore(text for texts in expected for text in texts)) == text
 
 
 def test_lines_are_sentences() -> None:
-    documents, layout = read_plain("One. Two.\n  three \n\nFour", language="en", lines=True)
+    documents, layout = read("One. Two.\n  three \n\nFour", lines=True)
     assert [document.texts for document in documents] == [("One. Two.", "three"), ("Four",)]
     assert "".join(layout.restore(["1", "2", "3"])) == "1\n  2 \n\n3"
 
 
 def test_translations_take_the_place_of_sentences() -> None:
-    _, layout = read_plain("  Hello.  Bye. \r\n\r\nNew.", language="en")
+    _, layout = read("  Hello.  Bye. \r\n\r\nNew.")
     assert "".join(layout.restore(["Привет.", "Пока.", "Новое."])) == "  Привет.  Пока. \r\n\r\nНовое."
 
 
 def test_a_line_break_in_a_translation_adds_no_line() -> None:
-    _, layout = read_plain("Hello.\n", language="en")
+    _, layout = read("Hello.\n")
     assert "".join(layout.restore(["При\nвет.\r\n"])) == "При вет. \n"
 
 
 def test_streams() -> None:
-    _, layout = read_plain("One.\nTwo.\n", language="en")
+    _, layout = read("One.\nTwo.\n")
     taken: list[str] = []
 
-    def translations():
+    def translations() -> Iterator[str]:
         for text in ("Раз.", "Два."):
             taken.append(text)
             yield text
@@ -59,7 +68,7 @@ def test_streams() -> None:
 
 @pytest.mark.parametrize("translations", [[], ["a"], ["a", "b", "c"]])
 def test_as_many_translations_as_sentences(translations: list[str]) -> None:
-    _, layout = read_plain("One.\nTwo.\n", language="en")
+    _, layout = read("One.\nTwo.\n")
     with pytest.raises(ValueError, match="translations than sentences"):
         list(layout.restore(translations))
 
@@ -74,13 +83,13 @@ TEXTS = st.lists(
 
 @given(TEXTS, st.booleans(), st.sampled_from(["en", "ru", "xx"]))
 def test_unchanged_sentences_give_the_text_back(text: str, lines: bool, language: str) -> None:
-    documents, layout = read_plain(text, language=language, lines=lines)
+    documents, layout = read(text, language=language, lines=lines)
     assert all(document.texts for document in documents)
     assert "".join(layout.restore(sentence for document in documents for sentence in document.texts)) == text
 
 
 @given(TEXTS)
 def test_line_count_is_kept(text: str) -> None:
-    documents, layout = read_plain(text, language="en", lines=True)
+    documents, layout = read(text, lines=True)
     count = sum(map(len, documents))
     assert "".join(layout.restore(["x"] * count)).count("\n") == text.count("\n")

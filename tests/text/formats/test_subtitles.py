@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
+from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.subtitles import SubtitleLayout, read_subtitles
 from cadec_cli.text.formats.wrapping import divide, wrap
 
 
 def read(text: str, subtitle_format: str = "srt") -> tuple[tuple[Document, ...], SubtitleLayout]:
-    return read_subtitles(text, subtitle_format=subtitle_format, language="en", name="f")
+    return read_subtitles(Source(text, name="f", format=subtitle_format, language="en"))
 
 
 def sentences(documents: tuple[Document, ...]) -> list[str]:

@@ -1,0 +1,51 @@
+"""What every format's reader is given and gives back: documents, and the layout that they came out of.
+
+Knows no format, and nothing of files and encodings.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from cadec_cli.text.documents import Document
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a file, and how to read it."""
+
+    text: str
+    name: str  # of the file, for messages
+    format: str  # one of READERS, as the file's name or the user says; the content may know better
+    language: str
+    lines: bool = False  # a line is a sentence: only plain text has lines that need splitting
+
+
+class Layout(Protocol):
+    """All of a file but its sentences."""
+
+    def restore(self, translations: Iterable[str]) -> Iterator[str]:
+        """Yield the file's text with the translations of all sentences, in order, as early as they allow."""
+        ...
+
+
+Reader = Callable[[Source], tuple[tuple[Document, ...], Layout]]
+
+
+def one_line(translation: str) -> str:
+    """Replace line breaks, which would give the output more lines than the input has."""
+    return re.sub(r"\r*\n\s*", " ", translation) if "\n" in translation else translation
+
+
+def take(translations: Iterator[str]) -> str:
+    """Return the next translation; that there is none is a mistake of the caller, not of the user."""
+    for translation in translations:
+        return translation
+    raise ValueError("fewer translations than sentences")
+
+
+def finish(translations: Iterator[str]) -> None:
+    """Make sure that every translation was used."""
+    for _ in translations:
+        raise ValueError("more translations than sentences")
