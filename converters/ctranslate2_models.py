@@ -1,10 +1,8 @@
-"""Our torch networks as CTranslate2 models: built in memory, checked, written whole, compared with torch.
+"""Our S-NMT as a CTranslate2 model: built in memory, checked, written whole, compared with torch.
 
-What whoever runs a converted model has to feed it:
-
-- S-NMT: source pieces with "</s>" at the end (CTranslate2 adds nothing: `add_source_eos` is off), and
-  `max_input_length=0`, since it cuts silently. The target starts from "<s>" and ends with "</s>" by itself.
-- D-LM: pieces with the boundary "</s>" at the start and after every sentence.
+Whoever runs a converted model has to feed it source pieces with "</s>" at the end (CTranslate2 adds nothing:
+`add_source_eos` is off), with `max_input_length=0`, since it cuts silently. The target starts from "<s>" and
+ends with "</s>" by itself.
 
 It knows networks and lists of pieces, nothing of bundles.
 """
@@ -12,30 +10,24 @@ It knows networks and lists of pieces, nothing of bundles.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from ctranslate2.specs import (
-    TransformerDecoderModelSpec,
-    TransformerDecoderSpec,
-    TransformerEncoderSpec,
-    TransformerSpec,
-)
+from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor, nn
 
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_directory
-from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.files import atomic_directory
 from cadec_cli.models.layers import Block
-from cadec_cli.models.storage import Model, model_state
+from cadec_cli.models.storage import model_state
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES, UNK
-from converters.verify import Drift, Pair, language_model_drift, translation_drift
+from converters.verify import Drift, Pair, translation_drift
 
 # Raised when the same weights would be written in another way: what was converted before is then not used.
 CONVERTER_VERSION = 1
@@ -56,61 +48,42 @@ def convert_translation_model(
     compute_type: str,
     probes: Sequence[Pair] = (),
 ) -> Drift:
-    """Write an S-NMT as a CTranslate2 model and tell how far its scores are from torch's.
+    """Write an S-NMT as a CTranslate2 model and report how far its scores are from torch's.
 
     Nothing appears under `directory` unless all fits and the engines agree. Probes are pairs of ids, without
     EOS, to compare on besides random ones.
     """
-    check_conversion(model, (source_pieces, target_pieces), compute_type)
+    check_conversion(model, source_pieces, target_pieces, compute_type)
     spec = _translation_spec(model)
     spec.register_source_vocabulary(list(source_pieces))
     spec.register_target_vocabulary(list(target_pieces))
-    return _write(
-        spec,
-        directory,
-        compute_type,
-        lambda part: translation_drift(model, source_pieces, target_pieces, part, compute_type, probes),
-    )
+    _quantise(spec, compute_type)
+    with atomic_directory(directory) as part:
+        spec.save(str(part))
+        drift = translation_drift(model, source_pieces, target_pieces, part, compute_type, probes)
+        drift.check()
+    return drift
 
 
-def convert_language_model(
-    model: DocumentLM,
-    pieces: Sequence[str],
-    directory: Path,
-    compute_type: str,
-    probes: Sequence[Sequence[int]] = (),
-) -> Drift:
-    """Write a D-LM as a CTranslate2 model (for `ctranslate2.Generator`), compared with torch like the S-NMT.
-
-    Probes are token ids that start with the boundary EOS.
-    """
-    check_conversion(model, (pieces,), compute_type)
-    spec = _language_model_spec(model)
-    spec.register_vocabulary(list(pieces))
-    return _write(
-        spec,
-        directory,
-        compute_type,
-        lambda part: language_model_drift(model, pieces, part, compute_type, probes),
-    )
-
-
-def check_conversion(model: Model, vocabularies: Sequence[Sequence[str]], compute_type: str) -> None:
-    """Refuse what can't be converted, with everything that does not fit."""
+def check_conversion(
+    model: Transformer, source_pieces: Sequence[str], target_pieces: Sequence[str], compute_type: str
+) -> None:
+    """Refuse what can't be converted, and name everything that does not fit."""
     check_compute_type(compute_type)
-    if isinstance(model, Transformer):
-        what = "S-NMT"
-        sizes = [("source ", model.config.source_vocabulary), ("target ", model.config.target_vocabulary)]
-    else:
-        what, sizes = "D-LM", [("", model.config.vocabulary)]
-    wrong = []
-    for (side, size), pieces in zip(sizes, vocabularies, strict=True):
-        wrong += [f"{side}{problem}" for problem in _vocabulary_misfits(pieces, size)]
-    if model.config.activation not in _ACTIVATIONS:
-        wrong.append(f"activation {model.config.activation!r} is unknown to CTranslate2")
+    config = model.config
+    wrong = [
+        f"{side} {problem}"
+        for side, pieces, size in (
+            ("source", source_pieces, config.source_vocabulary),
+            ("target", target_pieces, config.target_vocabulary),
+        )
+        for problem in _vocabulary_misfits(pieces, size)
+    ]
+    if config.activation not in _ACTIVATIONS:
+        wrong.append(f"activation {config.activation!r} is unknown to CTranslate2")
     wrong += _weight_misfits(model, compute_type)
     if wrong:
-        raise CadecError(f"this {what} can't be converted to {compute_type}: " + "; ".join(wrong))
+        raise CadecError(f"this S-NMT can't be converted to {compute_type}: " + "; ".join(wrong))
 
 
 def _vocabulary_misfits(pieces: Sequence[str], size: int) -> list[str]:
@@ -137,7 +110,7 @@ def _weight_misfits(model: nn.Module, compute_type: str) -> list[str]:
     return wrong
 
 
-def _write(spec: Any, directory: Path, compute_type: str, drift: Callable[[Path], Drift]) -> Drift:
+def _quantise(spec: Any, compute_type: str) -> None:
     try:
         spec.validate()
         int8 = compute_type.startswith("int8")
@@ -146,11 +119,6 @@ def _write(spec: Any, directory: Path, compute_type: str, drift: Callable[[Path]
     except ValueError as error:
         raise CadecError(f"CTranslate2 refuses the model: {' '.join(str(error).split())}") from None
     _keep_from_saturating(spec, exact)
-    with whole_directory(directory) as part:
-        spec.save(str(part))
-        found = drift(part)
-        found.check()
-    return found
 
 
 def _keep_from_saturating(spec: Any, exact: Mapping[str, np.ndarray[Any, Any]]) -> None:
@@ -195,25 +163,6 @@ def _translation_spec(model: Transformer) -> Any:
     _special_tokens(spec.config, model)
     spec.config.decoder_start_token = SPECIAL_PIECES[BOS]
     spec.config.add_source_bos = spec.config.add_source_eos = False
-    return spec
-
-
-def _language_model_spec(model: DocumentLM) -> Any:
-    config = model.config
-    spec = TransformerDecoderModelSpec.from_config(
-        config.layers, config.heads, pre_norm=config.pre_norm, activation=_ACTIVATIONS[config.activation]
-    )
-    decoder = spec.decoder
-    decoder.scale_embeddings = False
-    decoder.embeddings.weight = _copy(model.embedding.weight)
-    decoder.position_encodings.encodings = _copy(model.position.weight)
-    if model.norm is not None:
-        _norm(decoder.layer_norm, model.norm)
-    _blocks(decoder.layer, model.blocks)
-    _linear(decoder.projection, model.output)
-    _special_tokens(spec.config, model)
-    # Generation starts where our sequences start: after a sentence's end.
-    spec.config.bos_token = SPECIAL_PIECES[EOS]
     return spec
 
 

@@ -7,7 +7,7 @@ drift apart, and how far is reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from torch import Tensor
 
 from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.errors import CadecError
-from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
 from cadec_cli.workers import available_cores
@@ -26,7 +25,7 @@ from cadec_cli.workers import available_cores
 # Of a token's log-probability, in float32; rounding alone stays a hundred times below it.
 TOLERANCE = 1e-3
 
-# With fewer bits there is no fixed bound, but a model that is off by more than this a token is another model.
+# With fewer bits there is no fixed bound; a model that is off by more than this per token is another model.
 _NONSENSE = 1.0
 
 _LENGTHS = (1, 2, 3, 5, 8, 13, 21, 34)
@@ -36,7 +35,7 @@ Pair = tuple[Sequence[int], Sequence[int]]  # source and target ids, without EOS
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a converted model's log-probabilities are from torch's, a token."""
+    """How far a converted model's log-probabilities are from torch's, per token."""
 
     what: str
     compute_type: str
@@ -47,7 +46,7 @@ class Drift:
 
     def __str__(self) -> str:
         return (
-            f"{self.what} in {self.compute_type}: log-probabilities differ by {self.mean:.2g} a token, "
+            f"{self.what} in {self.compute_type}: log-probabilities differ by {self.mean:.2g} per token, "
             f"at most {self.largest:.2g} ({self.sentences} sentences, {self.tokens:,} tokens)"
         )
 
@@ -56,7 +55,7 @@ class Drift:
         exact = self.compute_type == "float32"
         agrees = self.largest <= TOLERANCE if exact else self.mean <= _NONSENSE
         if not agrees:  # NaN does not agree either
-            limit = f"{TOLERANCE:g} a token" if exact else f"{_NONSENSE:g} a token on average"
+            limit = f"{TOLERANCE:g} per token" if exact else f"{_NONSENSE:g} per token on average"
             raise CadecError(
                 f"the converted model disagrees with torch by more than {limit}: {self}",
                 "nothing was written; please report it, with the versions of ctranslate2 and torch",
@@ -73,7 +72,7 @@ def translation_drift(
 ) -> Drift:
     """Compare a converted S-NMT with the original on random sentences and on the given ones."""
     pairs = [*_random_pairs(model), *_fitting(probes, model.config.positions - 1)]
-    translator = _load(ctranslate2.Translator, directory, compute_type)
+    translator = _load(directory, compute_type)
     scored = translator.score_batch(
         [_spelled([*source, EOS], source_pieces) for source, _ in pairs],
         [_spelled(target, target_pieces) for _, target in pairs],
@@ -81,35 +80,13 @@ def translation_drift(
         batch_type="tokens",
         max_input_length=0,
     )
-    expected = [_translation_log_probs(model, source, target) for source, target in pairs]
-    return _drift("S-NMT", compute_type, expected, [result.log_probs for result in scored])
+    expected = [_log_probs(model, source, target) for source, target in pairs]
+    return _drift(compute_type, expected, [result.log_probs for result in scored])
 
 
-def language_model_drift(
-    model: DocumentLM,
-    pieces: Sequence[str],
-    directory: Path,
-    compute_type: str,
-    probes: Sequence[Sequence[int]] = (),
-) -> Drift:
-    """Compare a converted D-LM with the original on random sequences and on the given ones."""
-    longest = model.config.positions
-    sequences = [[EOS, *ids, EOS] for ids in _random_sentences(model.config.vocabulary, longest - 1, seed=3)]
-    sequences += [list(probe[: longest + 1]) for probe in probes if len(probe) > 1]
-    generator = _load(ctranslate2.Generator, directory, compute_type)
-    scored = generator.score_batch(
-        [_spelled(sequence, pieces) for sequence in sequences],
-        max_batch_size=1024,
-        batch_type="tokens",
-        max_input_length=0,
-    )
-    expected = [_lm_log_probs(model, sequence) for sequence in sequences]
-    return _drift("D-LM", compute_type, expected, [result.log_probs for result in scored])
-
-
-def _load(engine: Callable[..., Any], directory: Path, compute_type: str) -> Any:
+def _load(directory: Path, compute_type: str) -> Any:
     try:
-        return engine(
+        return ctranslate2.Translator(
             str(directory),
             device="cpu",
             compute_type=usable_compute_type(compute_type),
@@ -150,37 +127,21 @@ def _spelled(ids: Sequence[int], pieces: Sequence[str]) -> list[str]:
 
 
 @torch.inference_mode()
-def _translation_log_probs(model: Transformer, source: Sequence[int], target: Sequence[int]) -> Tensor:
-    logits = _evaluated(model)(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
-    return _of_tokens(logits[0], [*target, EOS])
-
-
-@torch.inference_mode()
-def _lm_log_probs(model: DocumentLM, sequence: Sequence[int]) -> Tensor:
-    logits = _evaluated(model)(torch.tensor([sequence[:-1]]))
-    return _of_tokens(logits[0], sequence[1:])
-
-
-def _evaluated(model: torch.nn.Module) -> torch.nn.Module:
+def _log_probs(model: Transformer, source: Sequence[int], target: Sequence[int]) -> Tensor:
     assert not model.training, "dropout would make it say something else each time"
-    return model
+    logits: Tensor = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
+    return logits[0].log_softmax(-1).gather(1, torch.tensor([*target, EOS])[:, None])[:, 0]
 
 
-def _of_tokens(logits: Tensor, tokens: Sequence[int]) -> Tensor:
-    return logits.log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
-
-
-def _drift(
-    what: str, compute_type: str, expected: Sequence[Tensor], found: Sequence[Sequence[float]]
-) -> Drift:
+def _drift(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
     differences = []
-    for one, other in zip(expected, found, strict=True):
-        if len(one) != len(other):
+    for ours, theirs in zip(expected, scored, strict=True):
+        if len(ours) != len(theirs):
             raise CadecError(
-                f"the converted {what} scored {len(other)} tokens where there are {len(one)}",
+                f"the converted model scored {len(theirs)} tokens where there are {len(ours)}",
                 "this is a bug in cadec",
             )
-        differences.append((one - torch.tensor(other)).abs())
+        differences.append((ours - torch.tensor(theirs)).abs())
     everything = torch.cat(differences)
     largest = float(everything.max()) if not everything.isnan().any() else math.nan
-    return Drift(what, compute_type, len(expected), len(everything), float(everything.mean()), largest)
+    return Drift("S-NMT", compute_type, len(expected), len(everything), float(everything.mean()), largest)

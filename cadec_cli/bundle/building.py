@@ -1,4 +1,4 @@
-"""Making bundles: everything is loaded and checked first, all misfits are told at once, then one is written.
+"""Making bundles: all is loaded and checked first, all misfits are reported at once, then one is written.
 
 A bundle appears whole or not at all, and never with a converted model that disagrees with torch.
 """
@@ -14,21 +14,18 @@ from typing import TypeVar
 
 import torch
 
-from cadec_cli import __version__, console
-from cadec_cli.bundle.manifest import MANIFEST, Conversion, Manifest, record
-from cadec_cli.bundle.opening import Bundle, conversion_part, lm_misfits, model_config, translation_misfits
+from cadec_cli.bundle import conversion
+from cadec_cli.bundle.cache import Note, silence
+from cadec_cli.bundle.manifest import ENGINES, MANIFEST, Conversion, Manifest, conversion_part, record
+from cadec_cli.bundle.opening import Bundle, lm_misfits, model_config, translation_misfits
 from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_directory
+from cadec_cli.files import atomic_directory
 from cadec_cli.method.options import DecodingDefaults
-from cadec_cli.models.storage import StoredModel, load_model, model_files, model_state
+from cadec_cli.models.storage import StoredModel, load_model, model_directory, model_files, model_state
+from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
-from converters.ctranslate2_models import (
-    CONVERTER_VERSION,
-    check_conversion,
-    convert_language_model,
-    convert_translation_model,
-)
+from cadec_cli.version import __version__
+from converters.ctranslate2_models import check_conversion
 from converters.verify import Drift
 
 MODEL_CARD = "MODEL_CARD.md"
@@ -49,10 +46,10 @@ class _Ingredients:
     defaults: DecodingDefaults
     half: bool
     compute_types: Sequence[str]
-    convert_lm: bool
     card: Path | None
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
+    note: Note
 
 
 @dataclass(frozen=True)
@@ -78,18 +75,19 @@ def build_bundle(
     defaults: DecodingDefaults | None = None,
     half: bool = False,
     compute_types: Sequence[str] = (),
-    convert_lm: bool = False,
     card: Path | None = None,
     probes: Sequence[tuple[str, str]] = (),
+    note: Note = silence,
 ) -> list[Drift]:
     """Write a bundle of pipelines and models; return how far each newly converted model is from torch.
 
     `base` is a bundle to take everything from that is not given; it may be `output` itself. A model is a
     model directory or that of a training run. With `half`, weights are stored in float16: half the size, and
-    float32 again when loaded. The S-NMT is converted to each of `compute_types`, with `convert_lm` the D-LM
-    as well. Probes are sentence pairs to verify conversions with, besides random ones.
+    float32 again when loaded. The S-NMT is converted to each of `compute_types`. Probes are sentence pairs to
+    verify conversions with, besides random ones.
 
-    An existing bundle of that name is replaced; any other directory is not.
+    An existing bundle of that name is replaced; any other directory is not. `note` is told where a run is not
+    finished, and its newest checkpoint is taken.
     """
     kept = Bundle.open(base) if base is not None else None
 
@@ -108,31 +106,18 @@ def build_bundle(
         defaults=defaults or (kept.defaults if kept is not None else DecodingDefaults()),
         half=half,
         compute_types=compute_types,
-        convert_lm=convert_lm,
         card=card,
         probes=probes,
         kept=kept,
+        note=note,
     )
     return _build(output, ingredients)
-
-
-def model_directory(given: Path) -> Path:
-    """The model that a directory stands for: itself, or that of a training run, finished or not."""
-    if (given / "config.json").is_file():
-        return given
-    if (given / "model" / "config.json").is_file():
-        return given / "model"
-    checkpoints = sorted(path for path in (given / "checkpoints").glob("update-*") if path.is_dir())
-    if checkpoints:
-        console.note(f"{given} is not finished: taking its newest checkpoint, {checkpoints[-1].name}")
-        return checkpoints[-1]
-    raise CadecError(f"{given} holds no model (no config.json, no model/, no checkpoints/)")
 
 
 def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
     checked = _check(ingredients)
     hint = "nothing was changed"
-    with whole_directory(output, hint, marker=MANIFEST) as part:
+    with atomic_directory(output, hint, marker=MANIFEST) as part:
         _write_pipelines(part, checked)
         for kind, (directory, stored) in checked.models.items():
             _write_model(part / kind, directory, stored, ingredients.half)
@@ -155,7 +140,7 @@ def _check(ingredients: _Ingredients) -> _Checked:
     lm_pipeline = _loaded(wrong, ingredients.lm_pipeline, TextPipeline.load)
     models: dict[str, tuple[Path, StoredModel]] = {}
     for kind, given in (("nmt", ingredients.nmt), ("lm", ingredients.lm)):
-        directory = _loaded(wrong, given, model_directory)
+        directory = _loaded(wrong, given, lambda path: model_directory(path, ingredients.note))
         if directory is not None and (stored := _loaded_model(wrong, directory, kind)) is not None:
             models[kind] = (directory, stored)
     if ingredients.nmt is None and ingredients.lm is None:
@@ -180,7 +165,7 @@ def _check(ingredients: _Ingredients) -> _Checked:
                 f"the D-LM is for {own_pipeline.language!r}, the target pipeline for {target.language!r}"
             )
     wrong += misfits
-    wrong += _storing_misfits(ingredients, models, source, target, own_pipeline)
+    wrong += _storing_misfits(ingredients, models, source, target)
     if wrong:
         raise CadecError(
             "this bundle can't be built: " + "; ".join(dict.fromkeys(wrong)),
@@ -195,29 +180,23 @@ def _storing_misfits(
     models: Mapping[str, tuple[Path, StoredModel]],
     source: TextPipeline | None,
     target: TextPipeline | None,
-    lm_pipeline: TextPipeline | None,
 ) -> list[str]:
     wrong: list[str] = []
-    if ingredients.compute_types and ingredients.nmt is None and not ingredients.convert_lm:
+    if ingredients.compute_types and ingredients.nmt is None:
         wrong.append("there is no S-NMT to convert")
-    if ingredients.convert_lm and ingredients.lm is None:
-        wrong.append("there is no D-LM to convert")
-    pipelines = {"nmt": (source, target), "lm": (lm_pipeline,)}
-    for kind, (directory, stored) in models.items():
-        if ingredients.half:
+    if ingredients.half:
+        for directory, stored in models.values():
             for name, tensor in model_state(stored.model).items():
                 if not torch.isfinite(tensor.half()).all():
                     wrong.append(f"{directory}: {name} has values too large for float16")
-        if kind == "lm" and not ingredients.convert_lm:
-            continue
-        vocabularies = [pipeline.subwords.pieces for pipeline in pipelines[kind] if pipeline is not None]
-        if len(vocabularies) < len(pipelines[kind]):
-            continue  # told already
-        for compute_type in ingredients.compute_types:
-            try:
-                check_conversion(stored.model, vocabularies, compute_type)
-            except CadecError as error:
-                wrong.append(error.message)
+    network = models["nmt"][1].model if "nmt" in models else None
+    if not isinstance(network, Transformer) or source is None or target is None:
+        return wrong  # nothing to convert, or what is missing was reported already
+    for compute_type in ingredients.compute_types:
+        try:
+            check_conversion(network, source.subwords.pieces, target.subwords.pieces, compute_type)
+        except CadecError as error:
+            wrong.append(error.message)
     return wrong
 
 
@@ -272,49 +251,21 @@ def _write_model(output: Path, directory: Path, stored: StoredModel, half: bool)
 def _conversions(
     part: Path, bundle: Bundle, ingredients: _Ingredients
 ) -> tuple[dict[str, Conversion], list[Drift]]:
+    """Convert to all that is wanted or was there before, but what is there and still right is copied."""
     kept = ingredients.kept
-    made: dict[str, Conversion] = {}
+    existing = kept.manifest.translation_conversions if kept is not None else {}
+    conversions: dict[str, Conversion] = {}
     drifts = []
-    wanted = dict.fromkeys(
-        conversion_part(kind, compute_type)
-        for kind in ("nmt", "lm")
-        if (kind == "nmt" or ingredients.convert_lm) and kind in bundle.manifest.parts
-        for compute_type in ingredients.compute_types
-    )
-    for name in [*(kept.manifest.conversions if kept is not None else ()), *wanted]:
-        kind, compute_type = ("lm" if name.startswith("ct2-lm/") else "nmt"), name.split("/")[1]
-        current = (bundle.manifest.digest(*bundle.made_of(kind)), CONVERTER_VERSION)
-        old = kept.manifest.conversions.get(name) if kept is not None else None
-        if name in made:
-            continue
-        if kept is not None and old is not None and (old.made_of, old.converter) == current:
+    for compute_type in dict.fromkeys([*existing, *ingredients.compute_types]):
+        name = conversion_part(compute_type)
+        if kept is not None and conversion.is_current(existing.get(compute_type), bundle.manifest):
             shutil.copytree(kept.directory / name, part / name)
-            made[name] = old
+            conversions[name] = existing[compute_type]
             continue
-        drift = _convert(bundle, kind, compute_type, part / name, ingredients.probes)
-        made[name] = Conversion(*current, drift.mean, drift.largest)
+        drift = bundle.convert_translation(compute_type, part / name, ingredients.probes)
+        conversions[name] = conversion.described(bundle.manifest, drift)
         drifts.append(drift)
-    return made, drifts
-
-
-def _convert(
-    bundle: Bundle, kind: str, compute_type: str, directory: Path, probes: Sequence[tuple[str, str]]
-) -> Drift:
-    if kind == "nmt":
-        return convert_translation_model(
-            bundle.translation_model(),
-            bundle.source.subwords.pieces,
-            bundle.target.subwords.pieces,
-            directory,
-            compute_type,
-            [(bundle.source.encode(source), bundle.target.encode(target)) for source, target in probes],
-        )
-    text: list[int] = [EOS]
-    for _, target in probes:
-        text += [*bundle.lm_pipeline.encode(target), EOS]
-    return convert_language_model(
-        bundle.language_model(), bundle.lm_pipeline.subwords.pieces, directory, compute_type, [text]
-    )
+    return conversions, drifts
 
 
 def _manifest(
@@ -336,6 +287,7 @@ def _manifest(
             **{kind: kind for kind in checked.models},
             **dict.fromkeys(conversions, "ctranslate2"),
         },
+        engines={kind: ENGINES[kind][0] for kind in checked.models},
         files=files,
         conversions=conversions,
         defaults=ingredients.defaults,

@@ -1,4 +1,4 @@
-"""A bundle's models on the device they are to run on, in the precision asked for."""
+"""A bundle's models behind the protocols of `engines`, on the device and in the precision asked for."""
 
 from __future__ import annotations
 
@@ -6,42 +6,68 @@ import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import torch
-
-from cadec_cli.engines.ctranslate2_nmt import NBestGenerator
+from cadec_cli.bundle.cache import Note, silence
+from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.models.devices import choose_device
-from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.quantised import quantised
-from cadec_cli.models.transformer import Transformer
 from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
+    import torch
+
     from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.engines.torch_lm import TorchLanguageModel
+    from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
 _INT8 = ("int8", "int8_float32")
 
 
-class Models:
+def load_models(
+    bundle: Bundle,
+    *,
+    device: str = "auto",
+    compute_type: str = "int8",
+    threads: int = 0,
+    note: Note = silence,
+) -> LoadedModels:
+    """A bundle's models; `threads` are torch's as well as CTranslate2's, 0 is all cores.
+
+    That a model has to be converted first, which takes its time, is said through `note`.
+    """
+    import torch
+
+    from cadec_cli.models.devices import choose_device
+
+    torch.set_num_threads(threads or available_cores())
+    return LoadedModels(bundle, choose_device(device), compute_type, threads, note)
+
+
+class LoadedModels:
     """A bundle's models, each loaded when it is first asked for, and then kept."""
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "auto", compute_type: str = "int8", threads: int = 0
+        self,
+        bundle: Bundle,
+        device: torch.device,
+        compute_type: str,
+        threads: int,
+        note: Note = silence,
     ) -> None:
-        """`threads` are torch's as well as CTranslate2's; 0 is all cores."""
         self.bundle = bundle
-        self._device = choose_device(device)
+        self._note = note
+        self._device = device
         self._compute_type = compute_type
         self._threads = threads
-        torch.set_num_threads(threads or available_cores())
 
     @cached_property
-    def generator(self) -> NBestGenerator:
+    def translation(self) -> CTranslate2Model:
         """The S-NMT in CTranslate2."""
         bundle = self.bundle
-        return NBestGenerator(
-            bundle.ctranslate2_model(self._compute_type),
+        if not bundle.has_translation:
+            raise CadecError(f"{bundle.directory} has no S-NMT and can't translate")
+        return CTranslate2Model(
+            bundle.ctranslate2_model(self._compute_type, self._note),
             bundle.source,
             bundle.target,
             positions=bundle.translation_positions,
@@ -52,17 +78,30 @@ class Models:
         )
 
     @cached_property
-    def language_model(self) -> DocumentLM:
+    def language(self) -> TorchLanguageModel | None:
         """The D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the compute type says so."""
-        lm = self.bundle.language_model()
+        import torch
+
+        from cadec_cli.engines.torch_lm import TorchLanguageModel
+        from cadec_cli.models.quantised import quantised
+
+        if not self.bundle.has_lm:
+            return None
+        network = self.bundle.lm_network()
         if self._device.type == "cuda":
-            return lm.to(self._device, torch.bfloat16 if "float16" in self._compute_type else torch.float32)
-        return quantised(lm) if self._compute_type in _INT8 else lm
+            half = "float16" in self._compute_type
+            network = network.to(self._device, torch.bfloat16 if half else torch.float32)
+        elif self._compute_type in _INT8:
+            network = quantised(network)  # of float weights nothing is kept
+        return TorchLanguageModel(network, self.bundle.lm_pipeline)
 
     @cached_property
-    def translation_model(self) -> Transformer:
+    def stepped(self) -> TorchTranslationModel:
         """The S-NMT in torch, for the C-aware beam."""
-        return self.bundle.translation_model().to(self._device)
+        from cadec_cli.engines.torch_nmt import TorchTranslationModel
+
+        network = self.bundle.translation_network().to(self._device)
+        return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
 
 
 def default_options(bundle: Bundle) -> TranslationOptions:

@@ -14,11 +14,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, sha256, whole_file
+from cadec_cli.files import atomic_file, read_json, sha256
 from cadec_cli.method.options import DecodingDefaults
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
+
+# The engines that can run a model part. A manifest that names none, as all earlier ones, means the first. The
+# format is still 1: an earlier cadec ignores the field, and so reads such a bundle as it is meant.
+ENGINES: Mapping[str, tuple[str, ...]] = {"nmt": ("ctranslate2",), "lm": ("torch",)}
 
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 
@@ -33,15 +37,15 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A CTranslate2 model: what it was made of, with which version, and how far it is from torch."""
+    """A CTranslate2 model: a checksum of what it depends on, its converter, and its drift from torch."""
 
-    made_of: str
+    depends_on: str
     converter: int
     mean_drift: float
     largest_drift: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """All that bundle.json says."""
 
@@ -49,6 +53,7 @@ class Manifest:
     source_language: str | None
     target_language: str
     parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2
+    engines: Mapping[str, str] = field(default_factory=dict)  # model part → engine; see `engine`
     files: Mapping[str, FileRecord]
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # directory → how it was made
     defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
@@ -58,6 +63,24 @@ class Manifest:
     def identity(self) -> str:
         """One checksum of all that decides what a bundle says: conversions and defaults are no part of it."""
         return self.digest(*(part for part, what in self.parts.items() if what != "ctranslate2"))
+
+    def engine(self, part: str) -> str:
+        """The engine that runs a model part, nmt or lm."""
+        return self.engines.get(part, ENGINES[part][0])
+
+    @property
+    def translation_conversions(self) -> dict[str, Conversion]:
+        """The conversions of the S-NMT by compute type.
+
+        Earlier bundles may have some of the D-LM too (ct2-lm/int8), which nothing ever read: their files are
+        checked like all others, and nothing more.
+        """
+        place = conversion_part("")
+        return {
+            name.removeprefix(place): conversion
+            for name, conversion in self.conversions.items()
+            if name.startswith(place)
+        }
 
     def digest(self, *parts: str) -> str:
         """One checksum over all the files of some parts."""
@@ -72,8 +95,17 @@ class Manifest:
     def content(self) -> bytes:
         """The file, with its own checksum."""
         value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
+        if not self.engines:  # an earlier manifest is written as it was read
+            del value["engines"]
+        value["defaults"]["weight"] = self.defaults.weight or None  # as it has always been written
+        value["conversions"] = {name: _conversion_json(one) for name, one in self.conversions.items()}
         value["checksum"] = _checksum(value)
         return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def conversion_part(compute_type: str) -> str:
+    """Where in a bundle its S-NMT is, converted to a compute type."""
+    return f"ct2/{compute_type}"
 
 
 def record(path: Path) -> FileRecord:
@@ -105,7 +137,9 @@ def read_manifest(directory: Path) -> Manifest:
         manifest = _parsed(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", _AGAIN) from None
-    outside = [name for name in [*manifest.files, *manifest.parts] if not _is_inside(name)]
+    _check_engines(path, manifest)
+    named = (*manifest.files, *manifest.parts, *manifest.conversions)
+    outside = [name for name in named if not _is_inside(name)]
     if outside:
         raise CadecError(f"{path} names files outside of the bundle: {', '.join(outside)}")
     return manifest
@@ -114,22 +148,22 @@ def read_manifest(directory: Path) -> Manifest:
 def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
     """Write how a bundle is to be used into its manifest; all else stays as it is."""
     manifest = dataclasses.replace(read_manifest(directory), defaults=defaults)
-    with whole_file(directory / MANIFEST) as stream:
+    with atomic_file(directory / MANIFEST) as stream:
         stream.write(manifest.content())
 
 
 def check_files(directory: Path, manifest: Manifest, checksums: bool = True) -> None:
-    """Refuse a bundle with files missing, truncated or changed; all of them are told at once."""
+    """Refuse a bundle with files missing, truncated or modified, and name all of them."""
     wrong = []
     for name, expected in manifest.files.items():
         path = directory / name
         if not path.is_file():
             wrong.append(f"{name} is missing")
         elif (size := path.stat().st_size) != expected.size:
-            state = "truncated" if size < expected.size else "changed"
+            state = "truncated" if size < expected.size else "modified"
             wrong.append(f"{name} is {state} ({size:,} bytes, not {expected.size:,})")
         elif checksums and sha256(path) != expected.sha256:
-            wrong.append(f"{name} is changed or damaged (its checksum is another)")
+            wrong.append(f"{name} (checksum mismatch: modified or damaged)")
     if wrong:
         more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise CadecError(f"the bundle {directory} is damaged: " + "; ".join(wrong[:5]) + more, _AGAIN)
@@ -141,11 +175,35 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
         source_language=value["source_language"],
         target_language=str(value["target_language"]),
         parts=dict(value["parts"]),
+        engines=dict(value.get("engines", {})),
         files={name: FileRecord(**entry) for name, entry in value["files"].items()},
-        conversions={name: Conversion(**entry) for name, entry in value["conversions"].items()},
+        conversions={name: _conversion(entry) for name, entry in value["conversions"].items()},
         defaults=DecodingDefaults(**value["defaults"]),
         versions=dict(value["versions"]),
     )
+
+
+# The JSON key is older than the name of the field.
+_DEPENDS_ON = "made_of"
+
+
+def _conversion(entry: Mapping[str, Any]) -> Conversion:
+    return Conversion(**{"depends_on" if key == _DEPENDS_ON else key: entry[key] for key in entry})
+
+
+def _conversion_json(conversion: Conversion) -> dict[str, Any]:
+    value = dataclasses.asdict(conversion)
+    return {_DEPENDS_ON if key == "depends_on" else key: value[key] for key in value}
+
+
+def _check_engines(path: Path, manifest: Manifest) -> None:
+    unknown = [
+        f"{part}/ needs the engine {engine!r}"
+        for part, engine in manifest.engines.items()
+        if engine not in ENGINES.get(part, ())
+    ]
+    if unknown:
+        raise CadecError(f"{path}: {'; '.join(unknown)}, which this version of cadec lacks", "upgrade cadec")
 
 
 def _checksum(value: Mapping[str, Any]) -> str:

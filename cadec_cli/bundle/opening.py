@@ -1,31 +1,29 @@
 """A bundle: a directory with all that one translation direction needs.
 
-bundle.json         what there is, with checksums (bundle_manifest.py)
+bundle.json         what there is, with checksums, and the engines that run it (manifest.py)
 source/  target/    text pipelines
 nmt/                the S-NMT; a bundle for scoring does without, and without source/
 lm/                 the D-LM; a sentence-level bundle does without
 lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
 ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
-ct2-lm/int8/ …      the D-LM for CTranslate2, if anyone wanted it
 MODEL_CARD.md       if there is one
 
-Opening reads and checks; what is in it is loaded when asked for, once.
+Opening reads and checks; what is in it is loaded when asked for. Text pipelines are then kept, networks are
+not: whoever loads one owns it, may move it to a device or make a smaller copy of it, and let it go.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cadec_cli.bundle.manifest import (
-    MANIFEST,
-    Manifest,
-    check_files,
-    read_manifest,
-)
+from cadec_cli.bundle import conversion
+from cadec_cli.bundle.cache import Note, converted_once, silence
+from cadec_cli.bundle.manifest import MANIFEST, Manifest, check_files, conversion_part, read_manifest
+from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.method.options import DecodingDefaults
@@ -34,6 +32,7 @@ from cadec_cli.text.pipeline import TextPipeline
 if TYPE_CHECKING:
     from cadec_cli.models.doclm import DocumentLM
     from cadec_cli.models.transformer import Transformer
+    from converters.verify import Drift
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
 
@@ -58,11 +57,10 @@ class Bundle:
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         self.directory = directory
         self.manifest = manifest
-        self._models: dict[str, Any] = {}
 
     @classmethod
     def open(cls, directory: Path, verify: bool = True) -> Bundle:
-        """Open a bundle. Whatever is missing, truncated, changed or does not fit is one CadecError.
+        """Open a bundle. Whatever is missing, truncated, modified or does not fit is one CadecError.
 
         Without `verify` only names and sizes of the files are checked.
         """
@@ -75,7 +73,7 @@ class Bundle:
 
     @property
     def name(self) -> str:
-        """What its maker called it."""
+        """The bundle's display name."""
         return self.manifest.name
 
     @property
@@ -129,21 +127,51 @@ class Bundle:
         """How many tokens, context and boundaries included, the D-LM has positions for."""
         return self._positions("lm")
 
-    def translation_model(self) -> Transformer:
-        """The S-NMT in torch, ready to evaluate."""
-        return cast("Transformer", self._model("nmt"))
+    def engine(self, part: str) -> str:
+        """The name of the engine that runs a model part: `nmt` or `lm`."""
+        self._path(part)
+        return self.manifest.engine(part)
 
-    def language_model(self) -> DocumentLM:
-        """The D-LM in torch, ready to evaluate."""
-        return cast("DocumentLM", self._model("lm"))
+    def translation_network(self) -> Transformer:
+        """The S-NMT in torch, ready to evaluate: loaded anew at each call, and the caller's to keep."""
+        return cast("Transformer", self._network("nmt"))
 
-    def ctranslate2_model(self, compute_type: str = "int8") -> Path:
-        """The S-NMT for CTranslate2: the bundle's own, else converted once, into the user's cache."""
-        return self._converted("nmt", compute_type)
+    def lm_network(self) -> DocumentLM:
+        """The D-LM in torch, likewise."""
+        return cast("DocumentLM", self._network("lm"))
 
-    def ctranslate2_language_model(self, compute_type: str = "int8") -> Path:
-        """The D-LM for CTranslate2, likewise."""
-        return self._converted("lm", compute_type)
+    def ctranslate2_model(self, compute_type: str = "int8", note: Note = silence) -> Path:
+        """The S-NMT for CTranslate2: the bundle's own, else converted once, into the user's cache.
+
+        That a conversion takes place, which takes its time, is said through `note`.
+        """
+        check_compute_type(compute_type)
+        self._path("nmt")
+        part = conversion_part(compute_type)
+        if conversion.is_current(self.manifest.conversions.get(part), self.manifest):
+            return self.directory / part
+
+        def convert(directory: Path) -> None:
+            note(f"converting {self.directory / 'nmt'} to {compute_type}, once: {directory}")
+            note(str(self.convert_translation(compute_type, directory)))
+
+        return converted_once(conversion.cache_key(self.manifest, compute_type), convert, note)
+
+    def convert_translation(
+        self, compute_type: str, directory: Path, probes: Sequence[tuple[str, str]] = ()
+    ) -> Drift:
+        """Convert the S-NMT for CTranslate2 into a directory, and report how far it is from torch.
+
+        Probes are sentence pairs to verify it with, besides random ones.
+        """
+        return conversion.convert(
+            self.translation_network(),
+            self.source,
+            self.target,
+            compute_type=compute_type,
+            directory=directory,
+            probes=probes,
+        )
 
     def _path(self, part: str) -> Path:
         if part not in self.manifest.parts:
@@ -168,46 +196,10 @@ class Bundle:
             )
         return pipeline
 
-    def _model(self, kind: str) -> Any:
+    def _network(self, kind: str) -> Any:
         from cadec_cli.models.storage import load_model
 
-        if kind not in self._models:
-            self._models[kind] = load_model(self._path(kind), kind).model
-        return self._models[kind]
-
-    def _converted(self, kind: str, compute_type: str) -> Path:
-        from cadec_cli.bundle.cache import converted_once
-        from cadec_cli.engines.compute_types import check_compute_type
-        from converters.ctranslate2_models import CONVERTER_VERSION
-
-        check_compute_type(compute_type)
-        self._path(kind)
-        part = conversion_part(kind, compute_type)
-        own = self.manifest.conversions.get(part)
-        if own is not None and own.converter == CONVERTER_VERSION:
-            return self.directory / part
-        made_of = self.manifest.digest(*self.made_of(kind))
-        key = f"{made_of[:40]}-{compute_type}-{CONVERTER_VERSION}"
-        return converted_once(key, lambda directory: self._convert(kind, compute_type, directory))
-
-    def _convert(self, kind: str, compute_type: str, directory: Path) -> None:
-        from cadec_cli import console
-        from converters.ctranslate2_models import convert_language_model, convert_translation_model
-
-        console.note(f"converting {self.directory / kind} to {compute_type}, once: {directory}")
-        if kind == "nmt":
-            sides = (self.source.subwords.pieces, self.target.subwords.pieces)
-            drift = convert_translation_model(self.translation_model(), *sides, directory, compute_type)
-        else:
-            pieces = self.lm_pipeline.subwords.pieces
-            drift = convert_language_model(self.language_model(), pieces, directory, compute_type)
-        console.note(str(drift))
-
-    def made_of(self, kind: str) -> tuple[str, ...]:
-        """The parts that a conversion of the S-NMT or the D-LM depends on."""
-        if kind == "nmt":
-            return ("nmt", "source", "target")
-        return ("lm", "lm-pipeline" if "lm-pipeline" in self.manifest.parts else "target")
+        return load_model(self._path(kind), kind).model
 
     def _check_parts(self) -> None:
         """Refuse parts that are sound in themselves but not made for one another."""
@@ -223,20 +215,14 @@ class Bundle:
             ]
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
-        for part, conversion in self.manifest.conversions.items():
-            kind = "lm" if part.startswith("ct2-lm/") else "nmt"
-            if conversion.made_of != self.manifest.digest(*self.made_of(kind)):
-                wrong.append(f"{part}/ was converted from another model than {kind}/")
+        for compute_type, made in self.manifest.translation_conversions.items():
+            if made.depends_on != conversion.dependencies(self.manifest):
+                wrong.append(f"{conversion_part(compute_type)}/ was converted from another model than nmt/")
         if wrong:
             raise CadecError(
                 f"the parts of the bundle {self.directory} do not fit each other: " + "; ".join(wrong),
                 "build it anew with `cadec convert`",
             )
-
-
-def conversion_part(kind: str, compute_type: str) -> str:
-    """Where in a bundle a converted model is."""
-    return f"{'ct2' if kind == 'nmt' else 'ct2-lm'}/{compute_type}"
 
 
 def model_config(directory: Path) -> Mapping[str, Any]:

@@ -16,18 +16,21 @@ _PARTS = "Parts"
 def convert(
     flags: dict[str, Any],
     bundle: Annotated[
-        Path | None, typer.Argument(help="A bundle to complete or change.", show_default=False)
+        Path | None, typer.Argument(help="An existing bundle to complete or change.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The bundle to write; without it BUNDLE itself is changed."),
+        typer.Option("--output", "-o", help="The bundle to write. Without it, BUNDLE itself is changed."),
     ] = None,
     nmt: Annotated[
         Path | None,
         typer.Option(help="The S-NMT: a model directory or a training run.", rich_help_panel=_PARTS),
     ] = None,
     lm: Annotated[
-        Path | None, typer.Option(help="The D-LM, likewise; optional.", rich_help_panel=_PARTS)
+        Path | None,
+        typer.Option(
+            help="The D-LM (optional): a model directory or a training run.", rich_help_panel=_PARTS
+        ),
     ] = None,
     source_pipeline: Annotated[
         Path | None, typer.Option(help="The source language's text pipeline.", rich_help_panel=_PARTS)
@@ -37,30 +40,36 @@ def convert(
     ] = None,
     lm_pipeline: Annotated[
         Path | None,
-        typer.Option(help="The D-LM's, if it is not the target language's.", rich_help_panel=_PARTS),
+        typer.Option(
+            help="The D-LM's text pipeline, if it is not the target language's.", rich_help_panel=_PARTS
+        ),
     ] = None,
     card: Annotated[
-        Path | None, typer.Option(help="A model card to put into it (Markdown).", rich_help_panel=_PARTS)
+        Path | None, typer.Option(help="A model card (Markdown) to include.", rich_help_panel=_PARTS)
     ] = None,
     compute_type: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Convert the S-NMT to CTranslate2: {', '.join(COMPUTE_TYPES)}. Can be repeated; a type "
-            "that is not in the bundle is converted when first needed, into a cache.",
+            help=f"Convert the S-NMT for CTranslate2 to {', '.join(COMPUTE_TYPES[:-1])} or "
+            f"{COMPUTE_TYPES[-1]}. Can be repeated. A type that the bundle lacks is converted when it is "
+            "first needed, into a cache.",
             show_default=False,
         ),
     ] = None,
-    convert_lm: Annotated[
-        bool, typer.Option("--convert-lm", help="Convert the D-LM as well, for ctranslate2.Generator.")
-    ] = False,
     half: Annotated[
-        bool, typer.Option("--half", help="Store the weights in float16: half the size.")
+        bool, typer.Option("--half", help="Store the weights in float16, at half the size.")
     ] = False,
     probes: Annotated[
         Path | None,
-        typer.Option(help="Verify with these sentences too: source TAB target a line, the first hundred."),
+        typer.Option(
+            help="Verify conversions with the first hundred sentence pairs of this file too: source TAB "
+            "target, one pair per line."
+        ),
     ] = None,
-    name: Annotated[str, typer.Option(help="What to call it; by default, its directory's name.")] = "",
+    name: Annotated[
+        str,
+        typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
+    ] = "",
 ) -> None:
     """Build a bundle from trained models, or complete one. Nothing is written before everything fits.
 
@@ -97,9 +106,9 @@ def convert(
             defaults=defaults,
             half=half,
             compute_types=compute_type or [],
-            convert_lm=convert_lm,
             card=card,
             probes=_pairs(probes) if probes is not None else [],
+            note=console.note,
         )
     for drift in drifts:
         console.note(f"verified: {drift}")
@@ -127,6 +136,6 @@ def _pairs(path: Path) -> list[tuple[str, str]]:
     for number, line in enumerate(itertools.islice(filter(None, read_lines(path)), 100), 1):
         columns = line.split("\t")
         if len(columns) < 2:
-            raise CadecError(f"{path}: sentence {number} has no tab", "a line is source TAB target")
+            raise CadecError(f"{path}: sentence {number} has no tab", "each line is source TAB target")
         pairs.append((columns[0], columns[1]))
     return pairs

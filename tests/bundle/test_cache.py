@@ -1,13 +1,14 @@
 """The cache: made once, whoever asks; damaged entries are made again; no cache is no catastrophe."""
 
 import multiprocessing
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.cache import cache_directory, converted_once
+from cadec_cli.bundle.cache import converted_once
 from cadec_cli.errors import CadecError
-from cadec_cli.files import whole_directory
+from cadec_cli.files import atomic_directory
 
 
 class Converter:
@@ -18,7 +19,7 @@ class Converter:
 
     def __call__(self, directory: Path) -> None:
         self.calls += 1
-        with whole_directory(directory) as part:
+        with atomic_directory(directory) as part:
             (part / "model.bin").write_text("weights")
 
 
@@ -26,25 +27,6 @@ class Converter:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CADEC_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({"CADEC_CACHE": "/a", "XDG_CACHE_HOME": "/b"}, "/a"),
-        ({"XDG_CACHE_HOME": "/b"}, "/b/cadec"),
-        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/cadec"),
-        ({}, "/home/me/.cache/cadec"),
-    ],
-)
-def test_where_the_cache_is(
-    variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("CADEC_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"HOME": "/home/me", **variables}.items():
-        monkeypatch.setenv(name, value)
-    assert cache_directory() == Path(expected)
 
 
 def test_it_is_made_once(cache: Path) -> None:
@@ -89,13 +71,18 @@ def test_without_a_writable_cache_a_temporary_one_serves(
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("CADEC_CACHE", str(tmp_path / "file" / "cache"))
     convert = Converter()
-    first = converted_once("only-here", convert)
+    notes: list[str] = []
+    first = converted_once("only-here", convert, notes.append)
     assert (first / "model.bin").read_text() == "weights"
-    assert converted_once("only-here", convert) == first
+    assert converted_once("only-here", convert, notes.append) == first
     assert convert.calls == 1
+    (note,) = notes
+    assert str(tmp_path / "file" / "cache") in note
+    converted_once("only-there", convert)
+    assert "".join(capsys.readouterr()) == ""
 
 
-def _ask(cache: str, log: str, barrier: object) -> None:
+def _ask(cache: str, log: str, barrier: Barrier) -> None:
     import os
     import time
 
@@ -104,7 +91,7 @@ def _ask(cache: str, log: str, barrier: object) -> None:
     def convert(directory: Path) -> None:
         with Path(log).open("a") as stream:
             stream.write("converted\n")
-        with whole_directory(directory) as part:
+        with atomic_directory(directory) as part:
             time.sleep(0.3)
             (part / "model.bin").write_text("weights")
 

@@ -7,8 +7,7 @@ import pytest
 from cadec_cli.bundle import opening as bundle_module
 from cadec_cli.bundle.opening import Bundle, find_bundle
 from cadec_cli.errors import CadecError
-from cadec_cli.method import objectives
-from cadec_cli.method.options import OBJECTIVES, DecodingDefaults
+from cadec_cli.method.options import DecodingDefaults, named_weights
 
 
 def test_which_bundle_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,13 +33,26 @@ def test_a_directory_that_is_no_bundle(tmp_path: Path) -> None:
 
 def test_defaults_are_checked_when_made() -> None:
     with pytest.raises(CadecError) as caught:
-        DecodingDefaults(search="hope", objective="bleu", weight=-1, context=-1, temperature=0, nbest=0)
+        DecodingDefaults(
+            search="hope", objective="bleu", weight={"lm": -1}, context=-1, temperature=0, nbest=0
+        )
     for name in ("search", "objective", "weight", "context", "temperature", "nbest"):
         assert f"{name} must be" in caught.value.message
-    for wrong in ({"weight": float("nan")}, {"temperature": float("inf")}, {"beam": 1.5}, {"beam": True}):
+    for wrong in (
+        {"weight": {"lm": float("nan")}},
+        {"temperature": float("inf")},
+        {"beam": 1.5},
+        {"beam": True},
+    ):
         with pytest.raises(CadecError):
             DecodingDefaults(**wrong)
 
 
-def test_defaults_name_what_decoding_knows() -> None:
-    assert set(objectives.OBJECTIVES) == set(OBJECTIVES)
+def test_a_bare_weight_is_the_d_lms_and_unknown_ones_are_refused() -> None:
+    assert named_weights("0.5") == named_weights(0.5) == named_weights("lm=0.5") == {"lm": 0.5}
+    assert named_weights("lm=1,back=0.5") == {"lm": 1.0, "back": 0.5}
+    assert named_weights(None) == {}
+    with pytest.raises(CadecError, match="c-score has no weight back"):
+        DecodingDefaults(weight={"back": 1.0})
+    with pytest.raises(CadecError, match="no weight: 'much'"):
+        named_weights("much")

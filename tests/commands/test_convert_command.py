@@ -31,13 +31,13 @@ def test_from_models_to_a_bundle_and_on(parts: Path, capsys: pytest.CaptureFixtu
     probes.write_text(
         "The boy took it.\tМальчик взял его.\n\nTom sees a letter.\tТом видит письмо.\n", "utf-8"
     )
-    options = ("--compute-type", "float32", "--compute-type", "int8", "--half", "--convert-lm")
+    options = ("--compute-type", "float32", "--compute-type", "int8", "--half")
     assert convert(*from_parts(parts), "-o", bundle, *options, "--probes", probes, "--nbest", 8) == 0
     shown = capsys.readouterr()
     assert shown.out == ""
-    for what in ("S-NMT in float32", "S-NMT in int8", "D-LM in float32", "D-LM in int8"):
+    for what in ("S-NMT in float32", "S-NMT in int8"):
         assert f"verified: {what}" in shown.err
-    assert "en → ru, S-NMT, D-LM, ct2/float32, ct2/int8, ct2-lm/float32, ct2-lm/int8" in shown.err
+    assert "en → ru, S-NMT, D-LM, ct2/float32, ct2/int8, " in shown.err
     assert "11 sentences" in shown.err  # nine random ones, two given
 
     assert convert(bundle, "--context", 2, "--name", "mine") == 0
@@ -48,6 +48,21 @@ def test_from_models_to_a_bundle_and_on(parts: Path, capsys: pytest.CaptureFixtu
     assert convert(bundle, "-o", parts / "copy", "--compute-type", "bfloat16") == 0
     assert "ct2/bfloat16" in Bundle.open(parts / "copy").manifest.parts
     assert "ct2/bfloat16" not in Bundle.open(bundle).manifest.parts
+
+
+def test_a_conversion_that_takes_place_while_translating_is_announced(
+    parts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CADEC_CACHE", str(parts / "cache"))
+    (parts / "text.txt").write_text("Tom took it.\n")
+    assert convert(*from_parts(parts), "-o", parts / "b") == 0
+    capsys.readouterr()
+    translate = ["translate", str(parts / "text.txt"), "-b", str(parts / "b"), "--search", "sentence"]
+    for announced in (True, False):
+        assert exit_code(translate) == 0
+        shown = capsys.readouterr().err
+        assert (f"converting {parts / 'b' / 'nmt'} to int8, once" in shown) == announced
+        assert ("S-NMT in int8: log-probabilities differ by" in shown) == announced
 
 
 @pytest.mark.parametrize("state", ["finished", "unfinished", "empty"])

@@ -3,15 +3,17 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from bundle_parts import tiny_lm, tiny_nmt
+from bundle_parts import shaken, tiny_nmt
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.specials import EOS, SPECIAL_PIECES
+from cadec_cli.models.transformer import Transformer
+from cadec_cli.text.specials import SPECIAL_PIECES
 from converters import ctranslate2_models
-from converters.verify import TOLERANCE, Drift, language_model_drift, translation_drift
+from converters.verify import TOLERANCE, Drift, translation_drift
 
 PIECES = [*SPECIAL_PIECES, *(f"p{index}" for index in range(40))]
 AGREED = Drift("S-NMT", "float32", 9, 100, 1e-6, 1e-5)
@@ -46,7 +48,7 @@ def test_a_conversion_that_gets_something_wrong_is_refused(
 ) -> None:
     build = ctranslate2_models._translation_spec
 
-    def spoiled(model: object) -> object:
+    def spoiled(model: Transformer) -> Any:
         spec = build(model)
         if wrong == "norm":
             spec.encoder.layer[1].ffn.layer_norm.beta += 0.1
@@ -69,23 +71,19 @@ def test_a_conversion_that_gets_something_wrong_is_refused(
 
 
 def test_given_sentences_are_compared_too(tmp_path: Path) -> None:
-    nmt, lm = tiny_nmt(len(PIECES), len(PIECES)), tiny_lm(len(PIECES))
+    nmt = tiny_nmt(len(PIECES), len(PIECES))
     pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([], [5]), ([5] * 99, [5])]  # two can't be scored
     convert = ctranslate2_models.convert_translation_model
     without = convert(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
     given = convert(nmt, PIECES, PIECES, tmp_path / "nmt", "float32", pairs)
     assert (given.sentences, given.tokens) == (without.sentences + 2, without.tokens + 7)
-    text = [[EOS, *range(5, 40), EOS] * 2, [EOS]]  # too long, and nothing to score
-    convert_lm = ctranslate2_models.convert_language_model
-    without = convert_lm(lm, PIECES, tmp_path / "lm", "float32")
-    given = convert_lm(lm, PIECES, tmp_path / "lm", "float32", text)
-    assert (given.sentences, given.tokens) == (without.sentences + 1, without.tokens + lm.config.positions)
 
 
 def test_another_model_is_noticed(tmp_path: Path) -> None:
-    ctranslate2_models.convert_language_model(tiny_lm(len(PIECES)), PIECES, tmp_path / "lm", "float32")
-    other = tiny_lm(len(PIECES), seed=2)
-    assert language_model_drift(other, PIECES, tmp_path / "lm", "float32").largest > 0.1
+    nmt = tiny_nmt(len(PIECES), len(PIECES))
+    ctranslate2_models.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
+    shaken(nmt, seed=2)
+    assert translation_drift(nmt, PIECES, PIECES, tmp_path / "nmt", "float32").largest > 0.1
 
 
 def test_a_damaged_converted_model_is_one_clear_error(tmp_path: Path) -> None:

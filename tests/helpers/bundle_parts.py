@@ -1,9 +1,15 @@
 """Tiny models with random weights, and directories of them: what bundles and conversions are tested with."""
 
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.manifest import Manifest, read_manifest, record
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import Model, save_model
 from cadec_cli.models.transformer import Transformer, TransformerConfig
@@ -21,28 +27,42 @@ def shaken(model: Model, seed: int = 1) -> Model:
 
 
 def tiny_nmt(
-    source: int, target: int, pre_norm: bool = False, tied: bool = True, activation: str = "relu"
+    source: int,
+    target: int,
+    pre_norm: bool = False,
+    tied: bool = True,
+    activation: str = "relu",
+    *,
+    decoder_layers: int = 1,
+    positions: int = 40,
+    seed: int = 1,
 ) -> Transformer:
     config = TransformerConfig(
         source,
         target,
         encoder_layers=2,
-        decoder_layers=1,
+        decoder_layers=decoder_layers,
         width=16,
         heads=2,
         inner=24,
-        positions=40,
+        positions=positions,
         pre_norm=pre_norm,
         tied=tied,
         activation=activation,
     )
-    model = shaken(Transformer(config))
+    model = shaken(Transformer(config), seed)
     assert isinstance(model, Transformer)
     return model
 
 
 def tiny_lm(
-    vocabulary: int, pre_norm: bool = True, tied: bool = True, activation: str = "gelu", seed: int = 1
+    vocabulary: int,
+    pre_norm: bool = True,
+    tied: bool = True,
+    activation: str = "gelu",
+    seed: int = 1,
+    *,
+    positions: int = 48,
 ) -> DocumentLM:
     config = DocumentLMConfig(
         vocabulary,
@@ -50,7 +70,7 @@ def tiny_lm(
         width=16,
         heads=2,
         inner=24,
-        positions=48,
+        positions=positions,
         pre_norm=pre_norm,
         tied=tied,
         activation=activation,
@@ -71,3 +91,34 @@ def write_parts(directory: Path, english: TextPipeline, russian: TextPipeline) -
     russian.save(directory / "ru")
     save_model(directory / "nmt", tiny_nmt(len(english), len(russian)), checksums(english, russian))
     save_model(directory / "lm", tiny_lm(len(russian)), checksums(russian))
+
+
+def write_bundle(directory: Path, english: TextPipeline, russian: TextPipeline) -> Path:
+    """A bundle en-ru/ of such parts: both models, the S-NMT in int8 too, and a card."""
+    write_parts(directory, english, russian)
+    (directory / "card.md").write_text("# en-ru\n")
+    build_bundle(
+        directory / "en-ru",
+        source=directory / "en",
+        target=directory / "ru",
+        nmt=directory / "nmt",
+        lm=directory / "lm",
+        compute_types=["int8"],
+        card=directory / "card.md",
+    )
+    return directory / "en-ru"
+
+
+def sign_again(directory: Path, manifest: Manifest | None = None) -> None:
+    """Make the manifest, or another, agree with the files, as whoever swaps them knowingly would."""
+    manifest = manifest or read_manifest(directory)
+    files = {name: record(directory / name) for name in manifest.files}
+    (directory / "bundle.json").write_bytes(replace(manifest, files=files).content())
+
+
+def write_manifest(directory: Path, value: Mapping[str, object]) -> None:
+    """Write a bundle.json by hand, whatever it says, with the checksum that belongs to it."""
+    unsigned = {key: value[key] for key in value if key != "checksum"}
+    canonical = json.dumps(unsigned, sort_keys=True, separators=(",", ":")).encode()
+    signed = {**unsigned, "checksum": hashlib.sha256(canonical).hexdigest()}
+    (directory / "bundle.json").write_text(json.dumps(signed))

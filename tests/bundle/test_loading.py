@@ -1,0 +1,65 @@
+"""A bundle's models as loaded: what is kept in memory, and for whom."""
+
+import gc
+import weakref
+from pathlib import Path
+
+import pytest
+from bundle_parts import write_bundle, write_parts
+
+from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.errors import CadecError
+from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.models.quantised import Int8Linear
+from cadec_cli.text.pipeline import TextPipeline
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> Bundle:
+    return Bundle.open(write_bundle(tmp_path, english, russian))
+
+
+@pytest.mark.parametrize("compute_type", ["int8", "float32"])
+def test_one_copy_of_the_d_lm_is_kept(
+    bundle: Bundle, compute_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[weakref.ref[DocumentLM]] = []
+    load = Bundle.lm_network
+
+    def watched(opened: Bundle) -> DocumentLM:
+        network = load(opened)
+        loaded.append(weakref.ref(network))
+        return network
+
+    monkeypatch.setattr(Bundle, "lm_network", watched)
+    models = load_models(bundle, compute_type=compute_type, device="cpu")
+    language = models.language
+    assert language is not None and models.language is language
+    gc.collect()
+    (read_from_disk,) = loaded
+    if compute_type == "int8":
+        assert any(isinstance(part, Int8Linear) for part in language.network.modules())
+        assert read_from_disk() is None, "the float32 network is still there beside its int8 copy"
+    else:
+        assert read_from_disk() is language.network
+
+
+def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
+    first, second = (load_models(bundle, compute_type="float32", device="cpu") for _ in range(2))
+    assert first.language is not None and second.language is not None
+    assert first.language.network is not second.language.network
+    first.language.network.half()  # as moving it to a device would
+    assert next(second.language.network.parameters()).dtype != next(first.language.network.parameters()).dtype
+    assert first.stepped.network is not second.stepped.network
+
+
+def test_what_is_not_there_is_said(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:
+    write_parts(tmp_path, english, russian)
+    build_bundle(tmp_path / "lm-only", lm=tmp_path / "lm", target=tmp_path / "ru")
+    models = load_models(Bundle.open(tmp_path / "lm-only"), device="cpu")
+    with pytest.raises(CadecError, match="has no S-NMT"):
+        _ = models.translation
+    build_bundle(tmp_path / "nmt-only", nmt=tmp_path / "nmt", source=tmp_path / "en", target=tmp_path / "ru")
+    assert load_models(Bundle.open(tmp_path / "nmt-only"), device="cpu").language is None
