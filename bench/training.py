@@ -5,7 +5,6 @@ differs is the network, the loss and the loop. They take turns, and the median o
 """
 
 import contextlib
-import dataclasses
 import statistics
 import tempfile
 import time
@@ -32,7 +31,7 @@ from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.training.distributed import Processes
 from cadec_cli.training.loop import Stepper, Task
 from cadec_cli.training.loss import cross_entropy
-from cadec_cli.training.options import DocumentLMSize, TrainingOptions, TransformerSize, choose, load_preset
+from cadec_cli.training.options import TrainingOptions, choices, load_preset
 from cadec_cli.workers import available_cores
 
 VOCABULARY = 8_000
@@ -64,18 +63,18 @@ def measure_padding(directories: list[str]) -> Iterator[Row]:
 def _language_model(documents: Examples) -> Row:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    size = choose(DocumentLMSize, load_preset("lm", "small")["model"])
-    config = DocumentLMConfig(vocabulary=VOCABULARY, **dataclasses.asdict(size))
+    sizes = choices(DocumentLMConfig, load_preset("lm", "small")["model"])
+    config = DocumentLMConfig(vocabulary=VOCABULARY, **sizes)
     theirs = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=VOCABULARY,
-            n_positions=size.positions,
-            n_embd=size.width,
-            n_layer=size.layers,
-            n_head=size.heads,
-            n_inner=size.inner,
-            resid_pdrop=size.dropout,
-            embd_pdrop=size.dropout,
+            n_positions=config.positions,
+            n_embd=config.width,
+            n_layer=config.layers,
+            n_head=config.heads,
+            n_inner=config.inner,
+            resid_pdrop=config.dropout,
+            embd_pdrop=config.dropout,
             attn_pdrop=0.0,
             use_cache=False,
         )
@@ -84,7 +83,10 @@ def _language_model(documents: Examples) -> Row:
     def loss(batch: Batch) -> torch.Tensor:
         tokens = torch.cat([batch.inputs[0], batch.labels[:, -1:]], 1)
         labels = tokens.masked_fill(tokens == 0, -100)
-        return theirs(input_ids=tokens, attention_mask=(tokens != 0).long(), labels=labels).loss
+        found: torch.Tensor = theirs(
+            input_ids=tokens, attention_mask=(tokens != 0).long(), labels=labels
+        ).loss
+        return found
 
     return _compare("D-LM small / Hugging Face GPT-2", DocumentLM(config), documents, theirs, loss, 0.0)
 
@@ -92,27 +94,25 @@ def _language_model(documents: Examples) -> Row:
 def _translation_model(pairs: Examples) -> Row:
     from transformers import MarianConfig, MarianMTModel
 
-    size = choose(TransformerSize, load_preset("nmt", "small")["model"])
-    config = TransformerConfig(
-        source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, **dataclasses.asdict(size)
-    )
+    sizes = choices(TransformerConfig, load_preset("nmt", "small")["model"])
+    config = TransformerConfig(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, **sizes)
     theirs = MarianMTModel(
         MarianConfig(
             vocab_size=VOCABULARY,
             decoder_vocab_size=VOCABULARY,
             share_encoder_decoder_embeddings=False,
             tie_word_embeddings=True,
-            d_model=size.width,
-            encoder_layers=size.encoder_layers,
-            decoder_layers=size.decoder_layers,
-            encoder_attention_heads=size.heads,
-            decoder_attention_heads=size.heads,
-            encoder_ffn_dim=size.inner,
-            decoder_ffn_dim=size.inner,
-            dropout=size.dropout,
+            d_model=config.width,
+            encoder_layers=config.encoder_layers,
+            decoder_layers=config.decoder_layers,
+            encoder_attention_heads=config.heads,
+            decoder_attention_heads=config.heads,
+            encoder_ffn_dim=config.inner,
+            decoder_ffn_dim=config.inner,
+            dropout=config.dropout,
             attention_dropout=0.0,
             activation_dropout=0.0,
-            max_position_embeddings=size.positions,
+            max_position_embeddings=config.positions,
             scale_embedding=True,
             pad_token_id=0,
             eos_token_id=3,
@@ -143,7 +143,14 @@ def _compare(
     label_smoothing: float,
 ) -> Row:
     options = TrainingOptions(update_tokens=6_000, batch_tokens=3_000, clip=1.0)
-    task = Task(ours, examples, examples, cross_entropy(label_smoothing), {})
+    task = Task(
+        model=ours,
+        examples=examples,
+        dev=examples,
+        loss=cross_entropy(label_smoothing),
+        dev_loss=cross_entropy(),
+        pipelines={},
+    )
     our_optimizer, their_optimizer = (
         torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
         for model in (ours, theirs)
@@ -161,7 +168,8 @@ def _compare(
         middle = time.perf_counter()
         for update in updates:
             for examples_of_batch in update.batches:
-                (their_loss(examples.batch(examples_of_batch)) / len(update.batches)).backward()
+                share = their_loss(examples.batch(examples_of_batch)) / len(update.batches)
+                torch.autograd.backward(share)
             nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
             their_optimizer.step()
             their_optimizer.zero_grad(set_to_none=True)

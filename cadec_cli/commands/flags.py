@@ -8,13 +8,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 
-def flags_of(
-    source: str = "preset's", **panels: type[Any]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
 
-    Each dataclass's flags stand in a help panel of their own, named by the keyword; `source` tells where
-    a flag that is not given comes from before its default counts.
+    Each dataclass's flags stand in a help panel of their own, named by the keyword. `source` is what a flag
+    that is not given comes from before its default counts: "bundle's" reads as [default: the bundle's, else
+    20]. Fields without a default are not a user's to choose, and get no flag.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -27,6 +26,8 @@ def flags_of(
         names = []
         for panel, kind in panels.items():
             for item in dataclasses.fields(kind):
+                if item.default is dataclasses.MISSING:
+                    continue
                 annotation = _flag(item, panel.replace("_", " ").capitalize(), source)
                 names.append(item.name)
                 hints[item.name] = annotation
@@ -53,9 +54,20 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
     kind = item.metadata.get("type", type(item.default))
     name = "--" + item.name.replace("_", "-")
     declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
-    text = item.metadata["help"]
+    text = _sentence(item.metadata["help"])
     if item.default is not None:
-        text += f" [dim]({'' if kind is bool else source + ' or '}{item.default})[/dim]"
+        default = item.default
+        if kind is bool:
+            default = "on" if item.default else "off"
+        if not item.metadata.get("stored", True):
+            source = ""
+        # The backslash keeps the help from reading the bracket as markup.
+        text += f" [dim]\\[default: {f'the {source}, else ' if source else ''}{default}][/dim]"
     return Annotated[
         kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
     ]
+
+
+def _sentence(text: str) -> str:
+    """A help text as a sentence; where options are listed in a table, it is a phrase."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".")

@@ -7,21 +7,19 @@ import typer
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.training.options import (
-    DocumentLMSize,
-    PairOptions,
-    TrainingOptions,
-    TransformerSize,
-    WindowOptions,
-)
+from cadec_cli.training.kinds import KINDS, Kind
+from cadec_cli.training.options import BleuOptions, TrainingOptions
 
 train_app = new_app("Train a text pipeline, an S-NMT or a D-LM.")
 
 Inputs = Annotated[list[Path], typer.Argument(help="Text files, compressed or not; - is standard input.")]
-Language = Annotated[str, typer.Option("--language", "-l", help="Its code: en, ru, de …")]
-Column = Annotated[int, typer.Option(help="Take this column of tab-separated files, counted from 1.", min=0)]
+Language = Annotated[str, typer.Option("--language", "-l", help="Language code, e.g. en, ru, de.")]
+Column = Annotated[
+    int,
+    typer.Option(help="Take this column of tab-separated files, counted from 1; 0 takes whole lines.", min=0),
+]
 Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
-Processes = Annotated[int, typer.Option(help="Processes; 0 is one a core.", min=0)]
+Processes = Annotated[int, typer.Option(help="Number of processes; 0 means one per core.", min=0)]
 
 
 @train_app.command("truecaser")
@@ -33,24 +31,24 @@ def truecaser(
     encoding: Encoding = "utf-8",
     processes: Processes = 0,
 ) -> None:
-    """Learn which words are usually written small.
+    """Train a truecaser: learn which words are normally lower-case.
 
     Example: cadec train truecaser plays.txt.xz -l ru -o truecaser.json
     """
     from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
     from cadec_cli.errors import CadecError
-    from cadec_cli.files import whole_file
+    from cadec_cli.files import atomic_file
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
 
     lines = tokenised_lines(inputs, language, column=column, encoding=encoding, processes=processes)
     trained = Truecaser.train(line.split() for line in console.track(lines, "truecaser"))
     if not trained.lowered:
-        raise CadecError("there is no word in this text that is usually written small", "is the input empty?")
-    with whole_file(output) as stream:
+        raise CadecError("this text has no word that is normally lower-case", "is the input empty?")
+    with atomic_file(output) as stream:
         stream.write(truecaser_json(trained))
-    console.note(f"{len(trained.lowered):,} words are usually written small: {output}")
+    console.note(f"{len(trained.lowered):,} words are normally lower-case: {output}")
 
 
 @train_app.command("tokenizer")
@@ -58,20 +56,20 @@ def tokenizer(
     inputs: Inputs,
     output: Annotated[Path, typer.Option("--output", "-o", help="The text pipeline, a directory.")],
     language: Language,
-    vocab_size: Annotated[int, typer.Option(help="Pieces of the vocabulary.", min=10)] = 16_000,
+    vocab_size: Annotated[int, typer.Option(help="Number of pieces in the vocabulary.", min=10)] = 16_000,
     truecaser: Annotated[
-        Path | None, typer.Option(help="A trained truecaser; without it one is trained on the same text.")
+        Path | None, typer.Option(help="A trained truecaser; without it, one is trained on the same text.")
     ] = None,
     byte_fallback: Annotated[
         bool, typer.Option(help="Keep 256 pieces for bytes, so that every character can be written.")
     ] = True,
     max_lines: Annotated[
-        int, typer.Option(help="Lines to train on, the first of each file.", min=1)
+        int, typer.Option(help="Lines of each file to train on, from its start.", min=1)
     ] = 2_000_000,
     column: Column = 0,
     encoding: Encoding = "utf-8",
     processes: Processes = 0,
-    seed: Annotated[int, typer.Option(help="Of SentencePiece's sampling.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed for SentencePiece's sampling.")] = 1,
 ) -> None:
     """Train the text pipeline of a language: truecaser and SentencePiece unigram model.
 
@@ -113,88 +111,72 @@ Data = Annotated[
     typer.Option(
         "--data",
         "-d",
-        help="A corpus from `cadec prepare`; DIR=2 counts it twice an epoch, DIR=0.5 half.",
+        help="A corpus from `cadec prepare`. DIR=2 counts it twice per epoch, DIR=0.5 half. Can be repeated.",
         show_default=False,
     ),
 ]
-Dev = Annotated[list[Path] | None, typer.Option("--dev", help="A corpus to evaluate on.", show_default=False)]
+Dev = Annotated[
+    list[Path] | None,
+    typer.Option("--dev", help="A corpus to evaluate on. Can be repeated.", show_default=False),
+]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", help="The run: checkpoints, metrics and at last model/.")
+    Path,
+    typer.Option("--output", "-o", help="The run, a directory: checkpoints, metrics and finally model/."),
 ]
 Preset = Annotated[str, typer.Option("--preset", "-p", help="tiny, small, paper, or a TOML file.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in --output, exactly where it was.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue the run in --output exactly where it stopped.")
+]
 StartFrom = Annotated[
     Path | None,
-    typer.Option(
-        "--start-from", help="A model or run to take the first weights from, to go on with other data."
-    ),
+    typer.Option("--start-from", help="A model or run to take initial weights from."),
 ]
-Plot = Annotated[bool, typer.Option("--plot", help="Draw the curves to curves.png at the end.")]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw the loss curves to curves.png at the end.")]
 
 
-@train_app.command("lm")
-@flags_of(training=TrainingOptions, windows=WindowOptions, model=DocumentLMSize)
-def lm(
-    output: Output,
-    flags: dict[str, Any],
-    data: Data = None,
-    dev: Dev = None,
-    preset: Preset = "small",
-    resume: Resume = False,
-    start_from: StartFrom = None,
-    plot: Plot = False,
-) -> None:
-    """Train a D-LM, the document language model of the target language.
+def _add(kind: Kind) -> None:
+    """Add `cadec train KIND`, with a flag for everything that can be chosen about it."""
+    panels: dict[str, type[Any]] = {
+        "training": TrainingOptions,
+        "data": kind.data_options,
+        "model": kind.config,
+    }
+    if kind.bleu is not None:
+        panels["evaluation"] = BleuOptions
 
-    Example: cadec train lm --data plays --data jokes=0.5 --dev plays-dev -o runs/lm --preset small
-    """
-    from cadec_cli.commands.training_run import LM_OPTIONS, start
+    @train_app.command(kind.name, help=kind.help)
+    @flags_of("preset's", **panels)
+    def train(
+        output: Output,
+        flags: dict[str, Any],
+        data: Data = None,
+        dev: Dev = None,
+        preset: Preset = "small",
+        resume: Resume = False,
+        start_from: StartFrom = None,
+        plot: Plot = False,
+    ) -> None:
+        from cadec_cli.errors import CadecError
+        from cadec_cli.training.run import carry_out, continued_run, new_run
 
-    start(
-        "lm",
-        LM_OPTIONS,
-        data=data or [],
-        dev=dev or [],
-        output=output,
-        preset=preset,
-        flags=flags,
-        resume=resume,
-        start_from=start_from,
-        plot=plot,
-    )
+        pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
+        if resume and start_from is not None:
+            raise CadecError("a run that is continued has weights of its own", "leave out --start-from")
+        if resume:
+            run = continued_run(kind, output, flags)
+        else:
+            run = new_run(
+                kind,
+                output,
+                data=data or [],
+                dev=dev or [],
+                preset=preset,
+                flags=flags,
+                start_from=start_from,
+            )
+        if carry_out(run, output, pipeline=pipeline, plot=plot).interrupted:
+            raise typer.Exit(130)
 
 
-@train_app.command("nmt")
-@flags_of(training=TrainingOptions, pairs=PairOptions, model=TransformerSize)
-def nmt(
-    output: Output,
-    flags: dict[str, Any],
-    data: Data = None,
-    dev: Dev = None,
-    preset: Preset = "small",
-    resume: Resume = False,
-    start_from: StartFrom = None,
-    plot: Plot = False,
-    pipeline: Annotated[
-        Path | None, typer.Option(help="The target language's text pipeline; needed for --stop-on bleu.")
-    ] = None,
-) -> None:
-    """Train an S-NMT, the sentence-level translation model.
-
-    Example: cadec train nmt --data pairs --dev pairs-dev -o runs/nmt --preset small
-    """
-    from cadec_cli.commands.training_run import NMT_OPTIONS, start
-
-    start(
-        "nmt",
-        NMT_OPTIONS,
-        data=data or [],
-        dev=dev or [],
-        output=output,
-        preset=preset,
-        flags=flags,
-        resume=resume,
-        start_from=start_from,
-        plot=plot,
-        pipeline=pipeline,
-    )
+for _kind in KINDS.values():
+    _add(_kind)

@@ -5,48 +5,19 @@ Its sequences start with the boundary EOS and have EOS after every sentence; it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
-from cadec_cli.models.layers import Block, Cache, Mask, Shape, check_shape, initialise
+from cadec_cli.models.configs import DocumentLMConfig
+from cadec_cli.models.layers import Block, Cache, Mask, Network, initialise
+
+__all__ = ["DocumentLM", "DocumentLMConfig"]
 
 
-@dataclass(frozen=True)
-class DocumentLMConfig:
-    """Sizes of a D-LM."""
-
-    vocabulary: int
-    layers: int = 12
-    width: int = 768
-    heads: int = 12
-    inner: int = 3072
-    positions: int = 512
-    dropout: float = 0.1
-    pre_norm: bool = True
-    tied: bool = True
-    activation: str = "gelu"
-
-    def __post_init__(self) -> None:
-        sizes = {
-            "vocabulary": self.vocabulary,
-            "layers": self.layers,
-            "width": self.width,
-            "heads": self.heads,
-            "inner": self.inner,
-            "positions": self.positions,
-        }
-        check_shape("D-LM", self.shape, sizes)
-
-    @property
-    def shape(self) -> Shape:
-        """What its blocks are built from."""
-        return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
-
-
-class DocumentLM(nn.Module):
+class DocumentLM(Network):
     """p(next token | all tokens before it)."""
+
+    config: DocumentLMConfig
 
     def __init__(self, config: DocumentLMConfig) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What both networks are made of: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
+"""What networks are made of: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
 
 Shapes: B rows, T new positions, S positions attended to, D model width, H heads.
 Masks are boolean and tell what MAY be attended to. Everything here is representable in CTranslate2:
@@ -10,19 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cadec_cli.errors import CadecError
+from cadec_cli.models.configs import Shape
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+# By the names in configs.ACTIVATIONS.
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+class Network(nn.Module):
+    """A network that says what it was built from, so that it can be stored and built again."""
+
+    config: Any  # its sizes, a frozen dataclass
 
 
 @dataclass
 class Cache:
-    """Keys and values of what a decoder has seen, one pair of tensors (B, H, S, D/H) a layer.
+    """Keys and values of what a decoder has seen, one pair of tensors (B, H, S, D/H) per layer.
 
     `Cache()` is empty; a network called with it appends to it (prefill: many positions; step: one).
     """
@@ -50,14 +58,6 @@ class Cache:
     def rows(self, index: Tensor) -> Cache:
         """Take rows by number, in any order and any number of times: reorder beams, drop finished ones."""
         return Cache([(k.index_select(0, index), v.index_select(0, index)) for k, v in self.layers])
-
-    def shared(self) -> Cache:
-        """A cache that starts from this one's content and grows on its own; nothing is copied."""
-        return Cache(list(self.layers))
-
-    def first(self, length: int) -> Cache:
-        """The first positions only."""
-        return Cache([(k[:, :, :length], v[:, :, :length]) for k, v in self.layers])
 
 
 class RoomyCache(Cache):
@@ -207,7 +207,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(width, inner)
         self.outer = nn.Linear(inner, width)
-        self.activation = ACTIVATIONS[activation]
+        self.activation = _ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) → (B, T, D)."""
@@ -249,31 +249,6 @@ class Block(nn.Module):
     def _residual(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
         y: Tensor = x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
         return y
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a block needs to know."""
-
-    width: int
-    heads: int
-    inner: int
-    dropout: float
-    pre_norm: bool
-    activation: str
-
-
-def check_shape(what: str, shape: Shape, sizes: dict[str, int]) -> None:
-    """Refuse a configuration that can't be built, naming everything that is wrong with it."""
-    wrong = [f"{name} must be at least 1, not {size}" for name, size in sizes.items() if size < 1]
-    if shape.heads >= 1 and shape.width % shape.heads:
-        wrong.append(f"width {shape.width} is not a multiple of heads {shape.heads}")
-    if not 0 <= shape.dropout < 1:
-        wrong.append(f"dropout must be in [0, 1), not {shape.dropout}")
-    if shape.activation not in ACTIVATIONS:
-        wrong.append(f"activation must be one of {', '.join(ACTIVATIONS)}, not {shape.activation!r}")
-    if wrong:
-        raise CadecError(f"this {what} can't be built: " + "; ".join(wrong))
 
 
 def sinusoids(positions: int, width: int) -> Tensor:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -14,19 +14,24 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading, whole_directory
+from cadec_cli.files import atomic_directory, read_json, reading
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.layers import Network
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 FORMAT_VERSION = 1
 
-# A plain table: kind in config.json → its configuration and network.
-KINDS: dict[str, tuple[type[Any], type[nn.Module]]] = {
+# What a model directory can hold.
+Model = Network
+
+# A plain table: kind in config.json → its configuration and network. A network must be entered to be stored.
+NETWORKS: dict[str, tuple[type[Any], type[Model]]] = {
     "nmt": (TransformerConfig, Transformer),
     "lm": (DocumentLMConfig, DocumentLM),
 }
 
-Model = Transformer | DocumentLM
+# How many misfits an error names.
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,10 @@ class StoredModel:
 
 def kind_of(model: nn.Module) -> str:
     """The kind of a network, as config.json names it."""
-    return next(kind for kind, (_, network) in KINDS.items() if isinstance(model, network))
+    for kind, (_, network) in NETWORKS.items():
+        if type(model) is network:  # a network derived from another is not that other
+            return kind
+    raise TypeError(f"{type(model).__name__} is not in NETWORKS, so it can't be stored")
 
 
 def model_files(model: Model, pipelines: Mapping[str, str], state: Mapping[str, Tensor]) -> dict[str, bytes]:
@@ -70,9 +78,25 @@ def model_state(model: nn.Module) -> dict[str, Tensor]:
 
 def save_model(directory: Path, model: Model, pipelines: Mapping[str, str]) -> None:
     """Write a model directory, whole or not at all."""
-    with whole_directory(directory, marker="config.json") as part:
+    with atomic_directory(directory, marker="config.json") as part:
         for name, content in model_files(model, pipelines, model_state(model)).items():
             (part / name).write_bytes(content)
+
+
+def model_directory(given: Path, say: Callable[[str], None]) -> Path:
+    """The model that a directory stands for: itself, or that of a training run, finished or not.
+
+    `say` is told what a user should know: that of an unfinished run the newest checkpoint is taken.
+    """
+    if (given / "config.json").is_file():
+        return given
+    if (given / "model" / "config.json").is_file():
+        return given / "model"
+    checkpoints = sorted(path for path in (given / "checkpoints").glob("update-*") if path.is_dir())
+    if checkpoints:
+        say(f"{given} is not finished: taking its newest checkpoint, {checkpoints[-1].name}")
+        return checkpoints[-1]
+    raise CadecError(f"{given} holds no model (no config.json, no model/, no checkpoints/)")
 
 
 def load_model(directory: Path, kind: str | None = None) -> StoredModel:
@@ -83,20 +107,20 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     if (
         not isinstance(stored, dict)
         or stored.get("format") != FORMAT_VERSION
-        or stored.get("kind") not in KINDS
+        or stored.get("kind") not in NETWORKS
     ):
         raise CadecError(
             f"{directory}/config.json does not describe a cadec model of format {FORMAT_VERSION}"
         )
     if kind is not None and stored["kind"] != kind:
         raise CadecError(f"{directory} is a model of kind {stored['kind']!r}, not {kind!r}")
-    config_class, network = KINDS[stored["kind"]]
+    config_class, network = NETWORKS[stored["kind"]]
     try:
         config = config_class(**stored["config"])
     except TypeError as error:
         raise CadecError(f"{directory}/config.json does not fit: {error}") from None
     with _Unfilled():
-        model = cast(Model, network(config))
+        model = network(config)
     fill(model, load_tensors(directory / "model.safetensors"), directory)
     model.eval()
     return StoredModel(stored["kind"], model, stored.get("pipelines", {}))
@@ -127,10 +151,13 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
         raise CadecError(f"{path} is damaged or not a safetensors file: {error}") from None
 
 
-def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path) -> None:
-    """Put weights into a network; every name, shape and value that does not fit is told at once."""
+def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly: bool = False) -> None:
+    """Put weights into a network; every name, shape and value that does not fit is reported at once.
+
+    All of the network is filled; with `partly`, weights that are not given stay as they are.
+    """
     expected = {name: tensor.shape for name, tensor in model_state(model).items()}
-    wrong = [f"no {name}" for name in expected if name not in state]
+    wrong = [f"no {name}" for name in expected if name not in state and not partly]
     wrong += [f"unknown {name}" for name in state if name not in expected]
     for name in expected.keys() & state.keys():
         if state[name].shape != expected[name]:
@@ -138,7 +165,8 @@ def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path) -> None:
         elif not torch.isfinite(state[name]).all():
             wrong.append(f"{name} holds NaN or infinite values")
     if wrong:
-        raise CadecError(f"the weights in {origin} do not fit: " + "; ".join(sorted(wrong)[:8]))
+        more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+        raise CadecError(f"the weights in {origin} do not fit: " + "; ".join(sorted(wrong)[:SHOWN]) + more)
     model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them
 
 

@@ -12,48 +12,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from cadec_cli.errors import CadecError
-from cadec_cli.models.layers import Block, Cache, Shape, check_shape, initialise, sinusoids
+from cadec_cli.models.configs import TransformerConfig
+from cadec_cli.models.layers import Block, Cache, Network, initialise, sinusoids
 from cadec_cli.text.specials import PAD
 
-
-@dataclass(frozen=True)
-class TransformerConfig:
-    """Sizes of an S-NMT."""
-
-    source_vocabulary: int
-    target_vocabulary: int
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    width: int = 512
-    heads: int = 8
-    inner: int = 2048
-    positions: int = 512
-    dropout: float = 0.1
-    pre_norm: bool = False
-    tied: bool = True
-    shared_embeddings: bool = False
-    activation: str = "relu"
-
-    def __post_init__(self) -> None:
-        sizes = {
-            "source_vocabulary": self.source_vocabulary,
-            "target_vocabulary": self.target_vocabulary,
-            "encoder_layers": self.encoder_layers,
-            "decoder_layers": self.decoder_layers,
-            "width": self.width,
-            "heads": self.heads,
-            "inner": self.inner,
-            "positions": self.positions,
-        }
-        check_shape("S-NMT", self.shape, sizes)
-        if self.shared_embeddings and self.source_vocabulary != self.target_vocabulary:
-            raise CadecError("shared_embeddings needs one vocabulary for both languages")
-
-    @property
-    def shape(self) -> Shape:
-        """What its blocks are built from."""
-        return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
+__all__ = ["Source", "Transformer", "TransformerConfig"]
 
 
 @dataclass(frozen=True)
@@ -71,9 +34,10 @@ class Source:
         )
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """p(target | source)."""
 
+    config: TransformerConfig
     sinusoids: Tensor
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -1,1 +1,1 @@
-"""One loop that trains any of the models; the task's loss is passed in."""
+"""One loop that trains any kind of model; one table of the kinds."""

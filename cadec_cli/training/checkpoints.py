@@ -1,7 +1,7 @@
 """Checkpoints of a run on disk: written whole or not at all, the newest to go on from, the best to average.
 
 checkpoints/update-00001200/    a model directory (config.json, model.safetensors) and
-    optimizer.safetensors       Adam's moments; only the newest checkpoint keeps them
+    optimizer.safetensors       Adam's moments of what learns; only the newest checkpoint keeps them
     progress.json               where in the data, and all evaluations so far
 """
 
@@ -19,8 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, whole_directory
-from cadec_cli.models.storage import Model, fill, load_tensors, model_files, model_state
+from cadec_cli.files import atomic_directory, read_json
+from cadec_cli.models.storage import SHOWN, Model, fill, load_tensors, model_files, model_state
+
+# What Adam keeps of a parameter that learns.
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Checkpoints:
         hint = (
             f"free some space and continue with --resume; {newest or 'nothing'} is the last good checkpoint"
         )
-        with whole_directory(self._path(progress.update), hint) as part:
+        with atomic_directory(self._path(progress.update), hint) as part:
             for name, content in model_files(model, self._pipelines, model_state(model)).items():
                 (part / name).write_bytes(content)
             (part / "optimizer.safetensors").write_bytes(safetensors.torch.save(_moments(model, optimizer)))
@@ -128,7 +131,7 @@ def _figure(evaluation: Evaluation, criterion: str) -> float:
 
 
 def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's state by the names of the weights it belongs to: a tensor each, no pickle."""
+    """Adam's state by the names of the weights it belongs to (those that learn): tensors, no pickle."""
     return {
         f"{name}.{key}": torch.as_tensor(value).detach().cpu().contiguous()
         for name, parameter in model.named_parameters()
@@ -139,11 +142,19 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
 def _restore_moments(
     model: nn.Module, optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor], origin: Path
 ) -> None:
-    for name, parameter in model.named_parameters():
-        state = {}
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            tensor = moments.get(f"{name}.{key}")
-            if tensor is None or (key != "step" and tensor.shape != parameter.shape):
-                raise CadecError(f"{origin}/optimizer.safetensors does not fit the model: {name}.{key}")
-            state[key] = tensor.to(parameter.device)
-        optimizer.state[parameter] = state
+    """Give every parameter that learns its state back: all of it and nothing else, or the file is refused."""
+    learning = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    shapes = {
+        f"{name}.{key}": torch.Size() if key == "step" else parameter.shape
+        for name, parameter in learning.items()
+        for key in _MOMENTS
+    }
+    found = {name: tensor.shape for name, tensor in moments.items()}
+    wrong = sorted(name for name in {*shapes, *found} if shapes.get(name) != found.get(name))
+    if wrong:
+        more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+        raise CadecError(
+            f"{origin}/optimizer.safetensors does not fit the model: {', '.join(wrong[:SHOWN])}{more}"
+        )
+    for name, parameter in learning.items():
+        optimizer.state[parameter] = {key: moments[f"{name}.{key}"].to(parameter.device) for key in _MOMENTS}

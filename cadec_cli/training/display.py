@@ -1,4 +1,4 @@
-"""What a person sees of a training run: a live line on a terminal, a line an evaluation elsewhere."""
+"""What a person sees of a training run: a live line on a terminal, one line per evaluation elsewhere."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from cadec_cli.training.options import TrainingOptions
 class Display:
     """Shows how a run goes; `silent` for processes other than the first."""
 
-    def __init__(self, options: TrainingOptions, updates_an_epoch: float, silent: bool = False) -> None:
+    def __init__(self, options: TrainingOptions, updates_per_epoch: float, silent: bool = False) -> None:
         self._options = options
-        self._updates_an_epoch = max(updates_an_epoch, 1.0)
+        self._updates_per_epoch = max(updates_per_epoch, 1.0)
         self._silent = silent
         self._live = Live(console=console.stderr, transient=True, refresh_per_second=4)
         self._drawn = not silent and console.live()
@@ -54,7 +54,7 @@ class Display:
         self._evaluation = evaluation
         if self._silent:
             return
-        epoch = progress.epoch + progress.update_in_epoch / self._updates_an_epoch
+        epoch = progress.epoch + progress.update_in_epoch / self._updates_per_epoch
         bleu = f"  BLEU {evaluation.bleu:.2f}" if evaluation.bleu is not None else ""
         console.note(
             f"update {evaluation.update:,}  epoch {epoch:.2f}  {self.tokens_per_second:,.0f} tokens/s"
@@ -71,7 +71,7 @@ class Display:
         return (after - before) / max(end - start, 1e-9)
 
     def _line(self, progress: Progress, loss: float, rate: float, now: float) -> Text:
-        epoch = progress.epoch + progress.update_in_epoch / self._updates_an_epoch
+        epoch = progress.epoch + progress.update_in_epoch / self._updates_per_epoch
         line = Text.assemble(
             ("● ", "green"),
             (f"update {progress.update:,}/{self._options.max_updates:,}", "bold"),
@@ -99,7 +99,7 @@ class Display:
             if options.max_epochs:
                 rest = (
                     options.max_epochs - progress.epoch
-                ) * self._updates_an_epoch - progress.update_in_epoch
+                ) * self._updates_per_epoch - progress.update_in_epoch
                 updates = min(updates, math.ceil(rest))
             limits.append(updates * elapsed / done)
         return max(0.0, min(limits)) if limits else None

@@ -26,7 +26,7 @@ from cadec_cli.models.storage import Model, fill, save_model
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.display import Display, perplexity
 from cadec_cli.training.distributed import Processes
-from cadec_cli.training.loss import Loss, cross_entropy
+from cadec_cli.training.loss import Loss
 from cadec_cli.training.metrics import Metrics
 from cadec_cli.training.options import TrainingOptions
 from cadec_cli.training.schedule import learning_rate
@@ -34,12 +34,16 @@ from cadec_cli.training.schedule import learning_rate
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained on what; `bleu` translates the dev data, for tasks that translate."""
+    """What is trained on what; `bleu` translates the dev data, for tasks that translate.
+
+    Parameters of the model that require no gradient stay as they are.
+    """
 
     model: Model
     examples: Examples
     dev: Examples
     loss: Loss
+    dev_loss: Loss
     pipelines: Mapping[str, str]
     bleu: Callable[[Model], float] | None = None
 
@@ -63,7 +67,7 @@ def train(
     """
     task.model.to(device)
     optimizer = torch.optim.AdamW(
-        task.model.parameters(),
+        [parameter for parameter in task.model.parameters() if parameter.requires_grad],
         lr=options.learning_rate,
         betas=(0.9, options.beta2),
         weight_decay=options.weight_decay,
@@ -79,7 +83,7 @@ def train(
     def evaluate() -> None:
         evaluation = Evaluation(
             progress.update,
-            dev_loss(task.model, task.dev, options.batch_tokens, device, processes),
+            dev_loss(task, options.batch_tokens, device, processes),
             _bleu(task, processes) if options.stop_on == "bleu" else None,
         )
         progress.evaluations.append(evaluation)
@@ -100,9 +104,9 @@ def train(
             checkpoints.prune(progress, options.stop_on, options.keep_best)
         processes.barrier()
 
-    updates_an_epoch = task.examples.tokens / options.update_tokens
+    updates_per_epoch = task.examples.tokens / options.update_tokens
     session = time.monotonic()
-    with Display(options, updates_an_epoch, not processes.first) as display, _stop_signals() as stop:
+    with Display(options, updates_per_epoch, not processes.first) as display, _stop_signals() as stop:
         for update in _updates(task.examples, options, progress):
             reason = _limit(options, progress, session)
             wanted, stopped = processes.total(float(reason == "max_minutes"), float(stop.is_set))
@@ -197,18 +201,15 @@ class Stepper:
         return self._network.no_sync()  # type: ignore[operator, no-any-return]
 
 
-def dev_loss(
-    model: nn.Module, dev: Examples, batch_tokens: int, device: torch.device, processes: Processes
-) -> float:
-    """Mean −log p of the dev data's labels."""
-    loss = cross_entropy()
-    model.eval()
+def dev_loss(task: Task, batch_tokens: int, device: torch.device, processes: Processes) -> float:
+    """Mean loss of the dev data's labels."""
+    task.model.eval()
     total = tokens = 0.0
-    batches = in_order(dev, batch_tokens)
-    lengths = dev.lengths()[:, -1]
+    batches = in_order(task.dev, batch_tokens)
+    lengths = task.dev.lengths()[:, -1]
     with torch.inference_mode():
         for examples in batches[processes.rank :: processes.count]:
-            total += loss(model, dev.batch(examples).to(device)).item()
+            total += task.dev_loss(task.model, task.dev.batch(examples).to(device)).item()
             tokens += int(lengths[examples].sum())
     total, tokens = processes.total(total, tokens)
     return total / tokens

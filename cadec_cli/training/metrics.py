@@ -1,4 +1,4 @@
-"""metrics.jsonl, one object a line: {"update", "loss", …}, and {"update", "dev_loss", …} at evaluations."""
+"""metrics.jsonl, one object per line: {"update", "loss", …}, and {"update", "dev_loss", …} at evaluations."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, whole_file, writing
+from cadec_cli.files import atomic_file, reading, writing
 
 Record = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Metrics:
         """Drop what a killed run wrote after the checkpoint that it is continued from."""
         assert self._path is not None
         kept = [r for r in read_metrics(self._path) if r["update"] <= update] if self._path.exists() else []
-        with whole_file(self._path) as stream:
+        with atomic_file(self._path) as stream:
             stream.writelines((json.dumps(record) + "\n").encode() for record in kept)
 
 

@@ -1,7 +1,8 @@
 """All that can be chosen about a training run, and where the choices come from.
 
 A preset is a TOML file with the tables [model] and [training]; a flag given on the command line wins over it.
-The fields below are at once the keys of the files and the flags: their help texts stand here, once.
+The fields below are at once the keys of the files and the flags: their help texts stand here, once. The keys
+of [model] are the network's, in models/configs.py. Knows nothing of the kinds that can be trained.
 """
 
 from __future__ import annotations
@@ -52,29 +53,33 @@ def _option(default: Any, text: str) -> Any:
 class TrainingOptions:
     """How to train; the same for every model."""
 
-    update_tokens: int = _option(32_000, "labels an update of the weights sees; batches accumulate up to it")
+    update_tokens: int = _option(32_000, "labels per update of the weights; batches accumulate up to it")
     batch_tokens: int = _option(4_000, "size of one padded batch; the most that is in memory at once")
-    learning_rate: float = _option(5e-4, "peak of the learning rate")
-    schedule: str = _option("inverse-sqrt", f"after the warm-up: {', '.join(SCHEDULES)}")
+    learning_rate: float = _option(5e-4, "peak learning rate")
+    schedule: str = _option("inverse-sqrt", f"learning rate after the warm-up: {', '.join(SCHEDULES)}")
     warmup: int = _option(4_000, "updates until the learning rate peaks")
     label_smoothing: float = _option(0.0, "share of the probability spread over the vocabulary")
-    clip: float = _option(1.0, "largest norm of the gradient; 0 does not clip")
-    beta2: float = _option(0.98, "Adam's second decay")
+    clip: float = _option(1.0, "largest norm of the gradient; 0 turns clipping off")
+    beta2: float = _option(0.98, "Adam's decay rate for squared gradients")
     weight_decay: float = _option(0.0, "decoupled weight decay")
-    max_updates: int = _option(100_000, "stop after so many updates (where cosine and cooldown end)")
-    max_epochs: int = _option(0, "stop after so many epochs; 0 is no limit")
-    max_minutes: float = _option(0.0, "stop after so many minutes of this session; 0 is no limit")
+    max_updates: int = _option(
+        100_000, "stop after this many updates; the cosine and cooldown schedules end there"
+    )
+    max_epochs: int = _option(0, "stop after this many epochs; 0 means no limit")
+    max_minutes: float = _option(0.0, "stop after this many minutes of this session; 0 means no limit")
     evaluate_every: int = _option(1_000, "updates between evaluations on the dev data")
     checkpoint_every: int = _option(1_000, "updates between checkpoints; a kill loses at most that much work")
     log_every: int = _option(50, "updates between lines of metrics.jsonl")
-    stop_on: str = _option("loss", "the dev figure that chooses checkpoints and ends training: loss or bleu")
-    patience: int = _option(10, "stop after so many evaluations without a better figure; 0 never")
-    keep_best: int = _option(5, "checkpoints kept, and averaged into the finished model")
-    seed: int = _option(1, "of the weights, the data order and dropout")
+    stop_on: str = _option(
+        "loss", "dev figure that ranks checkpoints and ends training: loss, or bleu for models that translate"
+    )
+    patience: int = _option(10, "stop after this many evaluations without improvement; 0 means never")
+    keep_best: int = _option(5, "best checkpoints to keep, and to average into the finished model")
+    seed: int = _option(1, "random seed for the weights, the data order and dropout")
     device: str = _option("auto", "auto, cpu, cuda, cuda:1 …")
     precision: str = _option("auto", "auto (bfloat16 where a GPU has it), float32 or bfloat16")
     compile: bool = _option(False, "run the model through torch.compile")
-    threads: int = _option(0, "CPU threads; 0 is all cores")
+    threads: int = _option(0, "CPU threads; 0 means one per core")
 
     def __post_init__(self) -> None:
         wrong = [
@@ -118,71 +123,48 @@ class WindowOptions:
     """How documents are cut for the D-LM."""
 
     window: int = _option(384, "longest window, in tokens")
-    stride: int = _option(256, "tokens from one window to the next")
-    min_document_tokens: int = _option(0, "leave shorter documents out")
+    stride: int = _option(256, "tokens from the start of one window to the next")
+    min_document_tokens: int = _option(0, "leave out documents with fewer tokens than this")
 
 
 @dataclass(frozen=True)
 class PairOptions:
     """Which pairs the S-NMT is trained on."""
 
-    max_length: int = _option(200, "leave pairs out that have more tokens than this on a side")
+    max_length: int = _option(200, "leave out pairs with more tokens than this on either side")
 
 
 @dataclass(frozen=True)
-class DocumentLMSize:
-    """Sizes of a D-LM that can be chosen; the vocabulary's is the data's."""
+class BleuOptions:
+    """What --stop-on bleu needs. No part of a run's record: a pipeline may be moved, its checksum stays."""
 
-    layers: int = _option(12, "layers")
-    width: int = _option(768, "width of the model")
-    heads: int = _option(12, "attention heads")
-    inner: int = _option(3072, "width of the feed-forward layers")
-    positions: int = _option(512, "longest sequence")
-    dropout: float = _option(0.1, "dropout")
-    pre_norm: bool = _option(True, "normalise before each part instead of after")
-    tied: bool = _option(True, "one table for input and output embeddings")
-    activation: str = _option("gelu", "relu, gelu or swish")
-
-
-@dataclass(frozen=True)
-class TransformerSize:
-    """Sizes of an S-NMT that can be chosen; the vocabularies' are the data's."""
-
-    encoder_layers: int = _option(6, "layers of the encoder")
-    decoder_layers: int = _option(6, "layers of the decoder")
-    width: int = _option(512, "width of the model")
-    heads: int = _option(8, "attention heads")
-    inner: int = _option(2048, "width of the feed-forward layers")
-    positions: int = _option(512, "longest sentence")
-    dropout: float = _option(0.1, "dropout")
-    pre_norm: bool = _option(False, "normalise before each part instead of after")
-    tied: bool = _option(True, "one table for target and output embeddings")
-    shared_embeddings: bool = _option(False, "one table for both languages (needs one vocabulary)")
-    activation: str = _option("relu", "relu, gelu or swish")
+    pipeline: Path | None = field(
+        default=None,
+        metadata={"help": "the target language's text pipeline; needed for --stop-on bleu", "type": Path},
+    )
 
 
 Options = TypeVar("Options")
 
 
-def preset_names(task: str) -> list[str]:
-    """The presets that come with cadec for a task."""
-    files = (resources.files(__package__) / "presets").iterdir()
-    return sorted(
-        file.name.removeprefix(f"{task}-").removesuffix(".toml") for file in files if task in file.name
-    )
+def preset_names(family: str) -> list[str]:
+    """The presets that come with cadec for a family of models."""
+    files = (file.name for file in (resources.files(__package__) / "presets").iterdir())
+    start = f"{family}-"
+    return sorted(name.removeprefix(start).removesuffix(".toml") for name in files if name.startswith(start))
 
 
-def load_preset(task: str, name: str) -> dict[str, dict[str, Any]]:
+def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
     """Read a preset by its name, or a TOML file by its path."""
     if name.endswith(".toml"):
         with reading(Path(name)):
             text = Path(name).read_text("utf-8")
-    elif name in preset_names(task):
-        text = (resources.files(__package__) / "presets" / f"{task}-{name}.toml").read_text("utf-8")
+    elif name in preset_names(family):
+        text = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_text("utf-8")
     else:
         raise CadecError(
-            f"no preset {name!r} for {task}",
-            f"there are {', '.join(preset_names(task))}, or give a .toml file",
+            f"no preset {name!r} for {family}",
+            f"there are {', '.join(preset_names(family))}, or give a .toml file",
         )
     try:
         tables = tomllib.loads(text)
@@ -202,19 +184,27 @@ def load_preset(task: str, name: str) -> dict[str, dict[str, Any]]:
 
 def choose(kind: type[Options], *layers: Mapping[str, Any]) -> Options:
     """Make options of several layers, the later winning. Keys that belong elsewhere are passed over."""
-    # any dataclass will do, which a type variable can't say
-    fields = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
+    return kind(**choices(kind, *layers))
+
+
+def choices(kind: type[Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every field that can be chosen, which one without a default can't."""
+    chosen = {item.name: item.default for item in choosable(kind)}
     for layer in layers:
         for key, value in layer.items():
-            if key in fields and value is not None:
-                values[key] = _fitting(key, value, fields[key].default)
-    return kind(**values)
+            if key in chosen and value is not None:
+                chosen[key] = _fitting(key, value, chosen[key])
+    return chosen
+
+
+def choosable(kind: type[Any]) -> list[dataclasses.Field[Any]]:
+    """The fields that a preset or a flag may set: those with a default."""
+    return [item for item in dataclasses.fields(kind) if item.default is not dataclasses.MISSING]
 
 
 def check_known(table: Mapping[str, Any], kinds: tuple[type[Any], ...], where: str) -> None:
     """Refuse keys that no option has: a misspelt one must not be passed over in silence."""
-    known = {item.name for kind in kinds for item in dataclasses.fields(kind)}
+    known = {item.name for kind in kinds for item in choosable(kind)}
     unknown = sorted(set(table) - known)
     if unknown:
         raise CadecError(f"{where}: unknown {', '.join(unknown)}", f"known are {', '.join(sorted(known))}")

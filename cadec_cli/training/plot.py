@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from cadec_cli.plotting import check_figures, save_figure
+from cadec_cli.plotting import require_matplotlib, save_figure
 from cadec_cli.training.metrics import read_metrics
 
 
 def plot_curves(metrics: Path, output: Path) -> None:
     """Draw training loss, dev loss and, if there is one, dev BLEU over the updates, as a PNG."""
-    check_figures()
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     records = list(read_metrics(metrics))
@@ -22,7 +22,7 @@ def plot_curves(metrics: Path, output: Path) -> None:
     if dev:
         axes.plot(*zip(*dev, strict=True), color="#08519c", marker="o", markersize=3, label="dev loss")
     axes.set_xlabel("update")
-    axes.set_ylabel("−log p a token")
+    axes.set_ylabel("−log p per token")
     axes.grid(alpha=0.3)
     handles, labels = axes.get_legend_handles_labels()
     if bleu:

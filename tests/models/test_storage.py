@@ -9,7 +9,15 @@ import torch
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.storage import Model, check_pipeline, load_model, save_model
+from cadec_cli.models.storage import (
+    Model,
+    check_pipeline,
+    fill,
+    load_model,
+    model_directory,
+    model_state,
+    save_model,
+)
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 LM = DocumentLM(DocumentLMConfig(vocabulary=40, layers=1, width=16, heads=2, inner=16, positions=16)).eval()
@@ -41,6 +49,7 @@ def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:
     names = safetensors.torch.load_file(tmp_path / "model" / "model.safetensors").keys()
     assert "output.weight" not in names
     loaded = load_model(tmp_path / "model").model
+    assert isinstance(loaded, DocumentLM)
     assert loaded.output.weight is loaded.embedding.weight
 
 
@@ -108,3 +117,30 @@ def test_a_model_is_refused_with_another_pipeline(tmp_path: Path) -> None:
     check_pipeline(stored, "ru", "abc", tmp_path)
     with pytest.raises(CadecError, match="another text pipeline"):
         check_pipeline(stored, "ru", "abd", tmp_path)
+
+
+def test_a_model_directory_is_found_and_an_unfinished_run_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    run = tmp_path / "run"
+    with pytest.raises(CadecError, match="holds no model"):
+        model_directory(run, said.append)
+    for update in (9, 10):
+        save_model(run / "checkpoints" / f"update-{update:08d}", LM, {})
+    assert model_directory(run, said.append) == run / "checkpoints" / "update-00000010"
+    assert said == [f"{run} is not finished: taking its newest checkpoint, update-00000010"]
+    save_model(run / "model", LM, {})
+    assert model_directory(run, said.append) == model_directory(run / "model", said.append) == run / "model"
+    assert len(said) == 1
+
+
+def test_a_part_can_be_filled_and_the_rest_stays() -> None:
+    other = DocumentLM(LM.config)
+    before = {name: tensor.clone() for name, tensor in model_state(other).items()}
+    part = {"norm.weight": torch.full((16,), 2.0)}
+    with pytest.raises(CadecError, match=r"no norm\.bias"):
+        fill(other, part, Path("part"))
+    fill(other, part, Path("part"), partly=True)
+    for name, tensor in model_state(other).items():
+        assert torch.equal(tensor, part.get(name, before[name])), name
+    with pytest.raises(CadecError, match=r"norm.bias is \(2,\), not \(16,\); unknown norm.colour"):
+        fill(other, {"norm.colour": torch.ones(16), "norm.bias": torch.ones(2)}, Path("part"), partly=True)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from bundle_parts import tiny_nmt
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.layers import Cache, sinusoids
@@ -11,20 +12,8 @@ TOLERANCE = 2e-5
 
 
 def network(pre_norm: bool = True, tied: bool = True) -> Transformer:
-    torch.manual_seed(1)
-    config = TransformerConfig(
-        source_vocabulary=30,
-        target_vocabulary=40,
-        encoder_layers=2,
-        decoder_layers=2,
-        width=32,
-        heads=4,
-        inner=48,
-        positions=64,
-        pre_norm=pre_norm,
-        tied=tied,
-    )
-    return Transformer(config).eval()
+    torch.manual_seed(1)  # of the tokens
+    return tiny_nmt(30, 40, pre_norm, tied, decoder_layers=2)
 
 
 NMT = network()

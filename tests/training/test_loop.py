@@ -12,6 +12,7 @@ import torch
 from cadec_cli.data.shards import Shard
 from cadec_cli.main import exit_code
 from cadec_cli.models.storage import load_model
+from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.training.checkpoints import Evaluation, Progress
 from cadec_cli.training.greedy import greedy
@@ -77,6 +78,7 @@ def test_the_translation_model_learns_all_but_the_form(corpora: Path, tmp_path: 
     assert max(figures) > 60
     assert (tmp_path / "nmt" / "curves.png").read_bytes().startswith(b"\x89PNG")
     model = load_model(tmp_path / "nmt" / "model", "nmt").model
+    assert isinstance(model, Transformer)
     source, target = (TextPipeline.load(corpora / name) for name in ("src", "tgt"))
     texts = ["the lamp is red.", "you see the river.", "hello friend."]
     translated = [target.decode(ids) for ids in greedy(model, [source.encode(text) for text in texts])]

@@ -1,6 +1,5 @@
 """Presets are files, flags win over them, and what is misspelt is refused."""
 
-import dataclasses
 import itertools
 from pathlib import Path
 
@@ -8,38 +7,42 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.models.configs import DocumentLMConfig, TransformerConfig
+from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import (
     SCHEDULES,
-    DocumentLMSize,
-    PairOptions,
     TrainingOptions,
-    TransformerSize,
-    WindowOptions,
     check_known,
+    choices,
+    choosable,
     choose,
     load_preset,
     preset_names,
 )
 from cadec_cli.training.schedule import learning_rate
 
-SIZES = {"lm": (DocumentLMSize, WindowOptions), "nmt": (TransformerSize, PairOptions)}
 
-
-@pytest.mark.parametrize("task", ["lm", "nmt"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("name", ["tiny", "small", "paper"])
-def test_every_preset_holds_only_known_keys(task: str, name: str) -> None:
-    assert name in preset_names(task)
-    tables = load_preset(task, name)
-    size, data = SIZES[task]
-    check_known(tables["model"], (size,), name)
-    check_known(tables["training"], (TrainingOptions, data), name)
+def test_every_preset_holds_only_known_keys(kind: Kind, name: str) -> None:
+    assert name in preset_names(kind.name)
+    tables = load_preset(kind.name, name)
+    check_known(tables["model"], (kind.config,), name)
+    check_known(tables["training"], (TrainingOptions, kind.data_options), name)
     choose(TrainingOptions, tables["training"])
+    choices(kind.config, tables["model"])
+
+
+def test_presets_of_one_family_are_not_anothers() -> None:
+    assert preset_names("lm") == preset_names("nmt") == ["paper", "small", "tiny"]
+    assert preset_names("mt") == preset_names("m") == []  # though "nmt-tiny.toml" has an "mt" in it
 
 
 def test_the_papers_sizes_are_the_papers() -> None:
-    lm = choose(DocumentLMSize, load_preset("lm", "paper")["model"])
+    lm = DocumentLMConfig(vocabulary=16_000, **choices(DocumentLMConfig, load_preset("lm", "paper")["model"]))
     assert (lm.layers, lm.width, lm.heads, lm.inner, lm.positions) == (12, 768, 12, 3072, 512)
-    nmt = choose(TransformerSize, load_preset("nmt", "paper")["model"])
+    sizes = choices(TransformerConfig, load_preset("nmt", "paper")["model"])
+    nmt = TransformerConfig(source_vocabulary=16_000, target_vocabulary=16_000, **sizes)
     assert (nmt.encoder_layers, nmt.decoder_layers, nmt.width, nmt.heads, nmt.inner) == (6, 6, 512, 8, 2048)
     assert choose(TrainingOptions, load_preset("lm", "paper")["training"]).update_tokens == 32_000
 
@@ -70,12 +73,13 @@ def test_a_preset_of_ones_own(tmp_path: Path) -> None:
 
 def test_every_option_is_a_flag(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    for task, kinds in SIZES.items():
-        exit_code(["train", task, "--help"])
+    for kind in KINDS.values():
+        exit_code(["train", kind.name, "--help"])
         text = capsys.readouterr().out
-        for kind in (TrainingOptions, *kinds):
-            for field in dataclasses.fields(kind):
+        for options in (TrainingOptions, kind.data_options, kind.config):
+            for field in choosable(options):
                 assert f"--{field.name.replace('_', '-')}" in text
+        assert "-vocabulary" not in text  # its size is the data's to say
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

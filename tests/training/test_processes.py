@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import own_kinds
 import pytest
+
+from cadec_cli.training.kinds import KINDS
 
 # Few batches an update, so that at times one process has none of its own.
 OPTIONS = [
@@ -22,9 +25,10 @@ def losses(directory: Path, kind: str) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lm", "nmt"])
+@pytest.mark.parametrize("kind", ["lm", "nmt", "lm-frozen"])
 def test_two_processes_have_the_loss_curve_of_one(kind: str, corpora: Path, tmp_path: Path) -> None:
-    data = {"lm": "docs", "nmt": "pairs"}[kind]
+    data = "pairs" if kind == "nmt" else "docs"
+    program = ["-m", "cadec_cli"] if kind in KINDS else [own_kinds.__file__]
     curves = {}
     for count in (1, 2):
         output = tmp_path / f"run-{count}"
@@ -38,7 +42,7 @@ def test_two_processes_have_the_loss_curve_of_one(kind: str, corpora: Path, tmp_
         subprocess.run(
             [
                 *launcher,
-                *("-m", "cadec_cli", "train", kind, "-o", str(output)),
+                *(*program, "train", kind, "-o", str(output)),
                 *("--data", str(corpora / data), "--dev", str(corpora / f"{data}-dev"), *OPTIONS),
             ],
             check=True,

@@ -9,7 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import own_kinds
 import pytest
+
+from cadec_cli.training.kinds import KINDS
 
 OPTIONS = [
     *("--preset", "tiny", "--max-updates", "60", "--checkpoint-every", "5", "--evaluate-every", "20"),
@@ -29,9 +32,10 @@ OPTIONS = [
 
 
 def command(kind: str, corpora: Path, output: Path, *more: str) -> list[str]:
-    data = {"lm": "docs", "nmt": "pairs"}[kind]
+    data = "pairs" if kind == "nmt" else "docs"
     start = ["--data", f"{corpora / data}=1.5", "--dev", str(corpora / f"{data}-dev"), *OPTIONS]
-    run = [sys.executable, "-m", "cadec_cli", "train", kind, "-o", str(output)]
+    program = ["-m", "cadec_cli"] if kind in KINDS else [own_kinds.__file__]
+    run = [sys.executable, *program, "train", kind, "-o", str(output)]
     return [*run, *([] if "--resume" in more else start), *more]
 
 
@@ -75,7 +79,7 @@ def kill_after(process: subprocess.Popen[bytes], directory: Path, updates: int, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lm", "nmt"])
+@pytest.mark.parametrize("kind", ["lm", "nmt", "lm-frozen"])
 def test_killed_at_any_step_and_resumed_it_ends_with_the_same_weights(
     kind: str, corpora: Path, tmp_path: Path, uninterrupted: dict[str, bytes]
 ) -> None:

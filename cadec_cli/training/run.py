@@ -1,0 +1,277 @@
+"""One training run: what it is made of, as run.json keeps it, and how that becomes a run of the loop.
+
+Knows no kind in particular: what tells kinds apart is in their entries (kinds.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cadec_cli import console
+from cadec_cli.data.batches import WeightedShard
+from cadec_cli.data.shards import Shard, SideInfo
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, write_json
+from cadec_cli.models.devices import choose_device
+from cadec_cli.models.storage import Model, fill, model_directory
+from cadec_cli.training.checkpoints import Checkpoints
+from cadec_cli.training.distributed import joined
+from cadec_cli.training.kinds import Kind
+from cadec_cli.training.loop import Outcome, Task, train
+from cadec_cli.training.options import (
+    CHANGEABLE,
+    TrainingOptions,
+    check_known,
+    choices,
+    choose,
+    load_preset,
+)
+from cadec_cli.workers import available_cores
+
+REASONS = {
+    "max_updates": "all updates done",
+    "max_epochs": "all epochs done",
+    "max_minutes": "time is up (--resume continues)",
+    "patience": "no improvement in --patience evaluations",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a run is made of."""
+
+    kind: Kind
+    preset: str
+    data: tuple[str, ...]  # DIR or DIR=WEIGHT
+    dev: tuple[str, ...]
+    sizes: Mapping[str, Any]  # of the network, all but those that the data decide
+    data_options: Any  # of the kind's own class
+    training: TrainingOptions
+    start_from: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        """What run.json holds."""
+        record = {
+            "kind": self.kind.name,
+            "preset": self.preset,
+            "data": list(self.data),
+            "dev": list(self.dev),
+            "model": dict(self.sizes),
+            "data_options": dataclasses.asdict(self.data_options),
+            "training": dataclasses.asdict(self.training),
+        }
+        return record if self.start_from is None else {**record, "start_from": self.start_from}
+
+
+def new_run(
+    kind: Kind,
+    output: Path,
+    *,
+    data: Sequence[str],
+    dev: Sequence[Path],
+    preset: str,
+    flags: Mapping[str, Any],
+    start_from: Path | None = None,
+) -> Run:
+    """A run that has not begun: the preset, and the flags that win over it."""
+    if not data or not dev:
+        raise CadecError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+    tables = load_preset(kind.preset_family, preset)
+    model, training = tables.get("model", {}), tables.get("training", {})
+    check_known(model, (kind.config,), f"{preset} [model]")
+    check_known(training, (TrainingOptions, kind.data_options), f"{preset} [training]")
+    run = Run(
+        kind=kind,
+        preset=preset,
+        data=tuple(str(Path(spec).absolute()) for spec in data),
+        dev=tuple(str(path.absolute()) for path in dev),
+        sizes=choices(kind.config, model, flags),
+        data_options=choose(kind.data_options, training, flags),
+        training=choose(TrainingOptions, training, flags),
+        start_from=str(model_directory(start_from, console.note).absolute()) if start_from else None,
+    )
+    if _run_file(output).exists() or _checkpoints(output).exists():
+        raise CadecError(
+            f"{output} already holds a run", "continue it with --resume, or choose another --output"
+        )
+    return run
+
+
+def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
+    """The run as it was begun, with the limits as they are wanted now."""
+    run = _recorded(kind, output)
+    before = {**dataclasses.asdict(run.training), **run.sizes, **dataclasses.asdict(run.data_options)}
+    fixed = sorted(
+        name for name, value in flags.items() if name not in CHANGEABLE and before.get(name) != value
+    )
+    if fixed:
+        raise CadecError(
+            f"{', '.join(fixed)} can't change when a run is continued",
+            f"these can: {', '.join(sorted(CHANGEABLE))}",
+        )
+    changes = {name: value for name, value in flags.items() if name in CHANGEABLE}
+    return dataclasses.replace(run, training=dataclasses.replace(run.training, **changes))
+
+
+def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: bool = False) -> Outcome:
+    """Train from where the run in `output` stands, and tell how it ended.
+
+    `pipeline` is the target language's, for BLEU; with `plot` the curves are drawn when the run is done.
+    """
+    options = run.training
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    elif "OMP_NUM_THREADS" not in os.environ:  # torchrun sets it, to share the cores
+        torch.set_num_threads(available_cores())
+    task = _task(run, output, pipeline)
+    device = choose_device(options.device)
+    with joined(device) as processes:
+        if processes.first:
+            write_json(_run_file(output), run.record())
+            console.note(_summary(run, task, device))
+        outcome = train(task, options, output, device, processes)
+        if processes.first:
+            _tell(outcome, output, plot)
+    return outcome
+
+
+def _run_file(output: Path) -> Path:
+    return output / "run.json"
+
+
+def _checkpoints(output: Path) -> Path:
+    return output / "checkpoints"
+
+
+def _recorded(kind: Kind, output: Path) -> Run:
+    file = _run_file(output)
+    if not file.is_file():
+        raise CadecError(f"there is no run to continue in {output}", "start one without --resume")
+    record = read_json(file)
+    if not isinstance(record, dict) or record.get("kind") != kind.name:
+        raise CadecError(f"{output} is not a run of `cadec train {kind.name}`")
+    try:
+        return Run(
+            kind=kind,
+            preset=record["preset"],
+            data=tuple(record["data"]),
+            dev=tuple(record["dev"]),
+            sizes=choices(kind.config, record["model"]),
+            data_options=choose(kind.data_options, record["data_options"]),
+            training=choose(TrainingOptions, record["training"]),
+            start_from=record.get("start_from"),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CadecError(f"{file} is damaged: {error!r}") from None
+
+
+def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
+    """Open the corpora and make the network; whatever does not fit is refused before anything is written."""
+    kind, options = run.kind, run.training
+    _check_lengths(run)
+    shards = [_weighted(spec) for spec in run.data]
+    dev = [WeightedShard(Shard(Path(path))) for path in run.dev]
+    sides = _sides([weighted.shard for weighted in [*shards, *dev]])
+    examples, dev_examples = (kind.examples(part, run.data_options) for part in (shards, dev))
+    torch.manual_seed(options.seed)
+    network = kind.network(run.sizes, sides)
+    if run.start_from is not None and Checkpoints(_checkpoints(output), {}).newest() is None:
+        origin = Path(run.start_from)
+        fill(network, kind.start_from(network, origin, sides), origin, partly=True)
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(kind.learns(name))
+    return Task(
+        model=network,
+        examples=examples,
+        dev=dev_examples,
+        loss=kind.loss(options.label_smoothing),
+        dev_loss=kind.loss(0.0),
+        pipelines={side.language: side.pipeline_checksum for side in sides},
+        bleu=_bleu(kind, pipeline, dev, sides) if options.stop_on == "bleu" else None,
+    )
+
+
+def _check_lengths(run: Run) -> None:
+    lengths = {name: getattr(run.data_options, name) for name in run.kind.lengths}
+    too_long = {name: length for name, length in lengths.items() if length > run.sizes["positions"]}
+    if too_long:
+        named = " and ".join(f"{name} {length}" for name, length in too_long.items())
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in too_long)
+        raise CadecError(
+            f"{named} is more than the model's positions ({run.sizes['positions']})",
+            f"lower {flags} or raise --positions",
+        )
+
+
+def _weighted(spec: str) -> WeightedShard:
+    path, separator, weight = spec.rpartition("=")
+    if not separator or Path(spec).is_dir():
+        return WeightedShard(Shard(Path(spec)))
+    try:
+        value = float(weight)
+    except ValueError:
+        raise CadecError(f"no corpus at {spec}", "give DIR, or DIR=2 to see it twice per epoch") from None
+    if not 0 < value < 1000:
+        raise CadecError(f"{spec}: a corpus can't count {weight} times")
+    return WeightedShard(Shard(Path(path)), value)
+
+
+def _sides(shards: Sequence[Shard]) -> tuple[SideInfo, ...]:
+    """The pipelines of all the shards, which must be the same."""
+    sides = tuple(side.info for side in shards[0].sides)
+    for shard in shards[1:]:
+        if tuple(side.info for side in shard.sides) != sides:
+            raise CadecError(
+                f"{shard.directory} was prepared with other text pipelines than {shards[0].directory}",
+                "prepare all corpora of a run with the same pipelines",
+            )
+    return sides
+
+
+def _bleu(
+    kind: Kind, pipeline: Path | None, dev: Sequence[WeightedShard], sides: Sequence[SideInfo]
+) -> Callable[[Model], float]:
+    from cadec_cli.text.pipeline import TextPipeline
+
+    bleu = kind.bleu
+    if bleu is None:
+        raise CadecError(f"`cadec train {kind.name}` can't stop on BLEU: its models do not translate")
+    if pipeline is None:
+        raise CadecError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")
+    target = TextPipeline.load(pipeline)
+    if target.checksum != sides[-1].pipeline_checksum:
+        raise CadecError(f"{pipeline} is not the pipeline that prepared the data")
+    return lambda network: bleu(network, [weighted.shard for weighted in dev], target)
+
+
+def _summary(run: Run, task: Task, device: torch.device) -> str:
+    size = sum(parameter.numel() for parameter in task.model.parameters())
+    learning = sum(parameter.numel() for parameter in task.model.parameters() if parameter.requires_grad)
+    share = f" ({learning / 1e6:.1f}M of them learn)" if learning < size else ""
+    updates = math.ceil(task.examples.tokens / run.training.update_tokens)
+    return (
+        f"{run.kind.name}: {size / 1e6:.1f}M parameters{share} on {device}; an epoch is "
+        f"{len(task.examples):,} examples, {task.examples.tokens:,} tokens, {updates:,} updates"
+    )
+
+
+def _tell(outcome: Outcome, output: Path, plot: bool) -> None:
+    if outcome.interrupted:
+        console.note(f"stopped at update {outcome.progress.update:,}; continue with --resume")
+        return
+    averaged = ", ".join(f"{update:,}" for update in outcome.averaged)
+    updates = "update" if len(outcome.averaged) == 1 else "the average of updates"
+    console.note(f"{REASONS[outcome.reason]}: {output / 'model'} is {updates} {averaged}")
+    if plot:
+        from cadec_cli.training.plot import plot_curves
+
+        plot_curves(output / "metrics.jsonl", output / "curves.png")
+        console.note(f"curves: {output / 'curves.png'}")

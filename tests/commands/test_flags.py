@@ -1,0 +1,65 @@
+"""Flags made of dataclasses: what a help text says about defaults, and what has no flag."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cadec_cli.commands.app import new_app
+from cadec_cli.commands.flags import flags_of
+
+
+@dataclass(frozen=True)
+class Colours:
+    count: int
+    shade: str = field(default="red", metadata={"help": "One of the shades."})
+    bright: bool = field(default=False, metadata={"help": "as the sun"})
+    loud: bool = field(default=True, metadata={"help": "as thunder"})
+    chart: Path | None = field(default=None, metadata={"help": "where they stand", "type": Path})
+
+
+def painting(source: str, given: list[dict[str, Any]]) -> typer.Typer:
+    app = new_app("Paint.")
+
+    @app.command("paint")
+    @flags_of(source, all_colours=Colours)
+    def paint(flags: dict[str, Any]) -> None:
+        given.append(flags)
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("", ("[default: red]", "[default: off]", "[default: on]")),
+        (
+            "bundle's",
+            (
+                "[default: the bundle's, else red]",
+                "[default: the bundle's, else off]",
+                "[default: the bundle's, else on]",
+            ),
+        ),
+    ],
+)
+def test_defaults_are_told_with_where_they_come_from(
+    source: str, shown: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    text = CliRunner().invoke(painting(source, []), ["--help"]).stdout
+    for expected in ("All colours", "One of the shades.", *shown):
+        assert expected in text
+    assert "--chart" in text and text.count("default") == 3  # nothing is no default
+    assert "--count" not in text  # not the user's to choose
+
+
+def test_a_command_gets_the_flags_that_were_given() -> None:
+    given: list[dict[str, Any]] = []
+    app = painting("", given)
+    for words in ([], ["--no-loud", "--shade", "blue"], ["--chart", "here"]):
+        assert CliRunner().invoke(app, words).exit_code == 0
+    assert given == [{}, {"loud": False, "shade": "blue"}, {"chart": Path("here")}]
