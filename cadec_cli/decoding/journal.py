@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from cadec_cli.decoding.snapshot import Snapshot
+from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, writing
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
 
 
@@ -25,7 +25,7 @@ class Journal:
     """The journal of one translation, open for appending."""
 
     def __init__(
-        self, path: Path, stream: IO[bytes], outputs: dict[tuple[int, int], Any], start: Snapshot | None
+        self, path: Path, stream: IO[bytes], outputs: dict[tuple[int, int], Any], start: State | None
     ):
         self.path = path
         self.outputs = outputs  # (document, sentence) → what the sentence became
@@ -65,7 +65,7 @@ class Journal:
                 elif record is None:  # cut short by a crash or a full disk: nothing after it can be whole
                     break
                 elif "snapshot" in record:
-                    start, kept, end = Snapshot.from_json(record["snapshot"]), dict(outputs), position
+                    start, kept, end = State.from_json(record["snapshot"]), dict(outputs), position
                 else:
                     outputs[record["document"], record["sentence"]] = record["output"]
         with writing(path, HINT):
@@ -77,9 +77,9 @@ class Journal:
         self.outputs[document, sentence] = output
         self._write({"document": document, "sentence": sentence, "output": output})
 
-    def checkpoint(self, snapshot: Snapshot) -> None:
+    def checkpoint(self, state: State) -> None:
         """Note where the search stands; all that was added before is complete up to here."""
-        self._write({"snapshot": snapshot.to_json()})
+        self._write({"snapshot": state.to_json()})
         with writing(self.path, HINT):
             os.fsync(self._stream.fileno())
 

@@ -1,10 +1,10 @@
 """N-best lists as files: our JSON lines, and the `|||` format of Moses and Marian.
 
-JSON lines, one sentence a line, a blank line (or another "document") between documents:
+JSON lines, one sentence per line, a blank line (or another "document") between documents:
 
     {"source": "You know.", "hypotheses": [{"text": "Ты знаешь.", "log_prob": -2.31}, …]}
 
-Moses and Marian, one hypothesis a line, sentences numbered from 0:
+Moses and Marian, one hypothesis per line, sentences numbered from 0:
 
     0 ||| Ты знаешь . ||| F0= -2.31 ||| -0.46
 """
@@ -19,11 +19,21 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
-from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
 
 
-def read_nbest(path: Path, target: TextPipeline, *, feature: str = "") -> Iterator[NBest | None]:
+def read_documents(path: Path, target: TokenText, *, feature: str = "") -> list[list[NBest]]:
+    """The n-best lists of a file by document; `read_nbest` says how."""
+    documents: list[list[NBest]] = [[]]
+    for nbest in read_nbest(path, target, feature=feature):
+        if nbest is None:
+            documents.append([])
+        else:
+            documents[-1].append(nbest)
+    return [document for document in documents if document]
+
+
+def read_nbest(path: Path, target: TokenText, *, feature: str = "") -> Iterator[NBest | None]:
     """Yield the n-best lists of a file; None is a document boundary. Hypotheses are encoded from their text.
 
     Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
@@ -44,7 +54,7 @@ def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
     yield from rest
 
 
-def _json_lines(path: Path, lines: Iterator[str], target: TextPipeline) -> Iterator[NBest | None]:
+def _json_lines(path: Path, lines: Iterator[str], target: TokenText) -> Iterator[NBest | None]:
     document: object = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -56,7 +66,7 @@ def _json_lines(path: Path, lines: Iterator[str], target: TextPipeline) -> Itera
         except (ValueError, KeyError, TypeError):
             raise CadecError(
                 f"{path}: entry {number} is not an n-best list",
-                'one object a line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
+                'one object per line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
             ) from None
         if number > 1 and record.get("document") != document:
             yield None
@@ -64,7 +74,7 @@ def _json_lines(path: Path, lines: Iterator[str], target: TextPipeline) -> Itera
         yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses, target)
 
 
-def _moses(path: Path, lines: Iterator[str], target: TextPipeline, feature: str) -> Iterator[NBest | None]:
+def _moses(path: Path, lines: Iterator[str], target: TokenText, feature: str) -> Iterator[NBest | None]:
     current = ""
     hypotheses: list[tuple[str, float]] = []
     for number, line in enumerate(lines, 1):
@@ -93,12 +103,12 @@ def _score(where: str, fields: list[str], feature: str) -> float:
         raise CadecError(f"{where} has no score" + (f" {feature}" if feature else "")) from None
 
 
-def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]], target: TextPipeline) -> NBest:
+def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]], target: TokenText) -> NBest:
     """Best first, of equal texts the best."""
     if any(not math.isfinite(score) for _, score in hypotheses):
         raise CadecError(f"{where} has a score that is no number")
     found: dict[str, Hypothesis] = {}
     for text, score in sorted(hypotheses, key=lambda item: -item[1]):
         if text not in found:
-            found[text] = Hypothesis(text, tuple(target.encode(text)), score)
-    return NBest(source, tuple(found.values()))
+            found[text] = Hypothesis(text, score, tuple(target.encode(text)))
+    return NBest(source, tuple(found.values()), target.identity)

@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Entry, Session
-from cadec_cli.decoding.snapshot import DocumentState
-from cadec_cli.decoding.translations import Chosen
+from cadec_cli.decoding.session import Direction, Entry, Session, context_after
+from cadec_cli.decoding.state import part_of
+from cadec_cli.decoding.translations import TranslatedPart
+from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
+from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions
 
-FORMAT = "cadec session 1"
+# Sessions of format 1 did not say which context a translation was chosen in: of those, the text is taken.
+FORMAT = "cadec session 2"
+_FORMATS = ("cadec session 1", FORMAT)
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ class StoredSession:
 
 
 def session_json(session: Session) -> str:
-    """A session as JSON, a sentence a line."""
+    """A session as JSON, one sentence per line."""
     head = {
         "format": FORMAT,
-        "bundle": session.bundle.manifest.identity,
+        "bundle": session.direction.identity,
         "options": dataclasses.asdict(session.options),
     }
     documents = ",\n".join(
@@ -46,24 +49,28 @@ def session_json(session: Session) -> str:
 
 def is_session(data: Any) -> bool:
     """Tell whether data read from somewhere was written as a session."""
-    return isinstance(data, dict) and data.get("format") == FORMAT
+    return isinstance(data, dict) and data.get("format") in _FORMATS
 
 
 def stored_session(
-    data: Any, bundle: Bundle, name: str, options: TranslationOptions | None = None
+    data: Any,
+    direction: Direction,
+    language: LanguageModel | None,
+    name: str,
+    options: TranslationOptions | None = None,
 ) -> StoredSession:
     """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
-        own = data.get("bundle") == bundle.manifest.identity and is_session(data)
-        found = _options(data["options"]) if own else None
-        reader = _Reader(bundle, found or options or TranslationOptions(), whole=own)
+        whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
+        stored = _options(data["options"]) if whole else None
+        reader = _Reader(language, stored or options or TranslationOptions(), whole=whole)
         documents = tuple(
             reader.document(document, place) for place, document in enumerate(data["documents"], 1)
         )
-    except (_MisfitError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (_MisfitError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise CadecError(f"{name} is not a session of cadec: {error}") from None
-    return StoredSession(documents, found)
+    return StoredSession(documents, stored)
 
 
 class _MisfitError(Exception):
@@ -77,44 +84,50 @@ def _require(fits: bool, message: str) -> None:
 
 @dataclass(frozen=True)
 class _Reader:
-    bundle: Bundle
+    language: LanguageModel | None
     options: TranslationOptions
     whole: bool  # with hypotheses; else source and target only
 
     def document(self, data: Any, place: int) -> tuple[Entry, ...]:
         _require(isinstance(data, list), f"document {place} is no list of sentences")
         entries: list[Entry] = []
-        before = 0
         for number, item in enumerate(data, 1):
-            entries.append(self.entry(item, f"sentence {number} of document {place}", before))
-            before += len(entries[-1].units)
+            entries.append(self.entry(item, f"sentence {number} of document {place}", entries))
         return tuple(entries)
 
-    def entry(self, data: Any, where: str, before: int) -> Entry:
-        """`before` is how many sentences of context there are."""
+    def entry(self, data: Any, where: str, before: Sequence[Entry]) -> Entry:
         _require(isinstance(data, dict), f"{where} is no object")
         source, target = (_text(data.get(key), f"{key} of {where}") for key in ("source", "target"))
         if not self.whole:
-            ids = tuple(self.bundle.lm_pipeline.encode(target))
-            window = before if self.options.rolls else min(before, self.options.context)
-            return Entry(source, (), (ids,) if ids else (), window, self.options, target)
-        parts = DocumentState.from_json({"paths": [], "lists": [], "parts": data["parts"]}).parts
+            return self._bare(source, target, before)
+        parts = tuple(part_of(part) for part in data["parts"])
         for part in parts:
             self._check_part(part, where)
         edited = target if data["edited"] is True else None
-        units = tuple(tuple(ids) for ids in data["units"])
-        _check_ids(units, len(self.bundle.lm_pipeline), where)
-        _require(type(data["window"]) is int and data["window"] >= 0, f"the window of {where} is no number")
-        entry = Entry(source, tuple(parts), units, data["window"], _options(data["options"]), edited)
+        context_ids, read = (tuple(tuple(ids) for ids in data[key]) for key in ("context_ids", "read"))
+        self._check_ids([*context_ids, *read], where)
+        entry = Entry(source, parts, context_ids, read, _options(data["options"]), edited)
         _require(entry.text == target, f"the hypotheses of {where} do not have its target")
         return entry
 
-    def _check_part(self, part: Chosen, where: str) -> None:
+    def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
+        """A sentence of which source and target are all that is known."""
+        if self.language is None:
+            return Entry(source, (), (), (), self.options, target)
+        ids = tuple(self.language.text.encode(target))
+        newest = before if self.options.policy.rolling else before[-self.options.context - 1 :]
+        fits = room(self.language.positions, max(len(ids), 1))
+        read = self.options.policy.read(context_after(newest, self.options), fits).sentences
+        return Entry(source, (), (ids,) if ids else (), read, self.options, target)
+
+    def _check_part(self, part: TranslatedPart, where: str) -> None:
         _text(part.source, f"a part of {where}")
+        _text(part.nbest.vocabulary, f"the vocabulary of {where}")
         for hypothesis in part.hypotheses:
             _text(hypothesis.text, f"a hypothesis of {where}")
             _require(_is_number(hypothesis.log_prob), f"a log_prob of {where} is no number")
-        _check_ids([hypothesis.ids for hypothesis in part.hypotheses], len(self.bundle.target), where)
+        if self.language is not None and part.nbest.vocabulary == self.language.text.identity:
+            self._check_ids([hypothesis.ids for hypothesis in part.hypotheses], where)
         count = len(part.hypotheses)
         _require((part.choice is None) == (count == 0), f"{where} has hypotheses or a choice, not both")
         if part.choice is None:
@@ -123,18 +136,30 @@ class _Reader:
         _require(
             type(choice.index) is int and 0 <= choice.index < count, f"{where} chose what is not in its list"
         )
-        for scores in (choice.scores, choice.conditional, choice.free):
-            fits = len(scores) == count or (not scores and scores is not choice.scores)
-            _require(fits and all(map(_is_number, scores)), f"{where} has not one score a hypothesis")
+        for scores in (choice.scores, *choice.terms.values()):
+            fits = len(scores) == count and all(map(_is_number, scores))
+            _require(fits, f"{where} has not one score per hypothesis")
+        self._check_ids(choice.context, where)
+
+    def _check_ids(self, sentences: Sequence[Sequence[Any]], where: str) -> None:
+        size = len(self.language.text.vocabulary) if self.language is not None else math.inf
+        fits = all(type(index) is int and 0 <= index < size for ids in sentences for index in ids)
+        _require(fits, f"{where} has tokens that are not in the vocabulary")
 
 
 def _options(data: Any) -> TranslationOptions:
     """Options as stored: every value of its own type, and possible."""
     _require(isinstance(data, dict), "its options are no object")
+    weights = data.get("weight", {})
+    _require(
+        isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are no numbers"
+    )
     for item in dataclasses.fields(TranslationOptions):
+        if item.name == "weight":
+            continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind
-        _require(fits or (value is None and item.default is None), f"the option {item.name} is {value!r}")
+        _require(fits, f"the option {item.name} is {value!r}")
     try:
         return TranslationOptions(**data)
     except CadecError as error:
@@ -152,8 +177,3 @@ def _text(value: Any, what: str) -> str:
 
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
-
-
-def _check_ids(sentences: Sequence[Sequence[Any]], size: int, where: str) -> None:
-    fits = all(type(index) is int and 0 <= index < size for ids in sentences for index in ids)
-    _require(fits, f"{where} has tokens that are not in the vocabulary")

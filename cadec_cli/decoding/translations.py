@@ -1,38 +1,77 @@
-"""What comes out of decoding: sentences with their hypotheses and the one that was chosen."""
+"""What comes out of decoding: sentences with their hypotheses, the chosen one, and in which context."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from cadec_cli.decoding.search.lattice import Choice
-from cadec_cli.method.hypotheses import Hypothesis
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
+from cadec_cli.method.objectives import CONDITIONAL, FREE
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A piece of source text with its hypotheses and the one that was chosen.
+class Choice:
+    """Which hypothesis was chosen, with the scores of all as the search saw them.
 
-    `choice` has the scores of all, and log p of every token under the D-LM where it was used.
+    `terms` has what was computed beside log p(y|x), one value per hypothesis; what was not is absent.
+    `context` is what stood before, as far as it counts, in the D-LM's ids.
     """
 
-    source: str
-    hypotheses: tuple[Hypothesis, ...]
+    index: int
+    scores: tuple[float, ...]
+    terms: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    context: tuple[Ids, ...] = ()
+
+    @property
+    def pmi(self) -> tuple[float, ...] | None:
+        """PMI of every hypothesis with the context; none where it was not computed."""
+        if CONDITIONAL not in self.terms or FREE not in self.terms:
+            return None
+        pairs = zip(self.terms[CONDITIONAL], self.terms[FREE], strict=True)
+        return tuple(conditional - free for conditional, free in pairs)
+
+    @property
+    def ranking(self) -> list[int]:
+        """Hypotheses by their score in context, the best first; equal ones in the S-NMT's order."""
+        return sorted(range(len(self.scores)), key=lambda index: -self.scores[index])
+
+
+@dataclass(frozen=True)
+class TranslatedPart:
+    """A piece of source text with its hypotheses and the choice; no choice where there is nothing to say."""
+
+    nbest: NBest
     choice: Choice | None
+
+    @property
+    def source(self) -> str:
+        """What was translated."""
+        return self.nbest.source
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """What it could be."""
+        return self.nbest.hypotheses
+
+    @property
+    def chosen(self) -> Hypothesis | None:
+        """The chosen one."""
+        return self.hypotheses[self.choice.index] if self.choice is not None else None
 
     @property
     def text(self) -> str:
         """The chosen translation; a source without anything to translate stays as it is."""
-        return self.hypotheses[self.choice.index].text if self.choice is not None else self.source
+        return self.chosen.text if self.chosen is not None else self.source
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A sentence translated. An over-long one has several parts, every other one."""
+    """A sentence translated. An over-long one has several parts, every other has one."""
 
     document: int
     sentence: int
     source: str
-    parts: tuple[Chosen, ...]
+    parts: tuple[TranslatedPart, ...]
 
     @property
     def text(self) -> str:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.errors import CadecError
-from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
+from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
 from cadec_cli.workers import available_cores
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
@@ -22,14 +20,14 @@ BATCH_TOKENS = 2048
 LIMIT_STEP = 32  # tokens by which the limits of calls differ
 
 
-class NBestGenerator:
-    """A CTranslate2 S-NMT between two text pipelines."""
+class CTranslate2Model:
+    """A CTranslate2 S-NMT between the texts of two languages."""
 
     def __init__(
         self,
         model: Path,
-        source: TextPipeline,
-        target: TextPipeline,
+        source: TokenText,
+        target: TokenText,
         *,
         positions: int = 512,
         device: str = "auto",
@@ -40,7 +38,8 @@ class NBestGenerator:
         import ctranslate2
 
         self._source, self._target = source, target
-        self._source_pieces, self._target_pieces = source.subwords.pieces, target.subwords.pieces
+        self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
+        self._end = self._source_pieces[source.boundary]
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._positions = positions
         try:
@@ -56,14 +55,13 @@ class NBestGenerator:
         except (RuntimeError, ValueError) as error:
             raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
 
-    def encode(self, sentence: str) -> list[int]:
-        """The source as ids, without EOS."""
-        return self._source.encode(sentence)
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model has positions for the whole sentence, and for a translation of it."""
+        return self._has_room(sentence, self._source) and self._has_room(target, self._target)
 
-    def fits(self, sentence: str) -> bool:
-        """Tell whether the model has positions for the whole sentence."""
+    def _has_room(self, sentence: str, text: TokenText) -> bool:
         # A token is a character at the least; with bytes for rare ones, a character is four at the most.
-        return 4 * len(sentence) < self._positions or len(self.encode(sentence)) < self._positions
+        return 4 * len(sentence) < self._positions or len(text.encode(sentence)) < self._positions
 
     def split(self, sentence: str) -> list[str]:
         """Cut an over-long sentence into pieces that fit: after punctuation if possible, else at a space."""
@@ -79,7 +77,7 @@ class NBestGenerator:
         halves = (sentence[:middle].strip(), sentence[middle:].strip())
         return [piece for half in halves if half for piece in self.split(half)]
 
-    def generate(self, sentences: Sequence[str], count: int) -> list[NBest]:
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
         """The `count` best translations of every sentence; repeated sentences are translated once.
 
         Nothing is remembered from call to call: what a call gives depends on its arguments alone, so that
@@ -89,18 +87,30 @@ class NBestGenerator:
         found = dict(zip(distinct, self._translate(distinct, count), strict=True))
         return [found[text] for text in sentences]
 
-    def log_probs(self, sentences: Sequence[str], targets: Sequence[Sequence[int]]) -> list[float]:
-        """log p(ỹ|x) of given translations (ids without EOS), one a sentence."""
-        for target in targets:
-            if len(target) >= self._positions:
-                raise CadecError(f"a translation has {len(target):,} tokens, too many for the model")
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """log p(ỹ|x) of given translations, one per sentence.
+
+        What becomes the same pieces is scored once, so that it ties whatever the batch.
+        """
         distinct = list(dict.fromkeys(sentences))
         sources = dict(zip(distinct, self._pieces(distinct), strict=True))
-        hypotheses = [[self._target_pieces[index] for index in target] for target in targets]
-        return self._log_probs([sources[text] for text in sentences], hypotheses)
+        written = {text: tuple(self._target.encode(text)) for text in dict.fromkeys(targets)}
+        for text, ids in written.items():
+            if len(ids) >= self._positions:
+                raise CadecError(
+                    f"a translation has {len(ids):,} tokens, too many for the model: {text[:60]!r}…"
+                )
+        pairs = [(source, written[target]) for source, target in zip(sentences, targets, strict=True)]
+        asked = list(dict.fromkeys(pairs))
+        scores = self._log_probs(
+            [sources[source] for source, _ in asked],
+            [[self._target_pieces[index] for index in ids] for _, ids in asked],
+        )
+        known = dict(zip(asked, scores, strict=True))
+        return [known[pair] for pair in pairs]
 
     def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
-        pieces = [[self._source_pieces[index] for index in self.encode(text)] for text in sentences]
+        pieces = [[self._source_pieces[index] for index in self._source.encode(text)] for text in sentences]
         for text, source in zip(sentences, pieces, strict=True):
             if len(source) >= self._positions:
                 raise CadecError(
@@ -124,7 +134,7 @@ class NBestGenerator:
                 # A hypothesis that reaches the limit has no EOS yet.
                 if any(len(tokens) >= limit for tokens, _ in scored):
                     scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
-                lists[index] = NBest(sentences[index], self._hypotheses(scored))
+                lists[index] = NBest(sentences[index], self._hypotheses(scored), self._target.identity)
         return lists
 
     def _limit(self, source: Sequence[str]) -> int:
@@ -136,7 +146,7 @@ class NBestGenerator:
         self, limit: int, sources: Sequence[list[str]], count: int
     ) -> Iterator[list[tuple[list[str], float]]]:
         results = self._translator.translate_batch(
-            [[*source, self._source_pieces[EOS]] for source in sources],
+            [[*source, self._end] for source in sources],
             beam_size=count,
             num_hypotheses=count,
             length_penalty=0,
@@ -156,7 +166,7 @@ class NBestGenerator:
 
     def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
         results = self._translator.score_batch(
-            [[*source, self._source_pieces[EOS]] for source in sources],
+            [[*source, self._end] for source in sources],
             hypotheses,
             max_input_length=0,
             batch_type="tokens",
@@ -171,6 +181,6 @@ class NBestGenerator:
             ids = tuple(self._target_ids[piece] for piece in tokens)
             text = self._target.decode(ids)
             if text not in found:
-                found[text] = Hypothesis(text, ids, float(score))
+                found[text] = Hypothesis(text, float(score), ids)
         written = [hypothesis for text, hypothesis in found.items() if text]
         return tuple(written or found.values())

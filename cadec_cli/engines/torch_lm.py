@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from cadec_cli.errors import CadecError
+from cadec_cli.arrays import Bools, Floats
+from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.engines.torch_lm_steps import LMSteps
 from cadec_cli.method.context import Context
-from cadec_cli.method.trie import Floats, Trie
+from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.options import Reading
+from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.layers import Cache, Part
 
@@ -29,95 +31,75 @@ LOGIT_ROWS = 128
 
 
 @dataclass(frozen=True)
-class ScoredTrie:
-    """log p of every edge of a trie after its context, for every temperature."""
+class _Keys:
+    """Keys and values of the row that a trie was scored in."""
 
-    trie: Trie
-    edges: Floats  # (temperatures, edges)
-    _keys: Cache | None = None  # of the row it was scored in
-    _cached: tuple[int, ...] = ()  # where in that row c̃ stands
-    _nodes: int = 0  # where in that row the root's first child would stand, less one
+    row: Cache
+    context: tuple[int, ...]  # where in that row c̃ stands
+    root: int  # and the trie's root, which its nodes follow
 
-    @cached_property
-    def totals(self) -> Floats:
-        """log p(ỹ | c̃) of every hypothesis: (temperatures, hypotheses)."""
-        return self.trie.totals(self.edges)
-
-    def tokens(self, hypothesis: int, temperature: int = 0) -> Floats:
-        """log p of every token of a hypothesis, its EOS last."""
-        return self.edges[temperature, list(self.trie.paths[hypothesis])]
-
-    def cache_after(self, hypothesis: int) -> Cache | None:
-        """Keys and values of c̃ and the hypothesis, to go on from."""
-        if self._keys is None:
-            return None
-        path = [self._nodes + node for node in self.trie.node_path(hypothesis)[1:]]
-        index = torch.tensor([*self._cached, *path], device=self._keys.layers[0][0].device)
-        return Cache([(k.index_select(2, index), v.index_select(2, index)) for k, v in self._keys.layers])
+    def after(self, trie: Trie, hypothesis: int) -> Cache:
+        """Those of c̃ and the hypothesis."""
+        path = [self.root + node for node in trie.node_path(hypothesis)[1:]]
+        index = torch.tensor([*self.context, *path], device=self.row.layers[0][0].device)
+        return Cache([(k.index_select(2, index), v.index_select(2, index)) for k, v in self.row.layers])
 
 
-class LMScorer:
-    """A D-LM with the temperatures and the smoothing that its probabilities are read with."""
+class TorchLanguageModel:
+    """Our D-LM with its text."""
 
-    def __init__(
-        self,
-        model: DocumentLM,
-        *,
-        temperatures: Sequence[float] = (1.0,),
-        alpha: float = 0.0,
-        keep_keys: bool = False,
-    ) -> None:
-        if not temperatures or not all(temperature > 0 for temperature in temperatures):
-            raise CadecError("a temperature must be above 0", "1 is none; the paper's beam used 8")
-        if not alpha >= 0:
-            raise CadecError("alpha must not be negative", "0 is no smoothing")
-        self.model = model
-        self.temperatures = tuple(temperatures)
-        self.alpha = alpha
-        self.keep_keys = keep_keys
-        self.positions = model.config.positions
+    def __init__(self, network: DocumentLM, text: TokenText) -> None:
+        self.network = network
+        self.text = text
+        self.positions = network.config.positions
 
-    def trie(self, hypotheses: Sequence[Sequence[int]]) -> Trie:
-        """Merge hypotheses; what does not fit the D-LM's positions even without context is not scored."""
-        return Trie.of(hypotheses, self.positions - 1)
-
-    def fitted(self, context: Context, trie: Trie) -> Context:
-        """The context as far as it fits before the trie: whole oldest sentences are dropped."""
-        return context.fitted(self.positions - trie.depth)
-
-    def free(self, tries: Sequence[Trie]) -> list[ScoredTrie]:
-        """Score tries without context: log p(ỹ | </s>)."""
-        return self.score(tries, [Context()] * len(tries))
+    def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
+        """Begin to step after some contexts."""
+        return LMSteps(self.network, contexts, terms, reading)
 
     @torch.inference_mode()
-    def score(self, tries: Sequence[Trie], contexts: Sequence[Context]) -> list[ScoredTrie]:
-        """Score each trie after its context, which must fit (`fitted`)."""
+    def score(
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        reading: Reading,
+        *,
+        remember: bool = False,
+    ) -> list[ScoredTrie]:
+        """Score each trie after its context, which must fit."""
+        boundary = self.text.boundary
+        blocks = [
+            _Block(trie, context, context.tokens(boundary)[context.remembered :])
+            for trie, context in zip(tries, contexts, strict=True)
+        ]
         scored: list[ScoredTrie] = []
-        for blocks in _rows([_Block(trie, context) for trie, context in zip(tries, contexts, strict=True)]):
-            scored += self._score_row(blocks)
+        for row in _rows(blocks):
+            scored += self._score_row(row, reading, remember)
         return scored
 
-    def _score_row(self, blocks: list[_Block]) -> list[ScoredTrie]:
-        device = next(self.model.parameters()).device
+    def _score_row(self, blocks: list[_Block], reading: Reading, remember: bool) -> list[ScoredTrie]:
+        device = next(self.network.parameters()).device
         layout = _Layout(blocks, device)
-        hidden = self.model.hidden(layout.tokens, layout.positions, layout.mask, layout.cache)[0]  # (L, D)
+        hidden = self.network.hidden(layout.tokens, layout.positions, layout.mask, layout.cache)[0]  # (L, D)
         rows = np.concatenate([layout.roots[i] + b.trie.edge_nodes for i, b in enumerate(blocks)])
         tokens = np.concatenate([b.trie.edge_tokens for b in blocks])
-        edges = self._edges(hidden, torch.from_numpy(rows).to(device), torch.from_numpy(tokens).to(device))
+        edges = self._edges(
+            hidden, torch.from_numpy(rows).to(device), torch.from_numpy(tokens).to(device), reading
+        )
         scored = []
         start = 0
         for index, block in enumerate(blocks):
             end = start + len(block.trie.edge_nodes)
-            keys = layout.cache if self.keep_keys else None
             root = layout.cached_total + layout.roots[index]
-            held = (*layout.held[index], *range(root - len(block.new) + 1, root + 1))
-            scored.append(ScoredTrie(block.trie, edges[:, start:end], keys, held, root))
+            context = (*layout.held[index], *range(root - len(block.new) + 1, root + 1))
+            memory = _Keys(layout.cache, context, root) if remember else None
+            scored.append(ScoredTrie(block.trie, edges[:, start:end], memory))
             start = end
         return scored
 
-    def _edges(self, hidden: Tensor, rows: Tensor, tokens: Tensor) -> Floats:
+    def _edges(self, hidden: Tensor, rows: Tensor, tokens: Tensor, reading: Reading) -> Floats:
         """log p of `tokens` after the positions `rows`: (temperatures, edges)."""
-        result = torch.empty(len(self.temperatures), len(rows), device=hidden.device)
+        result = torch.empty(len(reading.temperatures), len(rows), device=hidden.device)
         # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
         used, inverse = torch.unique(rows, return_inverse=True)
         order = torch.argsort(inverse)
@@ -125,17 +107,14 @@ class LMScorer:
             inverse[order], torch.arange(0, len(used) + LOGIT_ROWS, LOGIT_ROWS, device=rows.device)
         )
         for chunk, start in enumerate(range(0, len(used), LOGIT_ROWS)):
-            logits = self.model.logits(hidden[used[start : start + LOGIT_ROWS]]).float()  # (rows, V)
+            logits = self.network.logits(hidden[used[start : start + LOGIT_ROWS]]).float()  # (rows, V)
             edges = order[bounds[chunk] : bounds[chunk + 1]]
             own = inverse[edges] - start
             chosen = logits[own, tokens[edges]]
-            for index, temperature in enumerate(self.temperatures):
+            for index, temperature in enumerate(reading.temperatures):
                 scaled = logits if temperature == 1 else logits / temperature
                 log_probs = chosen / temperature - scaled.logsumexp(-1)[own]
-                if self.alpha:
-                    share = self.alpha / logits.size(-1)
-                    log_probs = ((log_probs.exp() + share) / (1 + self.alpha)).log()
-                result[index, edges] = log_probs
+                result[index, edges] = smoothed(log_probs, reading.alpha, logits.size(-1))
         return result.double().cpu().numpy()
 
 
@@ -143,19 +122,15 @@ class LMScorer:
 class _Block:
     trie: Trie
     context: Context
-
-    @property
-    def new(self) -> list[int]:
-        """Tokens of c̃ that are not cached, the root last."""
-        return self.context.tokens[self.context.cached :]
+    new: list[int]  # tokens of c̃ that are not remembered, the root last
 
     @property
     def size(self) -> int:
         return len(self.new) - 1 + len(self.trie)
 
-    def mask(self) -> npt.NDArray[np.bool_]:
+    def mask(self) -> Bools:
         """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
-        cached, before = self.context.cached, len(self.new) - 1
+        cached, before = self.context.remembered, len(self.new) - 1
         mask = np.ones((self.size, cached + self.size), dtype=np.bool_)
         mask[:before, cached : cached + before] = np.tri(before, dtype=np.bool_)
         mask[:before, cached + before :] = False
@@ -181,13 +156,13 @@ class _Layout:
     """Several blocks in one row: tokens, positions, who sees what, and the cached keys of all of them."""
 
     def __init__(self, blocks: list[_Block], device: torch.device) -> None:
-        self.cached_total = sum(block.context.cached for block in blocks)
+        self.cached_total = sum(block.context.remembered for block in blocks)
         tokens, positions, parts = [], [], []
         self.roots: list[int] = []  # where each trie's root stands among the new tokens
         self.held: list[range] = []  # where each block's cached keys stand
         cached_start = start = 0
         for block in blocks:
-            cached = block.context.cached
+            cached = block.context.remembered
             before = len(block.new) - 1
             held = slice(cached_start, cached_start + cached)
             own = slice(self.cached_total + start, self.cached_total + start + block.size)
@@ -202,7 +177,7 @@ class _Layout:
         self.mask = tuple(parts)
         self.tokens = torch.tensor([tokens], device=device)
         self.positions = torch.tensor([positions], device=device)
-        caches = [block.context.cache for block in blocks if block.context.cache is not None]
+        caches = [block.context.memory for block in blocks if isinstance(block.context.memory, Cache)]
         self.cache = Cache(
             [
                 (torch.cat([k for k, _ in layer], 2), torch.cat([v for _, v in layer], 2))

@@ -1,46 +1,45 @@
-"""The context of a sentence as the D-LM reads it: c̃ = </s> c1 </s> c2 </s> … ck </s>.
+"""The context of a sentence as the D-LM reads it: c̃ = ⟨b⟩ c1 ⟨b⟩ c2 ⟨b⟩ … ck ⟨b⟩, boundaries around all.
 
-Two policies. `last`: the last k sentences, read anew each time. `rolling`: everything since the window began,
-with the keys and values of what was read before; when the positions run out, the window begins anew with the
-last k sentences.
+One policy decides, for every command, which of the sentences before are read. The last k sentences, read anew
+each time; or, rolling, everything since the window began, with what the engine remembers of it; when the
+positions run out, the window begins anew with the last k sentences.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from cadec_cli.text.specials import EOS
-
-POLICIES = ("last", "rolling")
-
-Ids = tuple[int, ...]
+from cadec_cli.method.hypotheses import Ids
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Target sentences before the current one, oldest first, in the D-LM's ids without EOS.
+    """Target sentences before the current one, oldest first, in the D-LM's ids without boundaries.
 
-    `cache` holds keys and values of the first `cached` tokens of c̃ (never all: its last token is the
-    root of the next trie).
+    `memory` is an engine's own, of the first `remembered` tokens of c̃ (never all: its last token is the root
+    of the next trie).
     """
 
     sentences: tuple[Ids, ...] = ()
-    cache: Any | None = None
-    cached: int = 0
+    memory: object | None = None
+    remembered: int = 0
 
     @property
-    def tokens(self) -> list[int]:
-        """The context as c̃; of no sentences, just the boundary."""
-        tokens = [EOS]
+    def length(self) -> int:
+        """Tokens of c̃; of no sentences, just the boundary."""
+        return 1 + sum(len(sentence) + 1 for sentence in self.sentences)
+
+    def tokens(self, boundary: int) -> list[int]:
+        """The context as c̃."""
+        tokens = [boundary]
         for sentence in self.sentences:
-            tokens += [*sentence, EOS]
+            tokens += [*sentence, boundary]
         return tokens
 
     def fitted(self, room: int) -> Context:
         """Drop whole oldest sentences until c̃ has at most `room` tokens; the boundary always stays."""
         sentences = self.sentences
-        length = 1 + sum(len(sentence) + 1 for sentence in sentences)
+        length = self.length
         while sentences and length > room:
             length -= len(sentences[0]) + 1
             sentences = sentences[1:]
@@ -50,7 +49,38 @@ class Context:
         """The last sentences only."""
         return Context(self.sentences[-count:] if count else ())
 
-    def followed_by(self, sentence: Ids, cache: Any | None = None) -> Context:
-        """The context of the next sentence; `cache` holds all of this c̃ and the sentence."""
-        cached = len(self.tokens) + len(sentence) if cache is not None else 0
-        return replace(self, sentences=(*self.sentences, sentence), cache=cache, cached=cached)
+    def followed_by(self, sentence: Ids, memory: object | None = None) -> Context:
+        """The context of the next sentence; `memory` is of all of this c̃ and the sentence."""
+        remembered = self.length + len(sentence) if memory is not None else 0
+        return replace(self, sentences=(*self.sentences, sentence), memory=memory, remembered=remembered)
+
+    def forgotten(self) -> Context:
+        """The same sentences, nothing remembered of them."""
+        return Context(self.sentences)
+
+
+@dataclass(frozen=True)
+class ContextPolicy:
+    """How much of what stands before a sentence is read."""
+
+    sentences: int = 3
+    rolling: bool = False
+
+    def read(self, before: Context, room: int) -> Context:
+        """What the D-LM reads of the sentences before: as far as it counts, and c̃ has `room` tokens."""
+        if self.rolling and before.length <= room:
+            return before
+        return before.last(self.sentences).fitted(room)
+
+    def kept(self, before: Context) -> Context:
+        """What has to be kept for the sentences to come: nothing older will ever be read."""
+        return before if self.rolling else before.last(max(self.sentences, 1))
+
+    def future(self, before: Context) -> tuple[Ids, ...]:
+        """All that the sentences to come depend on."""
+        return before.sentences if self.rolling else before.last(self.sentences).sentences
+
+
+def room(positions: int, longest: int) -> int:
+    """Tokens of context before a sentence of so many tokens; the boundary always fits."""
+    return positions - min(longest, positions - 1)

@@ -1,4 +1,8 @@
-"""What travels between the stages of decoding: candidate translations with their scores."""
+"""What travels between the stages of decoding: candidate translations with their scores.
+
+Text is the currency between models. Ids are private to an engine, but two models may have one vocabulary:
+then the second takes the ids of the first, which may cut a text into pieces as nobody else would.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+Ids = tuple[int, ...]
+
+
+class TokenText(Protocol):
+    """How a model writes text: as the ids of its vocabulary."""
+
+    @property
+    def identity(self) -> str:
+        """Two vocabularies with the same identity have the same ids."""
+        ...
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a sentence, and stands between two of them."""
+        ...
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """A sentence as ids, without the boundary."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids as a sentence."""
+        ...
+
+    def shown(self, ids: Sequence[int]) -> list[str]:
+        """Each token as a person reads it, a space where a word begins."""
+        ...
+
 
 @dataclass(frozen=True)
 class Hypothesis:
     """One candidate translation; `log_prob` is log p(ỹ | x), summed, the end of the sentence included."""
 
     text: str
-    ids: tuple[int, ...]  # in the S-NMT's target vocabulary, without EOS
     log_prob: float
+    ids: Ids = ()  # in the vocabulary that the list names, without the boundary
 
 
 @dataclass(frozen=True)
@@ -22,47 +59,10 @@ class NBest:
 
     source: str
     hypotheses: tuple[Hypothesis, ...]
+    vocabulary: str = ""  # the identity of the vocabulary that wrote the ids; empty where there are none
 
-
-class NBestSource(Protocol):
-    """Where n-best lists come from: a translation model, or lists that somebody else made."""
-
-    def generate(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """At most `count` hypotheses for every sentence."""
-        ...
-
-    def fits(self, sentence: str) -> bool:
-        """Tell whether a sentence can be translated whole."""
-        ...
-
-    def split(self, sentence: str) -> list[str]:
-        """Cut a sentence that does not fit."""
-        ...
-
-    def encode(self, sentence: str) -> list[int]:
-        """A sentence in the source vocabulary."""
-        ...
-
-
-class GivenLists:
-    """N-best lists that are there already. A sentence is named by its place in them: "0", "1", …"""
-
-    def __init__(self, lists: Sequence[NBest]) -> None:
-        self._lists = lists
-
-    def generate(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """The lists of these places."""
-        lists = [self._lists[int(place)] for place in sentences]
-        return [NBest(nbest.source, nbest.hypotheses[:count]) for nbest in lists]
-
-    def fits(self, sentence: str) -> bool:
-        """They have been translated: everything fits."""
-        return True
-
-    def split(self, sentence: str) -> list[str]:
-        """Nothing is split."""
-        return [sentence]
-
-    def encode(self, sentence: str) -> list[int]:
-        """There is no source vocabulary."""
-        return []
+    def ids_for(self, text: TokenText) -> tuple[Ids, ...]:
+        """The hypotheses in a vocabulary: as they are if it is their own, else from their text."""
+        if self.vocabulary and self.vocabulary == text.identity:
+            return tuple(hypothesis.ids for hypothesis in self.hypotheses)
+        return tuple(tuple(text.encode(hypothesis.text)) for hypothesis in self.hypotheses)

@@ -1,84 +1,88 @@
-"""What a search maximises: small formulas over three log-probabilities.
+"""What a search maximises: small formulas over named terms, with named weights.
 
-    translation   log p_NMT(ỹ | x)
+    nmt           log p_NMT(ỹ | x)
     conditional   log p_LM(ỹ | c̃)      after the context
     free          log p_LM(ỹ | </s>)   without it
 
-Every formula is linear, so it means the same for whole sentences (rerank, lattice) and for single tokens
-(beam), for numbers and for tensors. Temperature and smoothing are inside the LM's log-probabilities.
+and whatever other terms are known ahead of any context. Formulas are linear, so they mean the same for whole
+sentences (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and
+smoothing are inside the LM's log-probabilities. A term that was not computed is absent, never 0.
+
+To add an objective, write its formula and enter it in OBJECTIVES.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cadec_cli.errors import CadecError
 
-# A formula: (translation, conditional, free, weight) → score; numbers or tensors of one shape.
-Formula = Callable[[Any, Any, Any, float], Any]
+NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
+LM_TERMS = frozenset({CONDITIONAL, FREE})
+
+# (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
+Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A formula with its weight, and which of the terms it looks at."""
+    """A formula, the terms it is over, and its weights."""
 
     name: str
     formula: Formula
-    weight: float
-    uses_translation: bool
-    uses_conditional: bool
-    uses_free: bool
+    terms: tuple[str, ...]
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def uses(self, *terms: str) -> bool:
+        """Tell whether one of these terms is in the formula."""
+        return any(term in self.terms for term in terms)
 
     @property
     def uses_lm(self) -> bool:
         """Tell whether a D-LM is needed at all."""
-        return self.uses_conditional or self.uses_free
+        return self.uses(*LM_TERMS)
 
-    def score(self, translation: Any, conditional: Any, free: Any) -> Any:
-        """Apply the formula; terms it does not use may be anything."""
-        return self.formula(translation, conditional, free, self.weight)
+    def score(self, terms: Mapping[str, Any]) -> Any:
+        """Apply the formula."""
+        return self.formula(terms, self.weights)
 
-
-def _sentence(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return translation
-
-
-def _c_score(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return translation + weight * (conditional - free)
-
-
-def _shallow_fusion(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return translation + weight * free
+    def weighted(self, weights: Mapping[str, float]) -> Objective:
+        """The same formula with other weights; those not given stay as they are."""
+        unknown = [name for name in weights if name not in self.weights]
+        if unknown and self.weights:
+            raise CadecError(
+                f"{self.name} has no weight {', '.join(unknown)}", f"it has {', '.join(self.weights)}"
+            )
+        return replace(self, weights={name: weights.get(name, own) for name, own in self.weights.items()})
 
 
-def _conditional_shallow_fusion(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return translation + weight * conditional
-
-
-def _pmi(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return conditional - free
-
-
-def _conditional(translation: Any, conditional: Any, free: Any, weight: float) -> Any:
-    return conditional
-
-
-# name → formula, default weight, and whether it uses the translation, the conditional, the free term
-OBJECTIVES: dict[str, tuple[Formula, float, bool, bool, bool]] = {
-    "sentence": (_sentence, 0.0, True, False, False),
-    "c-score": (_c_score, 1.0, True, True, True),
-    "shallow-fusion": (_shallow_fusion, 0.1, True, False, True),
-    "conditional-shallow-fusion": (_conditional_shallow_fusion, 0.1, True, True, False),
-    "pmi": (_pmi, 1.0, False, True, True),
-    "conditional": (_conditional, 1.0, False, True, False),
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        Objective("sentence", lambda t, w: t[NMT], (NMT,)),
+        Objective(
+            "c-score",
+            lambda t, w: t[NMT] + w["lm"] * (t[CONDITIONAL] - t[FREE]),
+            (NMT, CONDITIONAL, FREE),
+            {"lm": 1.0},
+        ),
+        Objective("shallow-fusion", lambda t, w: t[NMT] + w["lm"] * t[FREE], (NMT, FREE), {"lm": 0.1}),
+        Objective(
+            "conditional-shallow-fusion",
+            lambda t, w: t[NMT] + w["lm"] * t[CONDITIONAL],
+            (NMT, CONDITIONAL),
+            {"lm": 0.1},
+        ),
+        Objective("pmi", lambda t, w: t[CONDITIONAL] - t[FREE], (CONDITIONAL, FREE)),
+        Objective("conditional", lambda t, w: t[CONDITIONAL], (CONDITIONAL,)),
+    )
 }
 
 
-def objective(name: str, weight: float | None = None) -> Objective:
-    """Look an objective up by its name; the weight is the paper's unless given."""
+def objective(name: str, weights: Mapping[str, float] | None = None) -> Objective:
+    """Look an objective up by its name; weights are its own unless given."""
     if name not in OBJECTIVES:
         raise CadecError(f"no objective {name!r}", f"there are {', '.join(OBJECTIVES)}")
-    formula, default, translation, conditional, free = OBJECTIVES[name]
-    return Objective(name, formula, default if weight is None else weight, translation, conditional, free)
+    return OBJECTIVES[name].weighted(weights or {})

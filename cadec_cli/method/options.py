@@ -1,43 +1,77 @@
-"""How translations are searched for and chosen."""
+"""How translations are searched for and chosen: what a bundle has defaults for, and what else can be said.
+
+The fields are at once the keys of files and the flags of commands: their help texts stand here, once.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError
-from cadec_cli.method.objectives import objective
+from cadec_cli.method.context import ContextPolicy
+from cadec_cli.method.objectives import NMT, OBJECTIVES, Objective, objective
+from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
 
-SEARCHES = ("rerank", "lattice", "beam", "sentence")
-OBJECTIVES = ("sentence", "c-score", "shallow-fusion", "conditional-shallow-fusion", "pmi", "conditional")
+CONTEXT_SOURCES = ("chosen", "sentence")
+LONG_SENTENCES = ("split", "refuse")
+
+_LARGEST_WEIGHT = 1000
+
+Defaults = TypeVar("Defaults", bound="DecodingDefaults")
 
 
-def option(default: Any, text: str, kind: type | None = None) -> Any:
-    """A field that is a flag of the command line too: its help, and its type where the default tells none."""
-    return field(default=default, metadata={"help": text, "type": kind or type(default)})
+def option(
+    default: Any,
+    text: str,
+    kind: type | None = None,
+    choices: tuple[str, ...] = (),
+    stored: bool = True,
+) -> Any:
+    """A field that is a flag too: its help, its type where the default tells none, and what it may be.
+
+    `stored` options have defaults in a bundle.
+    """
+    metadata = {"help": text, "type": kind or type(default), "choices": choices, "stored": stored}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class DecodingDefaults:
-    """How a bundle is used unless its user says otherwise. A weight of None is the objective's own."""
+    """How a bundle is used unless its user says otherwise. Weights not given are the objective's own."""
 
-    search: str = option("rerank", "rerank, lattice, beam, or sentence (no context)")
-    objective: str = option("c-score", f"what is maximised: {', '.join(OBJECTIVES)}")
-    weight: float | None = option(None, "of the D-LM's part in the objective (c-score 1, fusions 0.1)", float)
-    context: int = option(3, "target sentences before the current one that count as context")
-    temperature: float = option(1.0, "T: flattens the D-LM's probabilities, 1 is as they are")
-    nbest: int = option(20, "B: hypotheses a sentence for rerank and lattice")
-    beam: int = option(4, "beam of --search beam and sentence")
+    search: str = option(
+        "rerank",
+        ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
+        choices=tuple(SEARCHES),
+    )
+    objective: str = option(
+        "c-score", f"what is maximised: {', '.join(OBJECTIVES)}", choices=tuple(OBJECTIVES)
+    )
+    weight: Mapping[str, float] = option(
+        None,
+        "weights of the objective by name, as lm=0.5; a bare number is the D-LM's "
+        "(c-score 1, the fusions 0.1 unless given)",
+        str,
+    )
+    context: int = option(3, "number of target sentences before the current one that count as context")
+    temperature: float = option(1.0, "softmax temperature T of the D-LM; above 1 weakens it")
+    nbest: int = option(20, "number of hypotheses per sentence (B) for rerank and lattice")
+    beam: int = option(4, "beam size of --search beam and sentence")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", named_weights(self.weight))
         wrong = []
         if self.search not in SEARCHES:
             wrong.append(f"search must be one of {', '.join(SEARCHES)}, not {self.search!r}")
         if self.objective not in OBJECTIVES:
             wrong.append(f"objective must be one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
-        if self.weight is not None and not (_is_number(self.weight) and 0 <= self.weight <= 1000):
-            wrong.append(f"weight must be from 0 to 1000, not {self.weight!r}")
+        for name, weight in self.weight.items():
+            if not (_is_number(weight) and 0 <= weight <= _LARGEST_WEIGHT):
+                wrong.append(f"weight must be from 0 to {_LARGEST_WEIGHT}, not {name}={weight!r}")
         if not (_is_number(self.temperature) and 0.01 <= self.temperature <= 1000):
             wrong.append(f"temperature must be from 0.01 to 1000, not {self.temperature!r}")
         for name, least in (("context", 0), ("nbest", 1), ("beam", 1)):
@@ -45,36 +79,113 @@ class DecodingDefaults:
             if type(value) is not int or value < least:
                 wrong.append(f"{name} must be a whole number from {least}, not {value!r}")
         if wrong:
-            raise CadecError("can't decode like this: " + "; ".join(wrong))
+            raise CadecError("invalid decoding options: " + "; ".join(wrong))
+        objective(self.objective, self.weight)  # refuses weights that it does not have
 
 
 @dataclass(frozen=True)
 class TranslationOptions(DecodingDefaults):
     """How to choose a translation: what a bundle has defaults for, and more. Defaults are the paper's."""
 
-    rolling: bool = option(False, "keep all context that the D-LM has positions for, instead of the last few")
-    alpha: float = option(0.0, "add-alpha smoothing of the D-LM's probabilities")
-    paths: int = option(5, "B′: paths of --search lattice")
-    context_from: str = option("chosen", "beam: context is what was chosen, or the sentence level's (fast)")
-    long: str = option("split", "a sentence too long for the model: split or refuse")
-
-    @property
-    def rolls(self) -> bool:
-        """Whether the context rolls; the C-aware beam reads the last few sentences in any case."""
-        return self.rolling and self.search != "beam"
+    rolling: bool = option(
+        False, "keep all context that the D-LM has positions for, not only the last few", stored=False
+    )
+    alpha: float = option(0.0, "add-alpha smoothing of the D-LM's probabilities", stored=False)
+    paths: int = option(5, "number of paths (B′) of --search lattice", stored=False)
+    context_from: str = option(
+        "chosen",
+        "with --search beam: take the context from chosen translations, or from sentence-level ones "
+        "(faster, approximate)",
+        choices=CONTEXT_SOURCES,
+        stored=False,
+    )
+    long: str = option(
+        "split",
+        "what to do with sentences too long for the model: split or refuse",
+        choices=LONG_SENTENCES,
+        stored=False,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("context_from", ("chosen", "sentence")), ("long", ("split", "refuse"))):
+        for name, known in (("context_from", CONTEXT_SOURCES), ("long", LONG_SENTENCES)):
             if getattr(self, name) not in known:
                 raise CadecError(f"{name.replace('_', '-')} must be one of {', '.join(known)}")
         if self.paths < 1:
             raise CadecError("paths must be at least 1")
-        if self.search == "beam" and not objective(self.objective).uses_translation:
+        if not 0 <= self.alpha < math.inf:
+            raise CadecError("alpha must not be negative", "0 is no smoothing")
+        if search_kind(self.search).needs == STEPS and not self.maximised.uses(NMT):
             raise CadecError(
-                f"--search beam can't maximise {self.objective}, which does not look at the source",
+                f"--search {self.search} can't maximise {self.objective}, which does not look at the source",
                 "rerank can: its hypotheses are the S-NMT's",
             )
+
+    @property
+    def maximised(self) -> Objective:
+        """The objective with its weights; without context, that is the S-NMT's own score."""
+        if not search_kind(self.search).reads_context:
+            return objective("sentence")
+        return objective(self.objective, self.weight)
+
+    @property
+    def policy(self) -> ContextPolicy:
+        """What is read as context; a stepped search reads the last few sentences in any case."""
+        return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
+
+    @property
+    def reading(self) -> Reading:
+        """How the D-LM's probabilities are read."""
+        return Reading((self.temperature,), self.alpha)
+
+    @property
+    def list_size(self) -> int:
+        """How many hypotheses a list has, if the search is to choose from lists."""
+        return int(getattr(self, search_kind(self.search).size))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a D-LM's probabilities are read: at which temperatures, all in one pass, and how smoothed."""
+
+    temperatures: tuple[float, ...] = (1.0,)
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.temperatures or not all(0 < temperature < math.inf for temperature in self.temperatures):
+            raise CadecError("a temperature must be above 0", "1 is none; the paper's beam used 8")
+        if not 0 <= self.alpha < math.inf:
+            raise CadecError("alpha must not be negative", "0 is no smoothing")
+
+
+def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
+    """Options with what was asked for; of weights, those not named stay as they are."""
+    known = [item.name for item in dataclasses.fields(options)]
+    unknown = [name for name in flags if name not in known]
+    if unknown:
+        raise CadecError(f"no option {', '.join(unknown)}", f"there are {', '.join(known)}")
+    changed = dict(flags)
+    if "weight" in changed:
+        changed["weight"] = {**options.weight, **named_weights(changed["weight"])}
+    return dataclasses.replace(options, **changed)
+
+
+def named_weights(given: Any) -> dict[str, float]:
+    """Weights by name: `lm=0.5,back=1`, a number (the D-LM's), a mapping, or nothing."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not isinstance(given, str):
+        return {"lm": given}
+    weights: dict[str, float] = {}
+    for part in given.split(","):
+        name, separator, value = part.rpartition("=")
+        try:
+            weights[name.strip() if separator else "lm"] = float(value)
+        except ValueError:
+            raise CadecError(f"no weight: {part!r}", "give a number, or names with numbers: lm=0.5") from None
+    return weights
 
 
 def _is_number(value: object) -> bool:

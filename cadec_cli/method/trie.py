@@ -1,40 +1,38 @@
 """The hypotheses of a sentence merged by common prefixes, so that no prefix is scored twice.
 
 Node 0 is the root: the boundary before the sentence. Every other node is a token after its parent. What has a
-log-probability is an edge: from a node to a child, or from the last token of a hypothesis to its EOS, which
-needs no node because nothing comes after it.
+log-probability is an edge: from a node to a child, or from the last token of a hypothesis to the boundary
+after it, which needs no node because nothing comes after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from cadec_cli.text.specials import EOS
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from cadec_cli.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
 class Trie:
     """Nodes in an order that puts parents first, and the edges that each hypothesis is made of."""
 
-    tokens: Ints  # (nodes,) the root's is EOS
+    tokens: Ints  # (nodes,) the root's is the boundary
     parents: Ints  # (nodes,) the root's is -1
     depths: Ints  # (nodes,) the root's is 0
     edge_nodes: Ints  # (edges,) where an edge starts
     edge_tokens: Ints  # (edges,) the token it leads to
-    paths: tuple[tuple[int, ...], ...]  # a hypothesis: its edges in order, that to EOS last
+    paths: tuple[tuple[int, ...], ...]  # a hypothesis: its edges in order, that to the boundary last
     last_nodes: tuple[int, ...]  # a hypothesis: the node of its last token
 
     @classmethod
-    def of(cls, hypotheses: Sequence[Sequence[int]], max_depth: int | None = None) -> Trie:
-        """Merge hypotheses (ids without EOS). What is deeper than `max_depth` is cut off and not scored."""
-        tokens, parents, depths = [EOS], [-1], [0]
+    def of(cls, hypotheses: Sequence[Sequence[int]], boundary: int, max_depth: int | None = None) -> Trie:
+        """Merge hypotheses (ids without boundaries). What is deeper than `max_depth` is not scored."""
+        tokens, parents, depths = [boundary], [-1], [0]
         nodes: dict[tuple[int, int], int] = {}  # (parent, token) → node
         edges: dict[tuple[int, int], int] = {}  # (parent, token) → edge
         paths, last_nodes = [], []
@@ -52,7 +50,7 @@ class Trie:
                     depths.append(depths[node] + 1)
                 node = nodes[key]
             if len(kept) == len(ids):
-                path.append(edges.setdefault((node, EOS), len(edges)))
+                path.append(edges.setdefault((node, boundary), len(edges)))
             paths.append(tuple(path))
             last_nodes.append(node)
         return cls(
@@ -80,7 +78,7 @@ class Trie:
             path.append(int(self.parents[path[-1]]))
         return path[::-1]
 
-    def ancestors(self) -> npt.NDArray[np.bool_]:
+    def ancestors(self) -> Bools:
         """(nodes, nodes): what each node may attend to, itself included."""
         seen = np.eye(len(self), dtype=np.bool_)
         for node in range(1, len(self)):
@@ -97,3 +95,33 @@ class Trie:
         running = np.concatenate([np.zeros((*flat.shape[:-1], 1)), flat.cumsum(-1)], axis=-1)
         totals: Floats = running[..., ends] - running[..., ends - lengths]
         return totals
+
+
+class Memory(Protocol):
+    """What an engine remembers of a row that it scored a trie in."""
+
+    def after(self, trie: Trie, hypothesis: int) -> object:
+        """Of c̃ and one of the hypotheses, to go on from."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScoredTrie:
+    """log p of every edge of a trie after its context, for every temperature it was read with."""
+
+    trie: Trie
+    edges: Floats  # (temperatures, edges)
+    memory: Memory | None = None  # where it was asked for
+
+    @cached_property
+    def totals(self) -> Floats:
+        """log p(ỹ | c̃) of every hypothesis: (temperatures, hypotheses)."""
+        return self.trie.totals(self.edges)
+
+    def tokens(self, hypothesis: int, temperature: int = 0) -> Floats:
+        """log p of every token of a hypothesis, the boundary after it last."""
+        return self.edges[temperature, list(self.trie.paths[hypothesis])]
+
+    def remembered(self, hypothesis: int) -> object | None:
+        """What a context that goes on with a hypothesis can start from."""
+        return None if self.memory is None else self.memory.after(self.trie, hypothesis)

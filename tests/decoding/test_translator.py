@@ -1,19 +1,25 @@
 """The whole method on the made-up pair: the sentence level guesses, context knows."""
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import ctranslate2
 import made_up
 import numpy as np
 import pytest
 
-from cadec_cli.bundle.loading import Models
+from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.ctranslate2_nmt import NBestGenerator
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator, choose
+from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import TranslationOptions
 
+NEAR = 0.75  # the share of sentences, at least, that the fast beam translates as the exact one does
 DOCUMENTS = made_up.documents(40, seed=99)
 SOURCES = [[source for source, _ in document] for document in DOCUMENTS]
 
@@ -23,17 +29,21 @@ def bundle(made_up_bundle: Path) -> Bundle:
     return Bundle.open(made_up_bundle)
 
 
-def translator(bundle: Bundle, **options: object) -> Translator:
+def translator(bundle: Bundle, **options: Any) -> Translator:
     few = {"nbest": 4, "beam": 4, **options}
-    return Translator.load(Models(bundle, compute_type="float32"), TranslationOptions(**few))
+    return Translator(load_models(bundle, compute_type="float32"), TranslationOptions(**few))
 
 
-def translated(bundle: Bundle, documents: list[list[str]], **options: object) -> list[list[str]]:
-    texts: list[list[str]] = [[] for _ in documents]
+def translations(bundle: Bundle, documents: list[list[str]], **options: Any) -> list[list[Translation]]:
+    made: list[list[Translation]] = [[] for _ in documents]
     for item in translator(bundle, **options).translate_documents(documents):
-        assert item.sentence == len(texts[item.document])  # in order
-        texts[item.document].append(item.text)
-    return texts
+        assert item.sentence == len(made[item.document])  # in order
+        made[item.document].append(item)
+    return made
+
+
+def translated(bundle: Bundle, documents: list[list[str]], **options: Any) -> list[list[str]]:
+    return [[item.text for item in document] for document in translations(bundle, documents, **options)]
 
 
 def accuracy(bundle: Bundle, texts: list[list[str]]) -> float:
@@ -77,8 +87,92 @@ def test_one_path_is_rerank_and_rolling_agrees_on_short_documents(bundle: Bundle
 
 
 def test_the_fast_beam_is_near_the_exact_one(bundle: Bundle) -> None:
-    texts = translated(bundle, SOURCES, search="beam", context_from="sentence")
-    assert accuracy(bundle, texts) > accuracy(bundle, translated(bundle, SOURCES, search="sentence"))
+    plain = translated(bundle, SOURCES, search="sentence")
+    exact = translations(bundle, SOURCES, search="beam")
+    fast = translations(bundle, SOURCES, search="beam", context_from="sentence")
+    texts, wanted = ([[item.text for item in document] for document in made] for made in (fast, exact))
+    assert accuracy(bundle, texts) > accuracy(bundle, plain)
+    assert share_of_equals(texts, wanted) > max(NEAR, share_of_equals(plain, wanted))
+    same = 0
+    for one, other in zip(itertools.chain(*fast), itertools.chain(*exact), strict=True):
+        if context_of(bundle, one) == context_of(bundle, other):  # then they are one search
+            assert one.text == other.text
+            same += 1
+    assert same > len(SOURCES)  # not only at the starts of documents
+    for document, alone in zip(fast, plain, strict=True):
+        read = [context_of(bundle, item) for item in document]
+        assert read == [tuple(alone[max(number - 3, 0) : number]) for number in range(len(alone))]
+
+
+def share_of_equals(documents: list[list[str]], others: list[list[str]]) -> float:
+    pairs = [
+        one == other
+        for document, same in zip(documents, others, strict=True)
+        for one, other in zip(document, same, strict=True)
+    ]
+    return sum(pairs) / len(pairs)
+
+
+def context_of(bundle: Bundle, item: Translation) -> tuple[str, ...]:
+    """What a sentence of one part says it was chosen after, as text."""
+    (part,) = item.parts
+    assert part.choice is not None
+    return tuple(bundle.lm_pipeline.decode(ids) for ids in part.choice.context)
+
+
+READINGS: list[tuple[dict[str, Any], int | None]] = [
+    ({"search": "rerank"}, 3),
+    ({"search": "rerank", "context": 1}, 1),
+    ({"search": "rerank", "rolling": True}, None),
+    ({"search": "lattice", "paths": 3}, 3),
+    ({"search": "lattice", "paths": 3, "rolling": True}, None),
+    ({"search": "beam"}, 3),
+    ({"search": "beam", "rolling": True, "context": 2}, 2),  # nothing rolls in the beam
+    ({"search": "sentence"}, 0),
+]
+
+
+@pytest.mark.parametrize(("options", "most"), READINGS)
+def test_a_choice_names_the_context_that_was_read(
+    bundle: Bundle, options: dict[str, Any], most: int | None
+) -> None:
+    """`most` is how many sentences count, none if all of them do; they all fit the D-LM."""
+    for document in translations(bundle, SOURCES[:4], **options):
+        texts = [item.text for item in document]
+        for number, item in enumerate(document):
+            first = 0 if most is None else max(number - most, 0)
+            assert context_of(bundle, item) == tuple(texts[first:number])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(options for options, most in READINGS if most != 0),
+        {"search": "beam", "context_from": "sentence"},
+        {"search": "rerank", "temperature": 3.0, "alpha": 0.1},
+    ],
+)
+def test_after_the_named_context_the_scores_are_those_that_were_found(
+    bundle: Bundle, options: dict[str, Any]
+) -> None:
+    """Every list is scored again by itself, after the context that its choice says it was read in."""
+    own = translator(bundle, **options)
+    naive = TranslationOptions(
+        nbest=4, context=100, temperature=own.options.temperature, alpha=own.options.alpha
+    )
+    compared = 0
+    for item in own.translate_documents(SOURCES[:4]):
+        for part in item.parts:
+            assert part.choice is not None
+            before: tuple[Ids, ...] = part.choice.context
+            (again,) = choose([[part.nbest]], own.models, naive, contexts=[Context(before)])
+            choice = again.parts[0].choice
+            assert choice is not None and choice.context == before
+            assert choice.scores == pytest.approx(part.choice.scores, abs=2e-3)
+            for name, values in part.choice.terms.items():
+                assert choice.terms[name] == pytest.approx(values, abs=2e-3)
+            compared += bool(before)
+    assert compared > 20
 
 
 def test_without_context_every_search_is_the_sentence_level(bundle: Bundle) -> None:
@@ -104,8 +198,8 @@ def test_a_sentence_longer_than_the_model_is_split_or_refused(bundle: Bundle) ->
         list(translator(bundle, long="refuse").translate([long]))
 
 
-def generator(bundle: Bundle) -> NBestGenerator:
-    return NBestGenerator(
+def engine_of(bundle: Bundle) -> CTranslate2Model:
+    return CTranslate2Model(
         bundle.ctranslate2_model("float32"),
         bundle.source,
         bundle.target,
@@ -118,7 +212,7 @@ def test_scores_of_hypotheses_are_exact(bundle: Bundle) -> None:
     texts = [source for document in SOURCES[:6] for source in document]
     engine = ctranslate2.Translator(str(bundle.ctranslate2_model("float32")), compute_type="float32")
     pieces = bundle.source.subwords.pieces
-    for nbest in generator(bundle).generate(texts, 6):
+    for nbest in engine_of(bundle).nbest(texts, 6):
         source = [*(pieces[i] for i in bundle.source.encode(nbest.source)), "</s>"]
         targets = [[bundle.target.subwords.pieces[i] for i in h.ids] for h in nbest.hypotheses]
         scored = engine.score_batch([source] * len(targets), targets)
@@ -130,7 +224,7 @@ def test_scores_of_hypotheses_are_exact(bundle: Bundle) -> None:
 
 def test_repeated_and_empty_sentences_keep_their_places(bundle: Bundle) -> None:
     texts = ["you see it.", "", "the lamp is red.", "you see it.", " "]
-    lists = generator(bundle).generate(texts, 3)
+    lists = engine_of(bundle).nbest(texts, 3)
     assert [nbest.source for nbest in lists] == texts
     assert lists[0] == lists[3] and lists[1].hypotheses == () and lists[4].hypotheses == ()
 
@@ -147,6 +241,6 @@ def test_repeated_and_empty_sentences_keep_their_places(bundle: Bundle) -> None:
         {"search": "beam", "objective": "pmi"},
     ],
 )
-def test_impossible_options_are_refused(bad: dict[str, object]) -> None:
+def test_impossible_options_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(CadecError):
         TranslationOptions(**bad)

@@ -1,14 +1,15 @@
 """Command lines that stand in texts and recipes, held against the commands there are."""
 
 import re
+from typing import Any
 
-import click
 import typer
 
 from cadec_cli.main import app
 
 
-def _commands(command: click.Command, path: tuple[str, ...] = ()) -> dict[str, click.Command]:
+# Commands are click's, or those of the click that newer versions of typer bring along.
+def _commands(command: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
     below = getattr(command, "commands", None)
     if below is None:
         return {" ".join(path): command}

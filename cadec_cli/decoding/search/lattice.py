@@ -6,94 +6,74 @@ with the same context have the same future: of those only the better goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cadec_cli.engines.torch_lm import LMScorer, ScoredTrie
-from cadec_cli.method.context import Context, Ids
-from cadec_cli.method.objectives import Objective
-from cadec_cli.method.trie import Floats
+import numpy as np
+
+from cadec_cli.arrays import Floats
+from cadec_cli.decoding.state import DocumentState, Partial, State
+from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.waves import Wave
+from cadec_cli.engines.protocols import KnownAhead, LanguageModel, Models, trie_for
+from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.hypotheses import Ids, NBest
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, Objective
+from cadec_cli.method.options import Reading, TranslationOptions
+from cadec_cli.method.terms import Scoring
+from cadec_cli.method.trie import ScoredTrie, Trie
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One sentence's hypotheses as the search sees them: log p(ỹ|x), and ids in the D-LM's vocabulary."""
+def reranking(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+    """C-aware rerank: the best of each list, one after the other."""
+    return _search(models, options, ahead, 1)
 
-    log_probs: Floats
+
+def lattice(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+    """Several paths through the lists of a document."""
+    return _search(models, options, ahead, options.paths)
+
+
+def sentence_level(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+    """The S-NMT's best, whatever the context."""
+    return _search(models, options, ahead, 1)
+
+
+def _search(
+    models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead], width: int
+) -> LatticeSearch:
+    objective = options.maximised
+    return LatticeSearch(
+        objective,
+        models.language if objective.uses_lm else None,
+        reading=options.reading,
+        width=width,
+        policy=options.policy,
+        ahead=ahead,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One sentence of the lattice: its hypotheses in the D-LM's ids, and terms known ahead of any context.
+
+    A term is (hypotheses,), or (temperatures, hypotheses) where it is the D-LM's.
+    """
+
     ids: tuple[Ids, ...]
-    free: ScoredTrie | None  # None where the objective needs no D-LM
-
-
-TokenScores = tuple[tuple[float, float], ...]
+    terms: dict[str, Floats]
+    trie: Trie | None  # where a D-LM reads it
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a path chose for a sentence, and the terms of all hypotheses as that path saw them.
+class _Job:
+    """A path about to be extended by a column, after the context that it reads."""
 
-    Token by token, EOS last, only of the chosen and of the S-NMT's first: (conditional, free) log p.
-    """
-
-    index: int
-    scores: tuple[float, ...]
-    conditional: tuple[float, ...] = ()
-    free: tuple[float, ...] = ()
-    chosen_tokens: TokenScores = ()
-    first_tokens: TokenScores = ()
-
-
-@dataclass(eq=False)
-class Path:
-    """Choices so far (linked, the newest first), their total, and the context of the next sentence."""
-
-    total: float = 0.0
-    context: Context = field(default_factory=Context)
-    choice: Choice | None = None
-    before: Path | None = None
-
-    def back(self) -> Iterator[Path]:
-        """This path and what it continues, the newest first; settled ones are gone."""
-        path: Path | None = self
-        while path is not None and path.choice is not None:
-            yield path
-            path = path.before
-
-
-def settled(beam: Sequence[Path], at_end: bool = False) -> list[Choice]:
-    """Take out the choices that all paths share (at the end, those of the best), oldest first.
-
-    They are forgotten here, so that a document of any length needs the memory of what is still open.
-    """
-    if at_end or len(beam) == 1:
-        common: Path | None = beam[0]
-    else:
-        shared = set.intersection(*({id(path) for path in best.back()} for best in beam))
-        common = next((path for path in beam[0].back() if id(path) in shared), None)
-    if common is None:
-        return []
-    choices = [path.choice for path in common.back() if path.choice is not None]
-    common.choice = common.before = None
-    return choices[::-1]
-
-
-def _choice(
-    index: int, scores: Floats, conditional: ScoredTrie | None, free: ScoredTrie | None, has_context: bool
-) -> Choice:
-    if free is None or conditional is None:
-        return Choice(index, tuple(scores.tolist()))
-    given = conditional if has_context else free
-    chosen, first = (
-        tuple(zip(given.tokens(number).tolist(), free.tokens(number).tolist(), strict=True))
-        for number in (index, 0)
-    )
-    return Choice(
-        index,
-        tuple(scores.tolist()),
-        tuple(given.totals[0].tolist()),
-        tuple(free.totals[0].tolist()),
-        chosen,
-        first,
-    )
+    partial: Partial
+    column: Column
+    scoring: Scoring
+    context: Context
 
 
 @dataclass(frozen=True)
@@ -101,83 +81,207 @@ class LatticeSearch:
     """How paths are extended: the objective, the D-LM's scores, and how much context they remember."""
 
     objective: Objective
-    scorer: LMScorer | None
+    language: LanguageModel | None
+    reading: Reading = field(default_factory=Reading)
     width: int = 1
-    context_sentences: int = 3
-    rolling: bool = False
+    policy: ContextPolicy = field(default_factory=ContextPolicy)
+    ahead: Sequence[KnownAhead] = ()
 
-    def advance(self, beams: Sequence[list[Path]], candidates: Sequence[Candidate]) -> list[list[Path]]:
-        """Extend the paths of several documents by one sentence each, all scored in one go."""
-        jobs = [(path, candidate) for beam, candidate in zip(beams, candidates, strict=True) for path in beam]
-        conditionals = iter(self._conditionals(jobs))
-        return [
-            self._best([(path, candidate, next(conditionals)) for path in beam])
-            for beam, candidate in zip(beams, candidates, strict=True)
+    def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
+        """Choose from the lists of all documents, in step."""
+        for wave in waves:
+            columns = iter(self.columns([nbest for lists in wave.documents for nbest in lists]))
+            scored = Wave(
+                wave.taken,
+                [[(nbest, next(columns)) for nbest in lists] for lists in wave.documents],
+                wave.ends,
+            )
+            for number, step in enumerate(scored.steps()):
+                self._step(state, step)
+                for document in step:
+                    at_end = scored.is_last(document, number)
+                    for part in _settle(state.documents[document], at_end):
+                        yield document, part
+
+    def _step(self, state: State, step: dict[int, tuple[NBest, Column | None]]) -> None:
+        """One sentence further in every document of the step."""
+        filled = [(number, column) for number, (_, column) in step.items() if column is not None]
+        beams = self.advance(
+            [state.documents[number].beam for number, _ in filled], [column for _, column in filled]
+        )
+        for (number, _), beam in zip(filled, beams, strict=True):
+            state.documents[number].beam = beam
+        for number, (nbest, _) in step.items():
+            state.documents[number].lists.append(nbest)
+
+    def columns(self, lists: Sequence[NBest]) -> list[Column | None]:
+        """Lists as the search needs them, terms ahead of any context computed together.
+
+        Equal lists are one column; an empty one is none.
+        """
+        filled = [nbest for nbest in lists if nbest.hypotheses]
+        distinct = list(dict.fromkeys(filled))
+        if self.language is None:
+            ids = [tuple(hypothesis.ids for hypothesis in nbest.hypotheses) for nbest in distinct]
+        else:
+            text = self.language.text
+            ids = [nbest.ids_for(text) for nbest in distinct]
+        terms = self._terms_ahead(distinct)
+        tries = self._tries(ids)
+        if self.language is not None and self.objective.uses(FREE):
+            keys = list(tries)
+            alone = self.language.score([tries[key] for key in keys], [Context()] * len(keys), self.reading)
+            free = {key: scored.totals for key, scored in zip(keys, alone, strict=True)}
+            for own, key in zip(terms, ids, strict=True):
+                own[FREE] = free[key]
+        made = {
+            nbest: Column(key, own, tries.get(key))
+            for nbest, key, own in zip(distinct, ids, terms, strict=True)
+        }
+        return [made.get(nbest) for nbest in lists]
+
+    def _terms_ahead(self, lists: Sequence[NBest]) -> list[dict[str, Floats]]:
+        terms = [{NMT: np.array([h.log_prob for h in nbest.hypotheses])} for nbest in lists]
+        for source in self.ahead:
+            if self.objective.uses(*source.gives):
+                for own, given in zip(terms, source.terms(lists), strict=True):
+                    own |= {name: np.asarray(values) for name, values in given.items()}
+        missing = [
+            name
+            for name in self.objective.terms
+            if name not in (NMT, CONDITIONAL, FREE) and not any(name in s.gives for s in self.ahead)
         ]
+        if missing:
+            raise CadecError(f"nothing here computes {', '.join(missing)}, which {self.objective.name} needs")
+        return terms
 
-    def _conditionals(self, jobs: Sequence[tuple[Path, Candidate]]) -> Iterator[ScoredTrie | None]:
-        """log p(ỹ|c̃) for every path; after an empty context exactly log p(ỹ|</s>), so that PMI is 0."""
-        scored: dict[int, ScoredTrie] = {}
-        if self.scorer is not None and self.objective.uses_conditional:
-            asked = []
-            for number, (path, candidate) in enumerate(jobs):
-                assert candidate.free is not None
-                context = self._context(path, candidate)
-                if context.sentences or self.rolling:
-                    asked.append((number, candidate.free.trie, context))
-            results = self.scorer.score([trie for _, trie, _ in asked], [context for _, _, context in asked])
-            scored = {number: result for (number, _, _), result in zip(asked, results, strict=True)}
-        for number, (_, candidate) in enumerate(jobs):
-            yield scored.get(number, candidate.free)
+    def _tries(self, ids: Sequence[tuple[Ids, ...]]) -> dict[tuple[Ids, ...], Trie]:
+        if self.language is None or not self.objective.uses_lm:
+            return {}
+        return {key: trie_for(self.language, key) for key in dict.fromkeys(ids)}
 
-    def _context(self, path: Path, candidate: Candidate) -> Context:
-        assert self.scorer is not None and candidate.free is not None
-        trie = candidate.free.trie
-        if not self.rolling:
-            return self.scorer.fitted(path.context.last(self.context_sentences), trie)
-        if len(path.context.tokens) + trie.depth <= self.scorer.positions:
-            return path.context
-        return self.scorer.fitted(path.context.last(self.context_sentences), trie)
+    def advance(
+        self,
+        beams: Sequence[list[Partial]],
+        columns: Sequence[Column],
+        scorings: Sequence[Scoring] | None = None,
+    ) -> list[list[Partial]]:
+        """Extend the paths of several documents by one sentence each, all scored in one go.
 
-    def _best(self, jobs: Sequence[tuple[Path, Candidate, ScoredTrie | None]]) -> list[Path]:
+        Documents may be scored in ways of their own; what several of them ask is computed once.
+        """
+        own = scorings if scorings is not None else [Scoring(self.objective)] * len(beams)
+        jobs = [
+            [_Job(partial, column, scoring, self._context(partial, column)) for partial in beam]
+            for beam, column, scoring in zip(beams, columns, own, strict=True)
+        ]
+        scored = self._conditionals([job for of_document in jobs for job in of_document])
+        return [self._best(of_document, [next(scored) for _ in of_document]) for of_document in jobs]
+
+    def _context(self, partial: Partial, column: Column) -> Context:
+        """What is read of a path's context before a column, whether or not the objective looks at it."""
+        if self.language is None:
+            return Context()
+        longest = column.trie.depth if column.trie is not None else max(map(len, column.ids))
+        return self.policy.read(partial.context, room(self.language.positions, longest))
+
+    def _conditionals(self, jobs: Sequence[_Job]) -> Iterator[ScoredTrie | None]:
+        """log p(ỹ|c̃) for every job. An empty context needs none where log p(ỹ|</s>) is known already."""
+        asked: dict[object, tuple[Trie, Context]] = {}
+        keys: list[object] = []
+        for place, job in enumerate(jobs):
+            # What is remembered of a context is a path's own; otherwise equal questions are one.
+            key: object = place if self.policy.rolling else (job.column, job.context.sentences)
+            keys.append(key)
+            known = FREE in job.column.terms and not job.context.sentences and not self.policy.rolling
+            if job.column.trie is not None and self.objective.uses(CONDITIONAL) and not known:
+                asked[key] = (job.column.trie, job.context)
+        scored: dict[object, ScoredTrie] = {}
+        if asked and self.language is not None:
+            tries, contexts = zip(*asked.values(), strict=True)
+            results = self.language.score(tries, contexts, self.reading, remember=self.policy.rolling)
+            scored = dict(zip(asked, results, strict=True))
+        return iter([scored.get(key) for key in keys])
+
+    def _terms(self, job: _Job, conditional: ScoredTrie | None) -> dict[str, Floats]:
+        """A column's terms after a context; after an empty one exactly those without, so that PMI is 0."""
+        terms = job.column.terms
+        if not self.objective.uses(CONDITIONAL):
+            return terms
+        if conditional is None or (FREE in terms and not job.context.sentences):
+            return {**terms, CONDITIONAL: terms[FREE]}
+        return {**terms, CONDITIONAL: conditional.totals}
+
+    def _best(self, jobs: Sequence[_Job], conditionals: Sequence[ScoredTrie | None]) -> list[Partial]:
         extended = []
-        for rank, (path, candidate, conditional) in enumerate(jobs):
-            scores = self._scores(candidate, conditional, bool(path.context.sentences))
-            for index in range(len(candidate.ids)):
-                # Ties go to the better path, then to the S-NMT's order.
-                extended.append(
-                    (-(path.total + float(scores[index])), rank, index, path, candidate, scores, conditional)
-                )
-        extended.sort(key=lambda item: item[:3])
-        kept: list[Path] = []
+        scored = []
+        for rank, (job, conditional) in enumerate(zip(jobs, conditionals, strict=True)):
+            terms = self._terms(job, conditional)
+            scores = job.scoring.scores(terms)
+            scored.append((job, conditional, terms, scores))
+            # Ties go to the better path, then to the S-NMT's order.
+            extended += [
+                (-(job.partial.total + float(score)), rank, index) for index, score in enumerate(scores)
+            ]
+        kept: list[Partial] = []
         seen = set()
-        for negative, _, index, path, candidate, scores, conditional in extended:
-            sentences = (*path.context.sentences, candidate.ids[index])
-            future = sentences if self.rolling else Context(sentences).last(self.context_sentences).sentences
+        for negative, rank, index in sorted(extended):
+            job, conditional, terms, scores = scored[rank]
+            before = job.partial.context.followed_by(job.column.ids[index])
+            future = self.policy.future(before)
             if self.width > 1 and future in seen:
                 continue
             seen.add(future)
-            choice = _choice(index, scores, conditional, candidate.free, bool(path.context.sentences))
-            context = self._followed(path, candidate, conditional, index)
-            kept.append(Path(-negative, context, choice, path))
+            choice = _choice(index, job.scoring.at(terms), scores, job.context)
+            context = self._followed(job, conditional, index)
+            kept.append(Partial(-negative, context, choice, job.partial))
             if len(kept) == self.width:
                 break
         return kept
 
-    def _scores(self, candidate: Candidate, conditional: ScoredTrie | None, has_context: bool) -> Floats:
-        if candidate.free is None or conditional is None:
-            scores: Floats = self.objective.score(candidate.log_probs, 0.0, 0.0)
-            return scores
-        free = candidate.free.totals[0]
-        given = conditional.totals[0] if has_context else free
-        scores = self.objective.score(candidate.log_probs, given, free)
-        return scores
+    def _followed(self, job: _Job, conditional: ScoredTrie | None, index: int) -> Context:
+        ids = job.column.ids[index]
+        if not self.policy.rolling:
+            return self.policy.kept(job.partial.context.followed_by(ids))
+        return job.context.followed_by(
+            ids, conditional.remembered(index) if conditional is not None else None
+        )
 
-    def _followed(
-        self, path: Path, candidate: Candidate, conditional: ScoredTrie | None, index: int
-    ) -> Context:
-        ids = candidate.ids[index]
-        if not self.rolling or conditional is None:
-            return path.context.followed_by(ids).last(max(self.context_sentences, 1))
-        read = self._context(path, candidate)
-        return read.followed_by(ids, conditional.cache_after(index))
+
+def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:
+    computed = (CONDITIONAL, FREE, *(name for name in terms if name not in (NMT, CONDITIONAL, FREE)))
+    return Choice(
+        index,
+        tuple(scores.tolist()),
+        {name: tuple(terms[name].tolist()) for name in computed if name in terms},
+        context.sentences,
+    )
+
+
+def settled(beam: Sequence[Partial], at_end: bool = False) -> list[Choice]:
+    """Take out the choices that all paths share (at the end, those of the best), oldest first.
+
+    They are forgotten here, so that a document of any length needs the memory of what is still open.
+    """
+    if at_end or len(beam) == 1:
+        common: Partial | None = beam[0]
+    else:
+        shared = set.intersection(*({id(partial) for partial in best.back()} for best in beam))
+        common = next((partial for partial in beam[0].back() if id(partial) in shared), None)
+    if common is None:
+        return []
+    choices = [partial.choice for partial in common.back() if partial.choice is not None]
+    common.choice = common.before = None
+    return choices[::-1]
+
+
+def _settle(document: DocumentState, at_end: bool) -> Iterator[TranslatedPart]:
+    """Pair the choices that are settled with their lists; empty lists have none, and never wait."""
+    choices = iter(settled(document.beam, at_end))
+    while document.lists:
+        nbest = document.lists[0]
+        choice = next(choices, None) if nbest.hypotheses else None
+        if nbest.hypotheses and choice is None:
+            return
+        document.lists.pop(0)
+        yield TranslatedPart(nbest, choice)

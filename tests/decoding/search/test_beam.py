@@ -1,9 +1,9 @@
 """The C-aware beam finds what a naive search finds, alone or in company, and falls back to the plain beam."""
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import ctranslate2
@@ -11,25 +11,61 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from token_texts import NumberText
 
 from cadec_cli.decoding.search.beam import BeamHypothesis, BeamOptions, BeamSearch
+from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
-from cadec_cli.method.objectives import OBJECTIVES, objective
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
+from cadec_cli.method.options import Reading
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.layers import Cache, RoomyCache
 from cadec_cli.models.quantised import int8_available, quantised
 from cadec_cli.models.transformer import Transformer, TransformerConfig
-from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
+from cadec_cli.text.specials import BOS, EOS
 from cadec_cli.training.greedy import greedy
 from converters.ctranslate2_models import convert_translation_model
 
 TOLERANCE = 1e-4
-SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses_translation]
-Ids = Sequence[int]
+SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT)]
+PLAIN = Reading()
 
 
-def models(vocabulary: int = 20, positions: int = 64, seed: int = 1) -> tuple[Transformer, DocumentLM]:
-    """A pair with opinions: random weights, scaled up so that choices are clear and ends come early."""
+@dataclass(frozen=True)
+class Pair:
+    """An S-NMT and a D-LM over one target vocabulary."""
+
+    nmt: Transformer
+    lm: DocumentLM
+
+    def search(
+        self, wanted: Objective, options: BeamOptions | None = None, reading: Reading = PLAIN
+    ) -> BeamSearch:
+        return BeamSearch(self.translation, self.language, wanted, reading, options)
+
+    def plain(self, options: BeamOptions | None = None) -> BeamSearch:
+        """The S-NMT alone."""
+        return BeamSearch(self.translation, None, objective("sentence"), None, options)
+
+    @property
+    def translation(self) -> TorchTranslationModel:
+        config = self.nmt.config
+        source, target = NumberText(config.source_vocabulary), NumberText(config.target_vocabulary)
+        return TorchTranslationModel(self.nmt, source, target)
+
+    @property
+    def language(self) -> TorchLanguageModel:
+        return TorchLanguageModel(self.lm, NumberText(self.lm.config.vocabulary))
+
+
+def models(vocabulary: int = 20, positions: int = 64, seed: int = 1) -> Pair:
+    """A pair with opinions: random weights, scaled up so that choices are clear and ends come early.
+
+    Those of bundle_parts would end all sentences at once, or none.
+    """
     torch.manual_seed(seed)
     nmt = Transformer(
         TransformerConfig(
@@ -53,60 +89,58 @@ def models(vocabulary: int = 20, positions: int = 64, seed: int = 1) -> tuple[Tr
             model.output.bias[EOS] += 1
         lm.embedding.weight.mul_(30)
         lm.position.weight.mul_(30)
-    return nmt.eval(), lm.eval()
+    return Pair(nmt.eval(), lm.eval())
 
 
-NMT, LM = models()
+MODELS = models()
 SOURCES = [[5, 6, 7], [8], [9, 10, 11, 12, 13], [], [14, 5, 9], [8], [7, 7]]
 CONTEXTS = [
-    [EOS],
-    [EOS, 4, 5, EOS],
-    [EOS, 9, EOS, 10, 11, 12, EOS],
-    [EOS, 6, EOS],
-    [EOS, 5, 5, 5, 5, 5, 5, EOS],
-    [EOS],
-    [EOS, 6, EOS],
+    Context(),
+    Context(((4, 5),)),
+    Context(((9,), (10, 11, 12))),
+    Context(((6,),)),
+    Context(((5, 5, 5, 5, 5, 5),)),
+    Context(),
+    Context(((6,),)),
 ]
 
 
 @torch.inference_mode()
 def naive_terms(
-    nmt: Transformer, lm: DocumentLM, source: Ids, context: Ids, ids: Ids, options: BeamOptions
-) -> tuple[list[float], list[float], list[float]]:
-    """log p of each token and of the end, by full passes over this one hypothesis."""
+    models: Pair, source: Sequence[int], context: Context, ids: Ids, reading: Reading
+) -> dict[str, float]:
+    """log p of the tokens and of the end, summed, by full passes over this one hypothesis."""
     ended = [*ids, EOS]
-    translation = nmt(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *ids]]))[0].softmax(-1)
-    terms = [[math.log(translation[i, w]) for i, w in enumerate(ended)]]
-    for before in (context, [EOS]):
-        logits = lm(torch.tensor([[*before, *ids]]))[0, len(before) - 1 :]
-        p = (logits.double() / options.temperature).softmax(-1)
-        p = (p + options.alpha / p.size(-1)) / (1 + options.alpha)
-        terms.append([math.log(p[i, w]) for i, w in enumerate(ended)])
-    return terms[0], terms[1], terms[2]
+    translation = models.nmt(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *ids]]))[0].softmax(-1)
+    terms = {NMT: sum(math.log(translation[i, w]) for i, w in enumerate(ended))}
+    for name, before in ((CONDITIONAL, context.tokens(EOS)), (FREE, [EOS])):
+        logits = models.lm(torch.tensor([[*before, *ids]]))[0, len(before) - 1 :]
+        p = (logits.double() / reading.temperatures[0]).softmax(-1)
+        p = (p + reading.alpha / p.size(-1)) / (1 + reading.alpha)
+        terms[name] = sum(math.log(p[i, w]) for i, w in enumerate(ended))
+    return terms
 
 
 def naive_beam(
-    nmt: Transformer, lm: DocumentLM, name: str, source: Ids, context: Ids, options: BeamOptions
-) -> list[tuple[tuple[int, ...], float]]:
+    models: Pair, name: str, source: Sequence[int], context: Context, options: BeamOptions, reading: Reading
+) -> list[tuple[Ids, float]]:
     """The same search with lists, one sentence, no cache and no batch."""
     wanted = objective(name)
-    vocabulary = nmt.config.target_vocabulary
+    vocabulary = models.nmt.config.target_vocabulary
     limit = int(options.max_length_ratio * len(source)) + options.max_length_extra
 
-    def token_scores(ids: tuple[int, ...]) -> list[float]:
-        with torch.inference_mode():
-            translation = nmt(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *ids]]))[0, -1].log_softmax(
-                -1
-            )
-            lm_terms = []
-            for before in (context, [EOS]):
-                p = (lm(torch.tensor([[*before, *ids]]))[0, -1] / options.temperature).softmax(-1)
-                lm_terms.append(((p + options.alpha / vocabulary) / (1 + options.alpha)).log())
-            scores: list[float] = wanted.score(translation, *lm_terms).tolist()
-            return scores
+    @torch.inference_mode()
+    def token_scores(ids: Ids) -> list[float]:
+        logits = models.nmt(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *ids]]))[0, -1]
+        terms = {NMT: logits.log_softmax(-1)}
+        for term, before in ((CONDITIONAL, context.tokens(EOS)), (FREE, [EOS])):
+            p = (models.lm(torch.tensor([[*before, *ids]]))[0, -1] / reading.temperatures[0]).softmax(-1)
+            terms[term] = ((p + reading.alpha / vocabulary) / (1 + reading.alpha)).log()
+        scores: list[float] = wanted.score(terms).tolist()
+        return scores
 
-    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    finished: list[tuple[tuple[int, ...], float]] = []
+    live: list[tuple[Ids, float]] = [((), 0.0)]
+    finished: list[tuple[Ids, float]] = []
     topped = False
     for length in range(limit + 1):
         candidates = [
@@ -119,38 +153,37 @@ def naive_beam(
         ended = [candidate for candidate in candidates[: options.beam] if candidate[0][-1] == EOS]
         finished += [(ids[:-1], score) for ids, score in ended]
         topped |= candidates[0][0][-1] == EOS
-        if options.length_penalty and len(finished) >= options.beam:
-            break
-        if not options.length_penalty and topped and len(finished) >= options.wanted:
+        if topped and len(finished) >= options.beam:
             break
         live = [candidate for candidate in candidates if candidate[0][-1] != EOS][: options.beam]
-    finished.sort(key=lambda made: -made[1] / (len(made[0]) + 1) ** options.length_penalty)
-    return finished[: options.wanted]
+    finished.sort(key=lambda made: -made[1])
+    return finished[: options.beam]
 
 
 def assert_same(found: Sequence[BeamHypothesis], expected: Sequence[BeamHypothesis]) -> None:
     assert [made.ids for made in found] == [made.ids for made in expected]
     for made, other in zip(found, expected, strict=True):
-        assert dataclasses.astuple(made)[1:] == pytest.approx(dataclasses.astuple(other)[1:], abs=TOLERANCE)
+        assert made.score == pytest.approx(other.score, abs=TOLERANCE)
+        assert made.terms == pytest.approx(other.terms, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", SEARCHABLE)
 @pytest.mark.parametrize(
-    "options",
+    ("options", "reading"),
     [
-        BeamOptions(),
-        BeamOptions(beam=3, temperature=4.0),
-        BeamOptions(beam=2, alpha=0.3, hypotheses=1),
-        BeamOptions(beam=5, temperature=2.0, alpha=0.1, length_penalty=1.0),
-        BeamOptions(beam=4, max_length_ratio=0.5, max_length_extra=2),
-        BeamOptions(beam=16),
+        (BeamOptions(), PLAIN),
+        (BeamOptions(beam=3), Reading((4.0,))),
+        (BeamOptions(beam=2), Reading(alpha=0.3)),
+        (BeamOptions(beam=5), Reading((2.0,), 0.1)),
+        (BeamOptions(beam=4, max_length_ratio=0.5, max_length_extra=2), PLAIN),
+        (BeamOptions(beam=16), PLAIN),
     ],
-    ids=["plain", "temperature", "alpha", "length penalty", "short", "wide"],
+    ids=["plain", "temperature", "alpha", "both", "short", "wide"],
 )
-def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions) -> None:
-    found = BeamSearch(NMT, LM, objective(name), options).search(SOURCES, CONTEXTS)
+def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions, reading: Reading) -> None:
+    found = MODELS.search(objective(name), options, reading).search(SOURCES, CONTEXTS)
     for source, context, hypotheses in zip(SOURCES, CONTEXTS, found, strict=True):
-        expected = naive_beam(NMT, LM, name, source, context, options)
+        expected = naive_beam(MODELS, name, source, context, options, reading)
         assert [made.ids for made in hypotheses] == [ids for ids, _ in expected]
         assert [made.score for made in hypotheses] == pytest.approx(
             [score for _, score in expected], abs=TOLERANCE
@@ -159,14 +192,13 @@ def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions) -> 
 
 @pytest.mark.parametrize("name", ["sentence", "c-score"])
 def test_a_beam_as_wide_as_all_there_is_finds_the_best(name: str) -> None:
-    nmt, lm = models(vocabulary=6)
-    source, context, length = [4, 5], [EOS, 5, EOS], 3
+    small = models(vocabulary=6)
+    source, context, length = [4, 5], Context(((5,),)), 3
     options = BeamOptions(beam=6**length, max_length_ratio=0, max_length_extra=length)
-    (found,) = BeamSearch(nmt, lm, objective(name), options).search([source], [context])
+    (found,) = small.search(objective(name), options).search([source], [context])
     said = [token for token in range(6) if token != EOS]
     every = [ids for size in range(length + 1) for ids in itertools.product(said, repeat=size)]
-    terms = [naive_terms(nmt, lm, source, context, ids, options) for ids in every]
-    scores = [objective(name).score(*map(sum, parts)) for parts in terms]
+    scores = [objective(name).score(naive_terms(small, source, context, ids, PLAIN)) for ids in every]
     best = max(range(len(every)), key=scores.__getitem__)
     assert found[0].ids == every[best]
     assert found[0].score == pytest.approx(scores[best], abs=TOLERANCE)
@@ -175,32 +207,31 @@ def test_a_beam_as_wide_as_all_there_is_finds_the_best(name: str) -> None:
 
 @pytest.mark.parametrize("name", SEARCHABLE)
 def test_reported_terms_are_those_of_the_hypothesis_scored_alone(name: str) -> None:
-    options = BeamOptions(temperature=2.0, alpha=0.05, max_length_ratio=0.5, max_length_extra=3)
-    search = BeamSearch(NMT, LM, objective(name), options)
-    uses = (True, search.objective.uses_conditional, search.objective.uses_free)
+    reading = Reading((2.0,), 0.05)
+    search = MODELS.search(objective(name), BeamOptions(max_length_ratio=0.5, max_length_extra=3), reading)
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
-            terms = [sum(part) for part in naive_terms(NMT, LM, source, context, made.ids, options)]
-            expected = [term if used else 0.0 for term, used in zip(terms, uses, strict=True)]
-            reported = [made.translation, made.conditional, made.free]
-            assert reported == pytest.approx(expected, abs=TOLERANCE)
-            assert made.score == pytest.approx(search.objective.score(*terms), abs=TOLERANCE)
+            terms = naive_terms(MODELS, source, context, made.ids, reading)
+            # What the objective does not look at is absent.
+            expected = {term: terms[term] for term in search.objective.terms}
+            assert made.terms == pytest.approx(expected, abs=TOLERANCE)
+            assert made.score == pytest.approx(search.objective.score(terms), abs=TOLERANCE)
 
 
 def test_weight_0_is_the_plain_beam() -> None:
-    plain = BeamSearch(NMT, None, objective("sentence")).search(SOURCES, CONTEXTS)
-    weightless = BeamSearch(NMT, LM, objective("c-score", 0.0)).search(SOURCES, CONTEXTS)
+    plain = MODELS.plain().search(SOURCES, CONTEXTS)
+    weightless = MODELS.search(objective("c-score", {"lm": 0.0})).search(SOURCES, CONTEXTS)
     for found, expected in zip(weightless, plain, strict=True):
         assert [(made.ids, made.score) for made in found] == [(made.ids, made.score) for made in expected]
 
 
 def test_without_context_the_c_score_is_the_plain_beam_exactly() -> None:
-    empty = [[EOS]] * len(SOURCES)
-    plain = BeamSearch(NMT, None, objective("sentence")).search(SOURCES, empty)
-    aware = BeamSearch(NMT, LM, objective("c-score"), BeamOptions(temperature=3.0)).search(SOURCES, empty)
+    empty = [Context()] * len(SOURCES)
+    plain = MODELS.plain().search(SOURCES, empty)
+    aware = MODELS.search(objective("c-score"), reading=Reading((3.0,))).search(SOURCES, empty)
     for found, expected in zip(aware, plain, strict=True):
         assert [(made.ids, made.score) for made in found] == [(made.ids, made.score) for made in expected]
-        assert all(made.conditional == made.free for made in found)
+        assert all(made.terms[CONDITIONAL] == made.terms[FREE] for made in found)
 
 
 @settings(max_examples=25, deadline=None)
@@ -214,25 +245,21 @@ def test_without_context_the_c_score_is_the_plain_beam_exactly() -> None:
     ),
     st.sampled_from(["c-score", "conditional-shallow-fusion", "shallow-fusion", "sentence"]),
     st.integers(1, 5),
-    st.booleans(),
 )
-def test_together_as_one_by_one(
-    pairs: list[tuple[list[int], list[list[int]]]], name: str, beam: int, first_only: bool
-) -> None:
+def test_together_as_one_by_one(pairs: list[tuple[list[int], list[list[int]]]], name: str, beam: int) -> None:
     sources = [source for source, _ in pairs]
-    contexts = [[EOS, *(token for part in parts for token in [*part[:8], EOS])] for _, parts in pairs]
-    options = BeamOptions(beam=beam, hypotheses=1 if first_only else None, max_length_extra=6)
-    search = BeamSearch(NMT, LM, objective(name), options)
+    contexts = [Context(tuple(tuple(part[:8]) for part in parts)) for _, parts in pairs]
+    search = MODELS.search(objective(name), BeamOptions(beam=beam, max_length_extra=6))
     together = search.search(sources, contexts)
     for source, context, found in zip(sources, contexts, together, strict=True):
         assert_same(found, search.search([source], [context])[0])
 
 
 def test_sentences_that_end_at_once_leave_the_others_alone() -> None:
-    nmt, lm = models(seed=5)
+    hasty = models(seed=5)
     with torch.no_grad():
-        nmt.output.bias[EOS] += 4
-    search = BeamSearch(nmt, lm, objective("c-score"), BeamOptions(hypotheses=1))
+        hasty.nmt.output.bias[EOS] += 4
+    search = hasty.search(objective("c-score"))
     together = search.search(SOURCES, CONTEXTS)
     lengths = {len(found[0].ids) for found in together}
     assert 0 in lengths and max(lengths) > 0
@@ -242,27 +269,20 @@ def test_sentences_that_end_at_once_leave_the_others_alone() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_plain_beam_of_1_is_greedy(seed: int) -> None:
-    nmt, _ = models(seed=seed)
-    search = BeamSearch(nmt, None, objective("sentence"), BeamOptions(beam=1))
+    own = models(seed=seed)
+    search = own.plain(BeamOptions(beam=1))
     for source in SOURCES:
-        (found,) = search.search([source], [[EOS]])
-        assert [list(made.ids) for made in found] == greedy(nmt, [source])
-
-
-def test_one_hypothesis_of_the_plain_beam_is_the_best_of_all() -> None:
-    every = BeamSearch(NMT, None, objective("sentence")).search(SOURCES, CONTEXTS)
-    first = BeamSearch(NMT, None, objective("sentence"), BeamOptions(hypotheses=1)).search(SOURCES, CONTEXTS)
-    for found, expected in zip(first, every, strict=True):
-        assert_same(found, expected[:1])
+        (found,) = search.search([source], [Context()])
+        assert [list(made.ids) for made in found] == greedy(own.nmt, [source])
 
 
 def test_translations_stay_within_all_limits() -> None:
-    nmt, lm = models(positions=24)
+    endless = models(positions=24)
     with torch.no_grad():
-        nmt.output.bias[EOS] -= 50
-    context = [EOS, *[5] * 17, EOS]  # room for 5 more
-    search = BeamSearch(nmt, lm, objective("c-score"), BeamOptions(max_length_extra=8))
-    short, long, crowded = search.search([[], [5] * 10, [5] * 10], [[EOS], [EOS], context])
+        endless.nmt.output.bias[EOS] -= 50
+    context = Context(((5,) * 17,))  # room for 5 more
+    search = endless.search(objective("c-score"), BeamOptions(max_length_extra=8))
+    short, long, crowded = search.search([[], [5] * 10, [5] * 10], [Context(), Context(), context])
     assert {len(made.ids) for made in short} == {8}
     assert {len(made.ids) for made in long} == {23}
     assert {len(made.ids) for made in crowded} == {5}
@@ -270,29 +290,36 @@ def test_translations_stay_within_all_limits() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    search = BeamSearch(NMT, LM, objective("c-score"))
+    search = MODELS.search(objective("c-score"))
     with pytest.raises(CadecError, match="leaves no room"):
-        search.search([[5]], [[EOS, *[5] * 62, EOS]])
+        search.search([[5]], [Context(((5,) * 62,))])
     with pytest.raises(CadecError, match="too long"):
-        search.search([[5] * 64], [[EOS]])
-    with pytest.raises(ValueError, match="EOS"):
-        search.search([[5]], [[]])
+        search.search([[5] * 64], [Context()])
     with pytest.raises(CadecError, match="needs a language model"):
-        BeamSearch(NMT, None, objective("c-score"))
-    with pytest.raises(CadecError, match=r"beam must be at least 1.*temperature"):
-        BeamOptions(beam=0, temperature=0)
+        BeamSearch(MODELS.translation, None, objective("c-score"))
+    with pytest.raises(CadecError, match=r"beam must be at least 1.*max_length_ratio"):
+        BeamOptions(beam=0, max_length_ratio=-1)
+    with pytest.raises(ValueError, match="one temperature"):
+        MODELS.search(objective("c-score"), reading=Reading((1.0, 2.0))).search([[5]], [Context()])
     assert search.search([], []) == []
+
+
+def test_a_d_lm_of_another_vocabulary_or_a_term_of_whole_sentences_is_refused() -> None:
+    other = TorchLanguageModel(MODELS.lm, NumberText(20, "others"))
+    with pytest.raises(CadecError, match="same target vocabulary"):
+        BeamSearch(MODELS.translation, other, objective("c-score"))
+    backward = Objective("backward", lambda t, w: t[NMT] + t["back"], (NMT, "back"))
+    with pytest.raises(CadecError, match="can't compute back token by token"):
+        MODELS.search(backward)
 
 
 @pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
 def test_int8_models_can_be_searched_too() -> None:
-    nmt, lm = quantised(NMT), quantised(LM)
-    search = BeamSearch(nmt, lm, objective("c-score"), BeamOptions(max_length_extra=4))
+    int8 = Pair(quantised(MODELS.nmt), quantised(MODELS.lm))
+    search = int8.search(objective("c-score"), BeamOptions(max_length_extra=4))
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
-            terms = naive_terms(nmt, lm, source, context, made.ids, search.options)
-            reported = [made.translation, made.conditional, made.free]
-            assert reported == pytest.approx([sum(part) for part in terms], abs=0.5)
+            assert made.terms == pytest.approx(naive_terms(int8, source, context, made.ids, PLAIN), abs=0.5)
 
 
 @torch.inference_mode()
@@ -300,8 +327,8 @@ def test_a_roomy_cache_holds_what_a_plain_one_holds() -> None:
     tokens = torch.randint(4, 20, (3, 30))
     plain, roomy = Cache(), RoomyCache()
     for start, end in [(0, 4), (4, 5), (5, 18), (18, 19), (19, 30)]:
-        expected = LM.hidden(tokens[:, start:end], cache=plain)
-        torch.testing.assert_close(LM.hidden(tokens[:, start:end], cache=roomy), expected)
+        expected = MODELS.lm.hidden(tokens[:, start:end], cache=plain)
+        torch.testing.assert_close(MODELS.lm.hidden(tokens[:, start:end], cache=roomy), expected)
         assert roomy.length == plain.length == end
         order = torch.tensor([2, 0, 1])
         tokens, plain, roomy = tokens[order], plain.rows(order), roomy.rows(order)
@@ -309,21 +336,21 @@ def test_a_roomy_cache_holds_what_a_plain_one_holds() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_plain_beam_agrees_with_ctranslate2(seed: int, tmp_path: Path) -> None:
-    nmt, _ = models(seed=seed)
+    own = models(seed=seed)
     with torch.no_grad():
-        nmt.output.bias[EOS] += 2
-    pieces = [*SPECIAL_PIECES, *(f"p{index}" for index in range(4, 20))]
-    convert_translation_model(nmt, pieces, pieces, tmp_path / "model", "float32")
+        own.nmt.output.bias[EOS] += 2
+    pieces = own.translation.text.vocabulary
+    convert_translation_model(own.nmt, pieces, pieces, tmp_path / "model", "float32")
     translator = ctranslate2.Translator(str(tmp_path / "model"), device="cpu", compute_type="float32")
     sources = [source for source in SOURCES if source]  # it answers an empty one without asking the model
     compared = 0
-    for beam, wanted in [(1, 1), (4, 1), (4, 4), (6, 3)]:
-        options = BeamOptions(beam=beam, hypotheses=wanted, max_length_ratio=0, max_length_extra=40)
-        found = BeamSearch(nmt, None, objective("sentence"), options).search(sources, [[EOS]] * len(sources))
+    for beam in (1, 4, 6):
+        search = own.plain(BeamOptions(beam=beam, max_length_ratio=0, max_length_extra=40))
+        found = search.search(sources, [Context()] * len(sources))
         results = translator.translate_batch(
             [[pieces[token] for token in [*source, EOS]] for source in sources],
             beam_size=beam,
-            num_hypotheses=wanted,
+            num_hypotheses=beam,
             length_penalty=0,
             max_input_length=0,
             min_decoding_length=0,

@@ -4,26 +4,23 @@ import itertools
 import json
 
 import numpy as np
-import torch
+from bundle_parts import tiny_lm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from token_texts import NumberText
 
-from cadec_cli.decoding.search.lattice import Candidate, LatticeSearch, Path, settled
-from cadec_cli.decoding.snapshot import DocumentState
-from cadec_cli.engines.torch_lm import LMScorer
-from cadec_cli.method.context import Context
-from cadec_cli.method.objectives import OBJECTIVES, objective
-from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.decoding.search.lattice import LatticeSearch, settled
+from cadec_cli.decoding.state import DocumentState, Partial
+from cadec_cli.engines.protocols import trie_for
+from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
+from cadec_cli.method.options import Reading
 
 VOCABULARY = 10
-torch.manual_seed(5)
-LM = DocumentLM(
-    DocumentLMConfig(vocabulary=VOCABULARY, layers=2, width=32, heads=4, inner=48, positions=64)
-).eval()
-with torch.no_grad():
-    for parameter in LM.parameters():
-        parameter.mul_(2.5)
-SCORER = LMScorer(LM)
+TEXT = NumberText(VOCABULARY)
+MODEL = TorchLanguageModel(tiny_lm(VOCABULARY, seed=5, positions=64), TEXT)
 
 hypotheses = st.lists(
     st.tuples(st.lists(st.integers(4, VOCABULARY - 1), min_size=1, max_size=3).map(tuple), st.floats(-5, -1)),
@@ -34,109 +31,143 @@ hypotheses = st.lists(
 lattices = st.lists(hypotheses, min_size=1, max_size=4)
 names = st.sampled_from(sorted(OBJECTIVES))
 
-Column = list[tuple[tuple[int, ...], float]]
+List = list[tuple[Ids, float]]
 
 
-def candidate(column: Column) -> Candidate:
-    ids = tuple(item for item, _ in column)
-    return Candidate(np.array([score for _, score in column]), ids, SCORER.free([SCORER.trie(ids)])[0])
+def nbest(found: List) -> NBest:
+    """A list in the D-LM's own vocabulary, in whatever order it was made up."""
+    return NBest("x", tuple(Hypothesis(TEXT.decode(ids), score, ids) for ids, score in found), TEXT.identity)
 
 
-def run(search: LatticeSearch, columns: list[Column], times: int = 1) -> list[list[Path]]:
+def run(search: LatticeSearch, lists: list[List], times: int = 1) -> list[list[Partial]]:
     """Advance the same document several times in parallel."""
-    beams = [[Path()] for _ in range(times)]
-    for column in columns:
-        beams = search.advance(beams, [candidate(column)] * times)
+    beams = [[Partial()] for _ in range(times)]
+    for found in lists:
+        beams = advanced(search, beams, found)
     return beams
 
 
-def log_prob(context: tuple[tuple[int, ...], ...], ids: tuple[int, ...]) -> float:
-    return float(SCORER.score([SCORER.trie([ids])], [Context(context)])[0].totals[0, 0])
+def advanced(search: LatticeSearch, beams: list[list[Partial]], found: List) -> list[list[Partial]]:
+    (column,) = search.columns([nbest(found)])
+    assert column is not None
+    return search.advance(beams, [column] * len(beams))
 
 
-def total(name: str, columns: list[Column], indices: tuple[int, ...], context: int) -> float:
+def log_prob(context: tuple[Ids, ...], ids: Ids) -> float:
+    (scored,) = MODEL.score([trie_for(MODEL, [ids])], [Context(context)], Reading())
+    return float(scored.totals[0, 0])
+
+
+def total(name: str, lists: list[List], indices: tuple[int, ...], context: int) -> float:
     """The objective of a sequence of choices, straight from its definition."""
     score = 0.0
-    before: tuple[tuple[int, ...], ...] = ()
-    for column, index in zip(columns, indices, strict=True):
-        ids, translation = column[index]
+    before: tuple[Ids, ...] = ()
+    for found, index in zip(lists, indices, strict=True):
+        ids, translation = found[index]
         given_ = before[-context:] if context else ()
-        score += objective(name).score(translation, log_prob(given_, ids), log_prob((), ids))
+        terms = {NMT: translation, CONDITIONAL: log_prob(given_, ids), FREE: log_prob((), ids)}
+        score += objective(name).score(terms)
         before = (*before[-3:], ids)
     return score
 
 
 @settings(max_examples=25, deadline=None)
 @given(lattices, names, st.integers(0, 3))
-def test_enough_paths_find_the_best_of_all_sequences(columns: list[Column], name: str, context: int) -> None:
-    search = LatticeSearch(objective(name), SCORER, width=100, context_sentences=context)
-    best = run(search, columns)[0][0]
-    every = itertools.product(*(range(len(column)) for column in columns))
-    expected = max(total(name, columns, indices, context) for indices in every)
+def test_enough_paths_find_the_best_of_all_sequences(lists: list[List], name: str, context: int) -> None:
+    search = LatticeSearch(objective(name), MODEL, width=100, policy=ContextPolicy(context))
+    best = run(search, lists)[0][0]
+    every = itertools.product(*(range(len(found)) for found in lists))
+    expected = max(total(name, lists, indices, context) for indices in every)
     np.testing.assert_allclose(best.total, expected, atol=1e-3)
 
 
 @settings(max_examples=25, deadline=None)
 @given(lattices, names)
-def test_one_path_is_greedy_reranking(columns: list[Column], name: str) -> None:
-    best = run(LatticeSearch(objective(name), SCORER), columns)[0][0]
+def test_one_path_is_greedy_reranking(lists: list[List], name: str) -> None:
+    best = run(LatticeSearch(objective(name), MODEL), lists)[0][0]
     chosen: list[int] = []
-    for number in range(len(columns)):
+    for number in range(len(lists)):
         scores = [
-            total(name, columns[: number + 1], (*chosen, index), 3) for index in range(len(columns[number]))
+            total(name, lists[: number + 1], (*chosen, index), 3) for index in range(len(lists[number]))
         ]
         chosen.append(int(np.argmax(scores)))
-    np.testing.assert_allclose(best.total, total(name, columns, tuple(chosen), 3), atol=1e-3)
+    np.testing.assert_allclose(best.total, total(name, lists, tuple(chosen), 3), atol=1e-3)
 
 
 @settings(max_examples=15, deadline=None)
 @given(lattices, st.integers(1, 3))
-def test_documents_in_parallel_choose_as_alone(columns: list[Column], width: int) -> None:
-    search = LatticeSearch(objective("c-score"), SCORER, width=width)
-    alone = settled(run(search, columns)[0], at_end=True)
-    for beam in run(search, columns, times=3):
+def test_documents_in_parallel_choose_as_alone(lists: list[List], width: int) -> None:
+    search = LatticeSearch(objective("c-score"), MODEL, width=width)
+    alone = settled(run(search, lists)[0], at_end=True)
+    for beam in run(search, lists, times=3):
         assert [choice.index for choice in settled(beam, at_end=True)] == [c.index for c in alone]
 
 
 @settings(max_examples=15, deadline=None)
 @given(lattices)
-def test_a_rolling_window_equals_reading_all_of_the_context(columns: list[Column]) -> None:
-    rolling = LatticeSearch(objective("c-score"), LMScorer(LM, keep_keys=True), rolling=True)
-    reading = LatticeSearch(objective("c-score"), SCORER, context_sentences=100)
-    one, other = run(rolling, columns)[0][0], run(reading, columns)[0][0]
+def test_a_rolling_window_equals_reading_all_of_the_context(lists: list[List]) -> None:
+    rolling = LatticeSearch(objective("c-score"), MODEL, policy=ContextPolicy(3, rolling=True))
+    reading = LatticeSearch(objective("c-score"), MODEL, policy=ContextPolicy(100))
+    one, other = run(rolling, lists)[0][0], run(reading, lists)[0][0]
     np.testing.assert_allclose(one.total, other.total, atol=1e-3)
 
 
 @settings(max_examples=20, deadline=None)
 @given(lattices, st.integers(1, 4), st.integers(0, 4))
 def test_a_state_stored_between_two_sentences_goes_on_as_before(
-    columns: list[Column], width: int, position: int
+    lists: list[List], width: int, position: int
 ) -> None:
-    search = LatticeSearch(objective("c-score"), SCORER, width=width)
-    expected = [choice.index for choice in settled(run(search, columns)[0], at_end=True)]
-    first, rest = columns[:position], columns[position:]
+    search = LatticeSearch(objective("c-score"), MODEL, width=width)
+    expected = [choice.index for choice in settled(run(search, lists)[0], at_end=True)]
+    first, rest = lists[:position], lists[position:]
     beam = run(search, first)[0]
     done = settled(beam) if first else []
     beam = DocumentState.from_json(json.loads(json.dumps(DocumentState(beam).to_json()))).beam
-    for column in rest:
-        beam = search.advance([beam], [candidate(column)])[0]
+    for found in rest:
+        (beam,) = advanced(search, [beam], found)
         done += settled(beam)
     done += settled(beam, at_end=True) if beam[0].choice is not None else []
     assert [choice.index for choice in done] == expected
 
 
 def test_without_context_pmi_is_exactly_zero_and_ties_go_to_the_first() -> None:
-    column: Column = [((4, 5), -1.0), ((6, 7), -1.0), ((8,), -1.5)]
-    search = LatticeSearch(objective("c-score"), SCORER)
-    choice = run(search, [column])[0][0].choice
+    found: List = [((4, 5), -1.0), ((6, 7), -1.0), ((8,), -1.5)]
+    search = LatticeSearch(objective("c-score"), MODEL)
+    choice = run(search, [found])[0][0].choice
     assert choice is not None
-    assert choice.conditional == choice.free  # to the last bit
+    assert choice.terms[CONDITIONAL] == choice.terms[FREE]  # to the last bit
+    assert choice.pmi == (0.0, 0.0, 0.0)
     assert choice.scores == (-1.0, -1.0, -1.5)
     assert choice.index == 0
 
 
 def test_paths_with_the_same_future_are_one() -> None:
-    column: Column = [((4,), -1.0), ((5,), -1.1)]
-    search = LatticeSearch(objective("sentence"), None, width=5, context_sentences=1)
-    beam = run(search, [column, column, column])[0]
+    found: List = [((4,), -1.0), ((5,), -1.1)]
+    search = LatticeSearch(objective("sentence"), None, width=5, policy=ContextPolicy(1))
+    beam = run(search, [found, found, found])[0]
     assert len(beam) == 2  # one for each last sentence, though there are eight sequences
+
+
+@settings(max_examples=25, deadline=None)
+@given(lattices, names, st.integers(0, 3), st.integers(1, 3), st.booleans())
+def test_a_choice_names_the_context_that_it_was_scored_after(
+    lists: list[List], name: str, context: int, width: int, rolling: bool
+) -> None:
+    wanted = objective(name)
+    search = LatticeSearch(wanted, MODEL, width=width, policy=ContextPolicy(context, rolling))
+    choices = settled(run(search, lists)[0], at_end=True)
+    before: tuple[Ids, ...] = ()
+    for found, choice in zip(lists, choices, strict=True):
+        # Nothing is ever dropped from a window that rolls: all this fits the positions.
+        assert choice.context == (before if rolling else before[-context:] if context else ())
+        terms = {NMT: [score for _, score in found]}
+        if wanted.uses(CONDITIONAL):
+            terms[CONDITIONAL] = [log_prob(choice.context, ids) for ids, _ in found]
+        if wanted.uses(FREE):
+            terms[FREE] = [log_prob((), ids) for ids, _ in found]
+        assert set(choice.terms) == set(terms) - {NMT}  # a term that was not computed is absent
+        for term, values in choice.terms.items():
+            np.testing.assert_allclose(values, terms[term], atol=1e-3)
+        arrays = {term: np.array(values) for term, values in terms.items()}
+        np.testing.assert_allclose(choice.scores, wanted.score(arrays), atol=1e-3)
+        before = (*before, found[choice.index][0])

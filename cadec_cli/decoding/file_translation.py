@@ -1,0 +1,142 @@
+"""Files translated: all their documents in step, results in the order and the layout of the files.
+
+What is done so far is in a journal beside the output, so that Ctrl-C, a crash or a full disk loses nothing.
+Knows nothing of terminals: whoever shows how far it is hands in `track`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.decoding.journal import Journal
+from cadec_cli.decoding.records import json_line, records
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.errors import CadecError
+from cadec_cli.files import atomic_file
+from cadec_cli.text.formats import TextFile
+
+# (translations, how many there will be) → the same translations, counted aloud
+Track = Callable[[Iterable[Translation], int], Iterable[Translation]]
+
+
+def untracked(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
+    """Nobody is looking."""
+    return translations
+
+
+@dataclass(frozen=True)
+class FileTranslation:
+    """Files, and what they are translated with; `origin` tells all else that the outcome depends on."""
+
+    translator: Translator
+    files: Sequence[TextFile]
+    origin: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def documents(self) -> list[tuple[str, ...]]:
+        """The documents of all files."""
+        return [document.texts for file in self.files for document in file.documents]
+
+    @property
+    def sentences(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.documents))
+
+    def in_order(self, track: Track = untracked) -> Iterator[Translation]:
+        """Translations document by document, although they are made in step; early ones wait."""
+        arrived = [0] * len(self.documents)
+        waiting: list[list[Translation]] = [[] for _ in self.documents]
+        current = 0
+        for translation in track(self.translator.translate_documents(self.documents), self.sentences):
+            arrived[translation.document] += 1
+            waiting[translation.document].append(translation)
+            while current < len(self.documents):
+                yield from waiting[current]
+                waiting[current].clear()
+                if arrived[current] < len(self.documents[current]):
+                    break
+                current += 1
+
+    def restored(self, translations: Iterable[Translation]) -> Iterator[bytes]:
+        """The files' bytes in their layout, one after the other, as early as translations allow."""
+        texts = iter(translations)
+        for file in self.files:
+            count = sum(len(document) for document in file.documents)
+            yield from file.restore(next(texts).text for _ in range(count))
+
+    def to_files(
+        self,
+        output: Path,
+        names: Sequence[str],
+        *,
+        json_lines: bool,
+        resume: bool,
+        track: Track = untracked,
+        resumed: Callable[[int], None] = lambda sentences: None,
+    ) -> None:
+        """Write files, each whole or not at all; `names` are those of the inputs, for a directory of them.
+
+        `resumed` is told how many sentences were there already.
+        """
+        targets = _targets(output, names)
+        journal_path = output / ".cadec-journal" if len(targets) > 1 else Path(f"{output}.cadec-journal")
+        open_journal = Journal.resume if resume else Journal.begin
+        with open_journal(journal_path, self._header(json_lines)) as journal:
+            if journal.outputs:
+                resumed(len(journal.outputs))
+            translations = self.translator.translate_documents(
+                self.documents, start=journal.start, checkpoint=journal.checkpoint
+            )
+            for translation in track(translations, self.sentences - len(journal.outputs)):
+                done = records(translation) if json_lines else translation.text
+                journal.add(translation.document, translation.sentence, done)
+            first = 0
+            for target, file in zip(targets, self.files, strict=True):
+                outputs = [
+                    journal.outputs[first + number, sentence]
+                    for number, document in enumerate(file.documents)
+                    for sentence in range(len(document))
+                ]
+                first += len(file.documents)
+                _write(target, file, outputs, json_lines)
+            journal.finish()
+
+    def _header(self, json_lines: bool) -> dict[str, Any]:
+        """All that the outcome depends on."""
+        text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return {
+            "input": hashlib.sha256(text).hexdigest(),
+            **dict(self.origin),
+            "options": dataclasses.asdict(self.translator.options),
+            "output format": "json" if json_lines else "text",
+        }
+
+
+def _targets(output: Path, names: Sequence[str]) -> list[Path]:
+    if len(names) == 1:
+        if output.is_dir():
+            raise CadecError(f"{output} is a directory", "name the file to write")
+        return [output]
+    if output.exists() and not output.is_dir():
+        raise CadecError(f"{output} is a file, and there are {len(names)} inputs", "name a directory")
+    if len(set(names)) < len(names):
+        raise CadecError("two of the inputs have the same name", "translate them one by one")
+    return [output / name for name in names]
+
+
+def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:
+    with atomic_file(target) as stream:
+        if json_lines:
+            for record in (record for of_sentence in outputs for record in of_sentence):
+                stream.write(json_line(record))
+        else:
+            for piece in file.restore(outputs):
+                stream.write(piece)

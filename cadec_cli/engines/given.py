@@ -1,0 +1,33 @@
+"""Models that somebody has already, whatever they are: what a bundle's loaded ones are to everyone else."""
+
+from __future__ import annotations
+
+from cadec_cli.engines.protocols import LanguageModel, SteppedTranslation, TranslationModel
+from cadec_cli.errors import CadecError
+
+
+class GivenModels:
+    """A translation model, a language model, or both."""
+
+    def __init__(
+        self,
+        translation: TranslationModel | None = None,
+        language: LanguageModel | None = None,
+        stepped: SteppedTranslation | None = None,
+    ) -> None:
+        self.language = language
+        self._translation, self._stepped = translation, stepped
+
+    @property
+    def translation(self) -> TranslationModel:
+        """The S-NMT."""
+        if self._translation is None:
+            raise CadecError("there is no translation model here")
+        return self._translation
+
+    @property
+    def stepped(self) -> SteppedTranslation:
+        """The S-NMT as the beam steps it."""
+        if self._stepped is None:
+            raise CadecError("this translation model can't be stepped token by token, as --search beam does")
+        return self._stepped

@@ -1,0 +1,161 @@
+"""What the rest of cadec knows of models: two small protocols, and two more for the beam.
+
+Whoever has these methods is a model: ours, another toolkit's, or a table of numbers in a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Ids, NBest, TokenText
+from cadec_cli.method.options import Reading
+from cadec_cli.method.trie import ScoredTrie, Trie
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class TranslationModel(Protocol):
+    """A sentence-level translation model with its text, p(y|x). Scores are exact: log p(ỹ|x), summed."""
+
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """At most `count` translations of every sentence, best first."""
+        ...
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """log p(ỹ|x) of given translations, one per sentence."""
+        ...
+
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model can read a sentence whole, and write a given translation of it."""
+        ...
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut a sentence that does not fit."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A document-level language model of the target language with its text; it names the boundary."""
+
+    @property
+    def text(self) -> TokenText:
+        """How it writes sentences; tries and contexts are in its ids."""
+        ...
+
+    @property
+    def positions(self) -> int:
+        """How many tokens, context and boundaries included, it can read."""
+        ...
+
+    def score(
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        reading: Reading,
+        *,
+        remember: bool = False,
+    ) -> list[ScoredTrie]:
+        """Score each trie after its context, which must fit; with `remember`, such that one can go on."""
+        ...
+
+
+@runtime_checkable
+class SteppedTranslation(Protocol):
+    """A translation model that the beam steps token by token."""
+
+    @property
+    def text(self) -> TokenText:
+        """How it writes translations."""
+        ...
+
+    @property
+    def positions(self) -> int:
+        """How many tokens, the end included, it can read and write."""
+        ...
+
+    def encode(self, sentence: str) -> list[int]:
+        """A source sentence in its ids."""
+        ...
+
+    def steps(self, sources: Sequence[Sequence[int]]) -> TranslationSteps:
+        """Begin to translate some sentences in step."""
+        ...
+
+
+class TranslationSteps(Protocol):
+    """Several sentences being translated, K hypotheses of each."""
+
+    def log_probs(self, tokens: Tensor | None) -> Tensor:
+        """Append tokens (B, K), none at the start, and give log p of every next one: (B·K, V)."""
+        ...
+
+    def keep(self, rows: Tensor, *, same_sources: bool) -> None:
+        """Go on with these rows (of B·K), in this order."""
+        ...
+
+
+@runtime_checkable
+class SteppedLanguage(LanguageModel, Protocol):
+    """A language model that the beam steps token by token."""
+
+    def steps(
+        self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading
+    ) -> LanguageSteps:
+        """Begin after some contexts, each of them c̃; `terms` says which of the streams are wanted."""
+        ...
+
+
+class LanguageSteps(Protocol):
+    """The D-LM's streams, after the context and without it, of several sentences in step."""
+
+    def log_probs(self) -> dict[str, Any]:
+        """log p of every next token by term, (B·K, V) each."""
+        ...
+
+    def step(self, tokens: Tensor, parents: Tensor) -> None:
+        """Append a token (B, K) to the hypotheses numbered by `parents`."""
+        ...
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences only, in rising order."""
+        ...
+
+
+class KnownAhead(Protocol):
+    """Terms that depend on no context: a backward model, a length, a glossary, a quality estimate."""
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The names of the terms."""
+        ...
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """The terms of every list: by name, one value per hypothesis."""
+        ...
+
+
+def trie_for(model: LanguageModel, hypotheses: Sequence[Ids]) -> Trie:
+    """Merge hypotheses; what does not fit the D-LM's positions even without context is not scored."""
+    return Trie.of(hypotheses, model.text.boundary, model.positions - 1)
+
+
+class Models(Protocol):
+    """The models of one translation direction; asking for one may load it."""
+
+    @property
+    def translation(self) -> TranslationModel:
+        """The S-NMT."""
+        ...
+
+    @property
+    def language(self) -> LanguageModel | None:
+        """The D-LM, if there is one."""
+        ...
+
+    @property
+    def stepped(self) -> SteppedTranslation:
+        """The S-NMT as the beam steps it; one that can't be stepped is a CadecError."""
+        ...

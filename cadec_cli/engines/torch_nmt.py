@@ -1,0 +1,57 @@
+"""Our S-NMT in torch, stepped token by token: what the C-aware beam translates with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.models.layers import Cache
+from cadec_cli.models.transformer import Transformer
+from cadec_cli.text.specials import BOS, EOS, PAD
+
+
+class TorchTranslationModel:
+    """The S-NMT between the texts of two languages; `text` is the target's."""
+
+    def __init__(self, network: Transformer, source: TokenText, text: TokenText) -> None:
+        self.network = network
+        self.text = text
+        self.positions = network.config.positions
+        self._source = source
+
+    def encode(self, sentence: str) -> list[int]:
+        """A source sentence in ids, without EOS."""
+        return self._source.encode(sentence)
+
+    def steps(self, sources: Sequence[Sequence[int]]) -> NMTSteps:
+        """Begin to translate sentences (ids without EOS)."""
+        return NMTSteps(self.network, sources)
+
+
+class NMTSteps:
+    """Sentences being translated: rows of the decoder, and the sources they attend to."""
+
+    def __init__(self, network: Transformer, sources: Sequence[Sequence[int]]) -> None:
+        self._network = network
+        self._device = network.target_embedding.weight.device
+        longest = max(map(len, sources)) + 1
+        rows = [[*source, EOS, *[PAD] * (longest - len(source) - 1)] for source in sources]
+        self._encoded = network.encode(torch.tensor(rows, device=self._device))
+        self._cache = Cache()
+        self._count = len(sources)
+
+    def log_probs(self, tokens: Tensor | None) -> Tensor:
+        """Append tokens (B, K), at the start BOS, and give log p of every next one: (B·K, V)."""
+        if tokens is None:
+            tokens = torch.full((self._count, 1), BOS, device=self._device)
+        hidden = self._network.hidden(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
+        return torch.log_softmax(self._network.logits(hidden[:, -1]).float(), -1)
+
+    def keep(self, rows: Tensor, *, same_sources: bool) -> None:
+        """Go on with these rows; where each still has the source it had, sources need no reordering."""
+        self._cache = self._cache.rows(rows)
+        if not same_sources:
+            self._encoded = self._encoded.rows(rows)

@@ -1,0 +1,52 @@
+"""The searches there are: what each is called, and what it needs. They are written in decoding/search/.
+
+A plain table: bundles, help texts and code all read it. `builder` names a function there, as entry points do:
+nothing heavy is imported to tell what there is. A function itself will do as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cadec_cli.errors import CadecError
+
+LISTS = "lists"  # n-best lists, from a translation model or from anywhere
+STEPS = "steps"  # a translation model and, if there is a D-LM, that too, stepped token by token
+
+
+@dataclass(frozen=True)
+class SearchKind:
+    """A search as the table has it."""
+
+    help: str
+    needs: str
+    builder: str | Callable[..., Any]
+    size: str = "nbest"  # the option that says how many hypotheses a list has
+    reads_context: bool = True
+
+
+SEARCHES: dict[str, SearchKind] = {
+    "rerank": SearchKind(
+        "the best of each n-best list", LISTS, "cadec_cli.decoding.search.lattice:reranking"
+    ),
+    "lattice": SearchKind(
+        "the best path through the lists", LISTS, "cadec_cli.decoding.search.lattice:lattice"
+    ),
+    "beam": SearchKind("S-NMT and D-LM token by token", STEPS, "cadec_cli.decoding.search.beam:beam", "beam"),
+    "sentence": SearchKind(
+        "the S-NMT alone, no context",
+        LISTS,
+        "cadec_cli.decoding.search.lattice:sentence_level",
+        "beam",
+        reads_context=False,
+    ),
+}
+
+
+def search_kind(name: str) -> SearchKind:
+    """Look a search up by its name."""
+    if name not in SEARCHES:
+        raise CadecError(f"no search {name!r}", f"there are {', '.join(SEARCHES)}")
+    return SEARCHES[name]
