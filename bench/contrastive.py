@@ -8,6 +8,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ import torch
 
 from bench.prepare import TEXT
 from bench.rows import Row
-from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.arrays import Floats
+from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.evaluation.benchmark import LENGTH, VOCABULARY, naive_scores
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, LanguageModel
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
 from cadec_cli.method.context import Context
+from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.quantised import quantised
 from cadec_cli.text.moses import Truecaser
@@ -41,10 +44,10 @@ def measure(directories: list[str]) -> Iterator[Row]:
     apart = _one_by_one(model, text, of)
     slow = _seconds(lambda: _one_by_one(model, text, of))
     for kind, network in (("float32", model), ("int8", quantised(model))):
-        models = ContrastiveModels(None, LanguageModel(LMScorer(network), text))
+        models = ContrastiveModels(None, TorchLanguageModel(network, text))
         together = _by_group(models, of)
         difference = max(float(np.abs(a - b).max()) for a, b in zip(together, apart, strict=True))
-        fast = _seconds(lambda models=models: _by_group(models, of))
+        fast = _seconds(partial(_by_group, models, of))
         exact = kind == "float32"
         yield Row(
             f"contrastive groups, {kind} / one candidate at a time, float32",
@@ -71,15 +74,11 @@ def _groups(words: list[str]) -> tuple[Group, ...]:
     return tuple(made)
 
 
-def _by_group(models: ContrastiveModels, of: ContrastiveSet) -> list[np.ndarray]:
-    return [
-        np.array([terms.conditional[0], terms.free[0]])
-        for terms in models.terms(of)
-        if terms.conditional is not None and terms.free is not None
-    ]
+def _by_group(models: ContrastiveModels, of: ContrastiveSet) -> list[Floats]:
+    return [np.array([terms[CONDITIONAL][0], terms[FREE][0]]) for terms in models.terms(of)]
 
 
-def _one_by_one(model: DocumentLM, text: TextPipeline, of: ContrastiveSet) -> list[np.ndarray]:
+def _one_by_one(model: DocumentLM, text: TextPipeline, of: ContrastiveSet) -> list[Floats]:
     found = []
     for group in of.groups:
         context = Context(tuple(tuple(text.encode(sentence)) for sentence in group.context))

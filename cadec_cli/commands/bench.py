@@ -5,19 +5,22 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.shared_flags import Threads
+
 
 def bench(
     bundle: Annotated[
-        Path | None, typer.Option("--bundle", "-b", help="Measure this bundle's networks instead.")
+        Path | None,
+        typer.Option("--bundle", "-b", help="Measure the networks of this bundle instead of random ones."),
     ] = None,
-    documents: Annotated[int, typer.Option(help="Documents translated in step.", min=1)] = 8,
-    sentences: Annotated[int, typer.Option(help="Sentences of each.", min=1)] = 6,
-    threads: Annotated[int, typer.Option(help="CPU threads; 0 is all cores.", min=0)] = 0,
-    json_lines: Annotated[bool, typer.Option("--json", help="An object a figure.")] = False,
+    documents: Annotated[int, typer.Option(help="Number of documents translated in step.", min=1)] = 8,
+    sentences: Annotated[int, typer.Option(help="Number of sentences per document.", min=1)] = 6,
+    threads: Threads = 0,
+    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per figure.")] = False,
 ) -> None:
     """Measure scoring and translation: by default the paper's sizes, random weights, int8, B = 20, context 3.
 
-    Run it on an idle machine. Figures are ratios, measured in turns.
+    Run it on an idle machine. Figures are ratios of speeds; what is compared runs in turns.
 
     Example: cadec bench
     """
@@ -26,11 +29,10 @@ def bench(
     import sys
 
     import torch
-    from rich.table import Table
-    from rich.text import Text
 
     from cadec_cli import console
     from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.commands.views.figures import speed_table
     from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.evaluation.benchmark import Networks, measure
     from cadec_cli.workers import available_cores
@@ -40,16 +42,10 @@ def bench(
         networks = Networks.random()
     else:
         opened = Bundle.open(bundle)
-        networks = Networks.of(opened.translation_model(), opened.language_model())
-    figures = measure(networks, documents=documents, sentences=sentences, note=console.note)
+        networks = Networks.of(opened.translation_network(), opened.lm_network())
+    ratios = measure(networks, documents=documents, sentences=sentences, note=console.note)
     if json_lines:
-        for figure in figures:
-            sys.stdout.write(json.dumps(dataclasses.asdict(figure)) + "\n")
+        for ratio in ratios:
+            sys.stdout.write(json.dumps(dataclasses.asdict(ratio)) + "\n")
         return
-    table = Table("what", "speed", "ratio", "wanted", "paper", title="cadec bench", title_justify="left")
-    for figure in figures:
-        good = figure.ratio >= figure.wanted
-        paper = f"{figure.paper:.3f}" if figure.paper is not None else ""
-        ratio = Text(f"{figure.ratio:.2f}", "green" if good else "red")
-        table.add_row(figure.what, figure.speed, ratio, f"≥ {figure.wanted:g}", paper)
-    stdout_console().print(table)
+    stdout_console().print(speed_table(ratios))

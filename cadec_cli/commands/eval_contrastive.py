@@ -5,55 +5,55 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.translate import Bundle_, Device, Threads
-from cadec_cli.method.objectives import OBJECTIVES
-
-Weight = Annotated[
-    float | None, typer.Option(help="Of the D-LM's part in an objective (c-score 1, fusions 0.1).")
-]
-Alpha = Annotated[float, typer.Option(help="Add-alpha smoothing of the D-LM's probabilities.", min=0)]
-ContextSize = Annotated[
-    int | None, typer.Option(help="Target sentences before that count as context; else the bundle's.", min=0)
-]
-Layout = Annotated[
-    str | None,
-    typer.Option("--format", help="voita, contrapro, discevalmt or jsonl; else told by the content."),
-]
-ExactType = Annotated[
-    str, typer.Option(help="float32; int8 is faster, and scores then vary by 0.01 with the batch.")
-]
+from cadec_cli.commands.shared_flags import (
+    OBJECTIVE_NAMES,
+    Alpha,
+    BundleOption,
+    ContextSize,
+    Device,
+    ExactComputeType,
+    SetLayout,
+    Threads,
+    Weight,
+)
 
 
 def eval_contrastive(
-    sets: Annotated[list[Path], typer.Argument(metavar="SET", help="Contrastive sets; - is a pipe.")],
+    sets: Annotated[list[Path], typer.Argument(metavar="SET", help="Contrastive sets; - is standard input.")],
     objective: Annotated[
         list[str] | None,
-        typer.Option(help=f"{', '.join(OBJECTIVES)}, or all; several times for several. \\[default: all]"),
+        typer.Option(help=f"{OBJECTIVE_NAMES}, or all. Can be repeated. [dim]\\[default: all][/dim]"),
     ] = None,
     temperature: Annotated[
         list[float] | None,
-        typer.Option(help="T: flattens the D-LM's probabilities; several in one pass. \\[default: 1]"),
+        typer.Option(
+            help="Softmax temperature T of the D-LM; several are computed in one pass. "
+            "[dim]\\[default: 1][/dim]"
+        ),
     ] = None,
     weight: Weight = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     errors: Annotated[
-        int, typer.Option(help="Show so many failed groups of each scorer, tokens coloured by PMI.", min=0)
+        int, typer.Option(help="Show this many failed groups per scorer, tokens coloured by PMI.", min=0)
     ] = 0,
-    json_lines: Annotated[bool, typer.Option("--json", help="An object a scorer and set.")] = False,
-    layout: Layout = None,
-    bundle: Bundle_ = None,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="Write one JSON object per scorer and set.")
+    ] = False,
+    layout: SetLayout = None,
+    bundle: BundleOption = None,
     device: Device = "auto",
-    compute_type: ExactType = "float32",
+    compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
 ) -> None:
-    """Tell how often the true translation beats its variants, in the context of the sentences before it.
+    """Report how often the true translation beats its variants, in the context of the sentences before it.
 
     Reads the sets of Voita et al. 2019, ContraPro, DiscEvalMT, and JSON lines of your own:
 
     {"source": "…", "context": ["…"], "candidates": ["…", "…"], "truth": 0, "distance": 1}
 
-    A tie is wrong. pmi and conditional need no S-NMT.
+    A tie counts as wrong. Groups whose candidates are all equal are left out and counted. pmi and conditional
+    need no S-NMT.
 
     Example: cadec eval-contrastive deixis_dev.json lex_cohesion_dev.json
 
@@ -63,48 +63,36 @@ def eval_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.bundle.opening import Bundle, find_bundle
-    from cadec_cli.commands.views import contrastive as tables
+    from cadec_cli.commands.views import contrastive as views
+    from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
-    from cadec_cli.evaluation.contrastive.scoring import (
-        ContrastiveModels,
-        evaluate,
-        scorers,
-        usable_objectives,
-    )
+    from cadec_cli.evaluation.contrastive.results import evaluate
+    from cadec_cli.evaluation.contrastive.scoring import scorers
+    from cadec_cli.method.options import Reading
 
     if json_lines and errors:
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
         raise typer.BadParameter("standard input can be read only once")
-    opened = Bundle.open(find_bundle(bundle))
-    chosen = usable_objectives(opened, objective or ["all"], weight)
-    read = [read_set(path, layout) for path in sets]
-    temperatures = list(dict.fromkeys(temperature or [1.0]))
-    models = ContrastiveModels.load(
-        opened,
-        chosen,
-        temperatures=temperatures,
-        alpha=alpha,
-        context=context,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-    )
+    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    reading = Reading(tuple(dict.fromkeys(temperature or [1.0])), alpha)
+    objectives, models = contrastive_models(opened, objective or ["all"], weight, reading, context)
+    contrastive_sets = [read_set(path, layout) for path in sets]
+    for contrastive_set in contrastive_sets:
+        models.check(contrastive_set)
+        if contrastive_set.left_out:
+            console.note(views.left_out(contrastive_set))
     results = []
-    for one in read:
-        terms = console.track(models.terms(one), one.name, total=len(one.groups), unit="groups")
-        results += evaluate(one, list(terms), scorers(chosen, temperatures), errors)
-    settings = tables.Settings(temperatures, alpha, models.context)
+    for contrastive_set in contrastive_sets:
+        total = len(contrastive_set.groups)
+        terms = console.track(models.terms(contrastive_set), contrastive_set.name, total, "groups")
+        asked = scorers(objectives, reading.temperatures)
+        results.append(evaluate(contrastive_set, list(terms), asked, errors, models if errors else None))
+    settings = views.SharedSettings(reading.temperatures, alpha, models.policy.sentences)
     if json_lines:
-        for result in results:
-            sys.stdout.write(json.dumps(tables.record(result, settings), ensure_ascii=False) + "\n")
+        for record in views.records(results, settings):
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
-    out = tables.wide_console()
-    for table in tables.accuracies(results, settings, out.width):
-        out.print(table)
-    for table in tables.by_distance(results, settings, out.width):
-        out.print(table)
-    for result in results:
-        for failure in result.failures:
-            out.print(tables.failure(result, failure, models, settings))
+    out = views.wide_console()
+    for drawn in views.everything(results, settings, out.width):
+        out.print(drawn)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.translate import Bundle_, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, Device, Threads
 
 _TEXT = "Text"
 _TEST = "Significance"
@@ -15,7 +15,7 @@ _PMI = "PMI"
 def evaluate(
     hypotheses: Annotated[
         Path,
-        typer.Argument(metavar="HYP", help="Translations, one a line, a blank line between documents."),
+        typer.Argument(metavar="HYP", help="Translations, one per line, a blank line between documents."),
     ],
     reference: Annotated[
         Path | None, typer.Option("--ref", "-r", help="The reference; not needed for --pmi alone.")
@@ -27,51 +27,65 @@ def evaluate(
     source: Annotated[
         Path | None, typer.Option("--src", help="The source, for the correlation of --pmi.")
     ] = None,
-    json_lines: Annotated[bool, typer.Option("--json", help="An object a system.")] = False,
+    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per system.")] = False,
     language: Annotated[
         str | None,
         typer.Option(
-            "--language", "-l", help="For multi-BLEU's tokens; else the bundle's.", rich_help_panel=_TEXT
+            "--language",
+            "-l",
+            help="Language for multi-BLEU's tokeniser, e.g. ru. [dim]\\[default: that of --bundle][/dim]",
+            rich_help_panel=_TEXT,
         ),
     ] = None,
     tokenized: Annotated[
         bool,
         typer.Option(
-            "--tokenized", help="For multi-BLEU the text is tokenised already.", rich_help_panel=_TEXT
+            "--tokenized",
+            help="The text is already tokenised: multi-BLEU takes it as it is.",
+            rich_help_panel=_TEXT,
         ),
     ] = False,
     tokenize: Annotated[
-        str, typer.Option(help="sacreBLEU's tokeniser for BLEU: 13a, intl, zh, char …", rich_help_panel=_TEXT)
+        str, typer.Option(help="sacreBLEU tokeniser for BLEU: 13a, intl, zh, char …", rich_help_panel=_TEXT)
     ] = "13a",
     lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Capitals do not count.", rich_help_panel=_TEXT)
+        bool, typer.Option("--lowercase", help="Ignore case.", rich_help_panel=_TEXT)
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of all files.", rich_help_panel=_TEXT)] = "utf-8",
     by: Annotated[
-        str, typer.Option(help="What is resampled: sentence or document.", rich_help_panel=_TEST)
+        str, typer.Option(help="What the bootstrap resamples: sentence or document.", rich_help_panel=_TEST)
     ] = "sentence",
     samples: Annotated[
-        int, typer.Option(help="Samples of the paired bootstrap.", min=1, rich_help_panel=_TEST)
+        int, typer.Option(help="Number of bootstrap samples.", min=1, rich_help_panel=_TEST)
     ] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the samples.", min=0, rich_help_panel=_TEST)] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Random seed for the bootstrap.", min=0, rich_help_panel=_TEST)
+    ] = 1,
     pmi: Annotated[
         bool,
         typer.Option(
-            "--pmi", help="Mean PMI with the sentences before, by the bundle's D-LM.", rich_help_panel=_PMI
+            "--pmi",
+            help="Report mean PMI with the preceding sentences, by the bundle's D-LM.",
+            rich_help_panel=_PMI,
         ),
     ] = False,
-    bundle: Bundle_ = None,
+    bundle: BundleOption = None,
     source_lm: Annotated[
         Path | None,
-        typer.Option(help="A bundle whose D-LM is of the source language, for --src.", rich_help_panel=_PMI),
+        typer.Option(help="A bundle with a D-LM of the source language, for --src.", rich_help_panel=_PMI),
     ] = None,
-    context: Annotated[int, typer.Option(help="Sentences of context.", min=1, rich_help_panel=_PMI)] = 3,
+    context: Annotated[
+        int,
+        typer.Option(
+            help="Number of preceding sentences that count as context.", min=1, rich_help_panel=_PMI
+        ),
+    ] = 3,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
     """Measure translations: BLEU, chrF, multi-BLEU and PMI, with a paired bootstrap test against baselines.
 
-    Differences are HYP less the baseline, with a 95 % interval; p is two-sided. multi-BLEU is that of
+    Differences are HYP minus the baseline, with a 95 % interval; p is two-sided. multi-BLEU is that of
     multi-bleu.perl, on text tokenised by Moses. Mean PMI, and its correlation with the source's (Pearson's R,
     Spearman's ρ), leave out sentences without context.
 
@@ -80,7 +94,7 @@ def evaluate(
     Example: cadec evaluate ours.ru --pmi --bundle en-ru --src dev.en --source-lm lm-en
     """
     if by not in ("sentence", "document"):
-        raise typer.BadParameter("it is sentence or document", param_hint="--by")
+        raise typer.BadParameter("it must be sentence or document", param_hint="--by")
     if reference is None and not pmi:
         raise typer.BadParameter("BLEU and chrF need a reference; --pmi does not", param_hint="--ref")
     if (source is None) != (source_lm is None):
@@ -90,29 +104,34 @@ def evaluate(
     if pmi and tokenized:
         raise typer.BadParameter("--pmi reads text as people write it", param_hint="--tokenized")
 
-    from cadec_cli.commands.evaluation_run import EvaluationRun
+    import json
+    import sys
 
-    run = EvaluationRun(
-        hypotheses=hypotheses,
-        reference=reference,
-        baselines=tuple(baselines or ()),
-        source=source,
-        language=language,
-        tokenized=tokenized,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        encoding=encoding,
-        by=by,
-        samples=samples,
-        seed=seed,
-        pmi=pmi,
-        bundle=bundle,
-        source_lm=source_lm,
-        context=context,
-        device=device,
-        threads=threads,
+    from cadec_cli import console
+    from cadec_cli.bundle.manifest import read_manifest
+    from cadec_cli.bundle.opening import find_bundle
+    from cadec_cli.commands.progress import counted
+    from cadec_cli.commands.views import evaluation as views
+    from cadec_cli.evaluation.quality import evaluation as quality
+
+    texts = quality.read_texts(
+        hypotheses, baselines or (), reference, source, encoding=encoding, warn=console.warn
     )
+    if reference is not None and not tokenized and language is None:
+        if bundle is not None or pmi:
+            language = read_manifest(find_bundle(bundle)).target_language
+        else:
+            console.note("no multi-BLEU: say which language to tokenise with --language, or --tokenized")
+    strings = quality.StringOptions(language, tokenized, tokenize, lowercase)
+    models = None
+    if pmi:
+        models = quality.PMIOptions.open(
+            find_bundle(bundle), source_lm, context=context, device=device, threads=threads
+        )
+    sampling = quality.Sampling(by, samples, seed)
+    evaluation = quality.evaluate(texts, strings, models, sampling, counted=counted, warn=console.warn)
     if json_lines:
-        run.print_json()
+        for record in views.records(evaluation):
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
-        run.print_table()
+        views.show(evaluation)

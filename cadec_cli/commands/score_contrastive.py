@@ -5,37 +5,50 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.eval_contrastive import Alpha, ContextSize, ExactType, Layout, Weight
-from cadec_cli.commands.translate import Bundle_, Device, Threads
-from cadec_cli.method.objectives import OBJECTIVES
+from cadec_cli.commands.shared_flags import (
+    OBJECTIVE_NAMES,
+    Alpha,
+    BundleOption,
+    ContextSize,
+    Device,
+    ExactComputeType,
+    SetLayout,
+    Threads,
+    Weight,
+)
 
 
 def score_contrastive(
-    contrastive_set: Annotated[
+    set_path: Annotated[
         Path, typer.Argument(metavar="SET", help="A contrastive set, as eval-contrastive reads it.")
     ],
     objective: Annotated[
         str | None,
-        typer.Option(help=f"{', '.join(OBJECTIVES)}. [dim](c-score, or what the bundle can do)[/dim]"),
+        typer.Option(help=f"{OBJECTIVE_NAMES}. [dim]\\[default: c-score, else what the bundle can do][/dim]"),
     ] = None,
-    temperature: Annotated[float, typer.Option(help="T: flattens the D-LM's probabilities.")] = 1.0,
+    temperature: Annotated[float, typer.Option(help="Softmax temperature T of the D-LM.")] = 1.0,
     weight: Weight = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
-    plain: Annotated[bool, typer.Option("--plain", help="One score a line, higher is better.")] = False,
-    loss: Annotated[
-        bool, typer.Option("--loss", help="One loss a line, lower is better, as published scripts read it.")
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Write one score per line; higher is better.")
     ] = False,
-    layout: Layout = None,
-    bundle: Bundle_ = None,
+    loss: Annotated[
+        bool,
+        typer.Option(
+            "--loss", help="Write one loss per line, lower is better, as published scripts read it."
+        ),
+    ] = False,
+    layout: SetLayout = None,
+    bundle: BundleOption = None,
     device: Device = "auto",
-    compute_type: ExactType = "float32",
+    compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
 ) -> None:
     """Write the score of every candidate: all of group 1 in the file's order, then all of group 2, and so on.
 
-    JSON lines with every term, unless --plain or --loss. Mind that scripts which take the least loss count a
-    tie as right wherever the true candidate stands first; eval-contrastive does not.
+    Writes JSON lines with every term, unless --plain or --loss. Mind that scripts which take the least loss
+    count a tie as right wherever the true candidate stands first; eval-contrastive does not.
 
     Example: cadec score-contrastive deixis_dev.json --loss > deixis_dev.losses
     """
@@ -43,44 +56,37 @@ def score_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
-    from cadec_cli.evaluation.contrastive.groups import judge
-    from cadec_cli.evaluation.contrastive.scoring import (
-        ContrastiveModels,
-        scorers,
-        term_records,
-        usable_objectives,
-    )
+    from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
+    from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
+    from cadec_cli.method.options import Reading
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
     if objective == "all":
         raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
-    opened = Bundle.open(find_bundle(bundle))
+    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     if objective is None:
-        objective = "pmi" if not opened.has_translation else "c-score" if opened.has_lm else "sentence"
-    chosen = usable_objectives(opened, [objective], weight)
-    read = read_set(contrastive_set, layout)
-    models = ContrastiveModels.load(
-        opened,
-        chosen,
-        temperatures=[temperature],
-        alpha=alpha,
-        context=context,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-    )
-    (scorer,) = scorers(chosen, [temperature])
-    terms = models.terms(read)
+        has_both = "c-score" if opened.bundle.has_lm else "sentence"
+        objective = has_both if opened.bundle.has_translation else "pmi"
+    reading = Reading((temperature,), alpha)
+    objectives, models = contrastive_models(opened, [objective], weight, reading, context)
+    contrastive_set = read_set(set_path, layout)
+    (scorer,) = scorers(objectives, reading.temperatures)
+    terms = models.terms(contrastive_set)
     if not sys.stdout.isatty():  # a bar would be drawn over the results
-        terms = console.track(terms, read.name, total=len(read.groups), unit="groups")
-    for group, one in zip(read.groups, terms, strict=True):
-        scores = scorer.scores(one)
+        terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
+    for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):
+        if isinstance(item, Undecidable):
+            if plain or loss:  # scripts go by position: a missing line would shift all that follow
+                sys.stdout.write("nan\n" * item.candidates)
+            continue
+        group, of_group = item
+        scores = scorer.scores(of_group)
         judge(group, scores)  # refuses what is no number
         if plain or loss:
             sys.stdout.writelines(f"{0.0 - score if loss else float(score)}\n" for score in scores)
             continue
-        for record in term_records(group, one, scores):
+        for record in term_records(group, of_group, scores):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.tuning.grid import Point, Setting
@@ -20,28 +20,41 @@ WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
 def tune(
     source: Annotated[
-        Path, typer.Argument(help="Development set: a sentence a line, a blank line between documents.")
+        Path, typer.Argument(help="Development set: one sentence per line, a blank line between documents.")
     ],
     reference: Annotated[Path, typer.Option("--ref", "-r", help="Its translation, line by line.")],
-    bundle: Bundle_ = None,
-    objective: Annotated[str | None, typer.Option(help="What is maximised; by default the bundle's.")] = None,
+    bundle: BundleOption = None,
+    objective: Annotated[
+        str | None, typer.Option(help="What is maximised. [dim]\\[default: the bundle's][/dim]")
+    ] = None,
     temperature: Annotated[
-        list[float] | None, typer.Option("--temperature", "-T", help="A T to try; give it again for more.")
+        list[float] | None,
+        typer.Option("--temperature", "-T", help="A temperature T to try. Can be repeated."),
     ] = None,
     weight: Annotated[
-        list[float] | None, typer.Option("--weight", "-w", help="A weight (β) to try, likewise.")
+        list[float] | None,
+        typer.Option("--weight", "-w", help="A weight of the D-LM (β) to try. Can be repeated."),
     ] = None,
     protocol: Annotated[
         str,
-        typer.Option(help="best (BLEU), or strongest: the strongest D-LM not below the sentence level."),
+        typer.Option(
+            help="best: highest BLEU; strongest: largest D-LM influence whose BLEU is not below "
+            "the sentence-level baseline."
+        ),
     ] = "best",
-    context: Annotated[int | None, typer.Option(help="Sentences of context.", min=0)] = None,
-    nbest: Annotated[int | None, typer.Option(help="Hypotheses a sentence.", min=2)] = None,
+    context: Annotated[
+        int | None,
+        typer.Option(help="Number of sentences of context. [dim]\\[default: the bundle's][/dim]", min=0),
+    ] = None,
+    nbest: Annotated[
+        int | None,
+        typer.Option(help="Number of hypotheses per sentence. [dim]\\[default: the bundle's][/dim]", min=2),
+    ] = None,
     split: Annotated[
         bool, typer.Option("--split", help="Split lines into sentences, as translate does without --lines.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A directory for curve.json and curve.png.")
+        Path | None, typer.Option("--output", "-o", help="Directory for curve.json and curve.png.")
     ] = None,
     plot: Annotated[bool, typer.Option(help="Draw curve.png (needs matplotlib).")] = True,
     save: Annotated[bool, typer.Option(help="Write the choice into the bundle.")] = True,
@@ -62,26 +75,31 @@ def tune(
 
     from cadec_cli import console
     from cadec_cli.bundle.manifest import MANIFEST, save_defaults
-    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.bundle.opening import find_bundle
+    from cadec_cli.commands.progress import bars
+    from cadec_cli.commands.views.figures import tuning_table
+    from cadec_cli.commands.views.translations import stdout_console
+    from cadec_cli.commands.wiring import open_models
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.grid import PROTOCOLS, Setting, choose, tuned
     from cadec_cli.evaluation.tuning.plot import plot_tuning
     from cadec_cli.files import write_json, writing
     from cadec_cli.method import objectives
-    from cadec_cli.plotting import check_figures
+    from cadec_cli.plotting import require_matplotlib
 
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
     if output is not None and plot:
-        check_figures(instead="--no-plot")
+        require_matplotlib(instead="--no-plot")
     directory = find_bundle(bundle)
-    opened = Bundle.open(directory)
+    models = open_models(directory, device=device, compute_type=compute_type, threads=threads)
+    opened = models.bundle
     if save and not os.access(directory / MANIFEST, os.W_OK):
-        raise CadecError(f"{directory} can't be written to", "--no-save only tells the choice")
+        raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
     name = objective or opened.defaults.objective
     formula = objectives.objective(name)
-    if not (formula.uses_lm and formula.uses_translation):
+    if "lm" not in formula.weights:
         raise CadecError(f"{name} has nothing to tune", "c-score and the fusions have")
     default_temperatures = TEMPERATURES if name == "c-score" and not weight else (1.0,)
     default_weights = (1.0,) if name == "c-score" else WEIGHTS
@@ -95,25 +113,24 @@ def tune(
     if output is not None:
         with writing(output):
             output.mkdir(parents=True, exist_ok=True)
-    sources, references = read_aligned([source, reference])
-    level, points = tuned(
-        opened,
-        sources.documents,
-        references.documents,
-        name,
-        settings,
-        context=opened.defaults.context if context is None else context,
-        nbest=nbest or opened.defaults.nbest,
-        split=split,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-    )
+    sources, references = read_aligned([source, reference], warn=console.warn)
+    with bars() as counted:
+        level, points = tuned(
+            models,
+            sources.documents,
+            references.documents,
+            name,
+            settings,
+            context=opened.defaults.context if context is None else context,
+            nbest=nbest or opened.defaults.nbest,
+            split_language=(opened.source_language or "") if split else None,
+            counted=counted,
+        )
     try:
         choice: Point | None = choose(protocol, level, points)
     except CadecError as error:
         choice, reason = None, error
-    _print_table(name, level, points, choice)
+    stdout_console().print(tuning_table(name, level, points, choice))
     if choice is not None and save:
         save_defaults(directory, _changed(opened.defaults, name, choice.setting, context, nbest))
         console.note(f"written into {directory}; `cadec convert {directory} --temperature …` changes it")
@@ -142,29 +159,8 @@ def _changed(
     return dataclasses.replace(
         defaults,
         objective=name,
-        weight=setting.weight,
+        weight={"lm": setting.weight},
         temperature=setting.temperature,
         context=defaults.context if context is None else context,
         nbest=nbest or defaults.nbest,
     )
-
-
-def _print_table(name: str, level: Point, points: list[Point], choice: Point | None) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from cadec_cli.commands.views.translations import stdout_console
-
-    table = Table("T", "weight", "BLEU", "chrF", "changed", "", title=name, title_justify="left")
-    table.add_row("", "", f"{level.bleu:.2f}", f"{level.chrf:.2f}", "", "sentence level", style="dim")
-    for point in points:
-        colour = "green" if point.bleu >= level.bleu else "red"
-        table.add_row(
-            f"{point.setting.temperature:g}",
-            f"{point.setting.weight:g}",
-            Text(f"{point.bleu:.2f}", colour),
-            f"{point.chrf:.2f}",
-            f"{point.changed:.1%}",
-            Text("chosen", "bold") if point is choice else "",
-        )
-    stdout_console().print(table)

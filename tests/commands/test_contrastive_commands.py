@@ -164,6 +164,21 @@ def test_losses_mean_to_the_published_rule_what_scores_mean_here(
     assert (found["right"], found["ties"]) == (right, 0)
 
 
+@pytest.mark.parametrize("form", ["--loss", "--plain"])
+def test_scores_fit_the_file_where_a_group_is_left_out(
+    bundles: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    equal = VOITA[1] | {"dst": [f"Доктор . _eos {TRUE[0]}"] * 5, "true_ind": 0}
+    path = tmp_path / "gap.json"
+    path.write_text(json.dumps([VOITA[0], equal, *VOITA[1:]]), "utf-8")
+    assert run("score-contrastive", bundles, bundles / "some.json", form) == 0
+    complete = capsys.readouterr().out.splitlines()
+    assert run("score-contrastive", bundles, path, form) == 0
+    assert capsys.readouterr().out.splitlines() == [*complete[:2], *["nan"] * 5, *complete[2:]]
+    assert run("score-contrastive", bundles, path) == 0
+    assert [record["group"] for record in objects(capsys.readouterr().out)] == ["1", "1", "3", "3", "4", "4"]
+
+
 def test_no_loss_is_less_than_nothing(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--objective", "pmi", "--context", 0, "--loss")
     assert run("score-contrastive", bundles, bundles / "some.json", *arguments) == 0

@@ -46,7 +46,8 @@ def test_the_choice_is_saved(
     assert run("tune", source, "--ref", reference, *options, "-o", tmp_path / "out") == 0
     assert "chosen" in capsys.readouterr().out
     defaults = Bundle.open(bundle).defaults
-    assert (defaults.temperature, defaults.weight, defaults.context, defaults.nbest) == (2, 1, 2, 4)
+    assert (defaults.temperature, defaults.context, defaults.nbest) == (2, 2, 4)
+    assert defaults.weight == {"lm": 1}
     curve = json.loads((tmp_path / "out" / "curve.json").read_text())
     near, far = curve["points"]
     assert near["bleu"] > 90 > curve["sentence_level"]["bleu"]

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group, Verdict, accuracy, interval, judge
+from cadec_cli.evaluation.contrastive.groups import (
+    ContrastiveSet,
+    Group,
+    Verdict,
+    accuracy,
+    accuracy_interval,
+    judge,
+)
 
 
 def group(*candidates: str, truth: int = 0, distance: int | None = None) -> Group:
@@ -82,19 +89,19 @@ def test_figures_by_distance() -> None:
 
 
 def test_the_interval_of_what_is_always_right_or_wrong_is_a_point() -> None:
-    assert interval(5, 5) == (1.0, 1.0)
-    assert interval(0, 5) == (0.0, 0.0)
-    assert interval(1, 1) == (1.0, 1.0)
+    assert accuracy_interval(5, 5) == (1.0, 1.0)
+    assert accuracy_interval(0, 5) == (0.0, 0.0)
+    assert accuracy_interval(1, 1) == (1.0, 1.0)
 
 
 def test_two_groups_are_both_right_or_both_wrong_in_a_quarter_of_the_samples() -> None:
-    assert interval(1, 2) == (0.0, 1.0)
+    assert accuracy_interval(1, 2) == (0.0, 1.0)
 
 
 def test_the_interval_is_that_of_groups_drawn_with_replacement() -> None:
     rng = np.random.default_rng(5)
     outcomes = np.array([1] * 60 + [0] * 40)
     drawn = outcomes[rng.integers(0, 100, (20_000, 100))].mean(1)
-    assert interval(60, 100) == pytest.approx(np.percentile(drawn, (2.5, 97.5)), abs=0.011)
-    assert interval(60, 100) == interval(60, 100)  # the same seed
-    assert interval(600, 1000)[1] < interval(60, 100)[1]
+    assert accuracy_interval(60, 100) == pytest.approx(np.percentile(drawn, (2.5, 97.5)), abs=0.011)
+    assert accuracy_interval(60, 100) == accuracy_interval(60, 100)  # the same seed
+    assert accuracy_interval(600, 1000)[1] < accuracy_interval(60, 100)[1]

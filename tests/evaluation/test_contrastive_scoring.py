@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +15,24 @@ from contrastive_parts import write_bundles
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.engines.torch_lm import LMScorer, ScoredTrie
+from cadec_cli.commands.wiring import contrastive_models
+from cadec_cli.engines.protocols import LanguageModel
+from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive import scoring as contrastive_scoring
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
-from cadec_cli.evaluation.contrastive.scoring import (
-    ContrastiveModels,
-    LanguageModel,
-    Terms,
-    evaluate,
-    scorers,
-    usable_objectives,
-)
-from cadec_cli.method.objectives import OBJECTIVES, objective
-from cadec_cli.method.trie import Trie
+from cadec_cli.evaluation.contrastive.results import evaluate
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers, usable_objectives
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
+from cadec_cli.method.options import Reading
+from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.specials import EOS
 
 TEMPERATURES = (1.0, 2.5)
 EVERY = [objective(name) for name in OBJECTIVES]
@@ -59,8 +62,8 @@ def bundle(bundles: Path) -> Bundle:
 
 
 def models(bundle: Bundle, context: int = 3, names: tuple[str, ...] = tuple(OBJECTIVES)) -> ContrastiveModels:
-    chosen = [objective(name) for name in names]
-    return ContrastiveModels.load(bundle, chosen, temperatures=TEMPERATURES, context=context, threads=1)
+    loaded = load_models(bundle, compute_type="float32", threads=1)
+    return contrastive_models(loaded, names, None, Reading(TEMPERATURES), context)[1]
 
 
 @torch.inference_mode()
@@ -80,48 +83,69 @@ def test_groups_together_are_scored_as_candidates_alone(
     bundle: Bundle, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contrastive_scoring, "CHUNK", chunk)
-    monkeypatch.setattr(contrastive_scoring, "ROW", 16)  # several pools of context-free candidates
-    lm, text = bundle.language_model(), bundle.target
-    generator = models(bundle).translation
-    assert generator is not None
+    monkeypatch.setattr(contrastive_scoring, "POOL", 16)  # several pools of context-free candidates
+    lm, text = bundle.lm_network(), bundle.target
+    translation = models(bundle).translation
+    assert translation is not None
     for group, terms in zip(GROUPS, models(bundle).terms(of(*GROUPS)), strict=True):
-        assert terms.size == len(group.candidates)
-        for context, found in ((group.context, terms.conditional), ((), terms.free)):
+        assert {values.shape[-1] for values in terms.values()} == {len(group.candidates)}
+        for context, found in ((group.context, terms[CONDITIONAL]), ((), terms[FREE])):
             expected = [[alone(lm, text, context, one, t) for one in group.candidates] for t in TEMPERATURES]
-            np.testing.assert_allclose(found, expected, atol=1e-4)
-        for candidate, log_prob in zip(group.candidates, terms.translation, strict=True):
-            exact = generator.generator.log_probs([group.source], [text.encode(candidate)])
-            assert log_prob == pytest.approx(exact[0], abs=1e-4)
+            np.testing.assert_allclose(found, np.array(expected), atol=1e-4)
+        for candidate, log_prob in zip(group.candidates, terms[NMT], strict=True):
+            (exact,) = translation.log_probs([group.source], [candidate])
+            assert log_prob == pytest.approx(exact, abs=1e-4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Watched:
+    """A language model, and the tries that it was asked to score without context."""
+
+    model: LanguageModel
+    alone: list[Trie] = dataclasses.field(default_factory=list)
+
+    @property
+    def text(self) -> TokenText:
+        return self.model.text
+
+    @property
+    def positions(self) -> int:
+        return self.model.positions
+
+    def score(
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        reading: Reading,
+        *,
+        remember: bool = False,
+    ) -> list[ScoredTrie]:
+        pairs = zip(tries, contexts, strict=True)
+        self.alone.extend(trie for trie, context in pairs if not context.sentences)
+        return self.model.score(tries, contexts, reading, remember=remember)
 
 
 def test_sentences_without_context_are_scored_once_and_in_rows(bundle: Bundle) -> None:
     ready = models(bundle)
     assert ready.language is not None
-    scored: list[Trie] = []
-    whole = ready.language.scorer.free
-
-    def free(tries: list[Trie]) -> list[ScoredTrie]:
-        scored.extend(tries)
-        return whole(tries)
-
-    ready.language.scorer.free = free
-    list(ready.terms(of(*GROUPS)))
-    (trie,) = scored  # all groups are one
+    watched = Watched(ready.language)
+    list(dataclasses.replace(ready, language=watched).terms(of(*GROUPS)))
+    (trie,) = watched.alone  # all groups are one
     assert len(trie.paths) == len({text for group in GROUPS for text in group.candidates})
 
 
 @given(st.sets(st.lists(st.integers(4, 6), max_size=4).map(tuple)), st.integers(6, 12))
 def test_pools_hold_everything_and_fit_a_row(ids: set[tuple[int, ...]], row: int) -> None:
-    before, contrastive_scoring.ROW = contrastive_scoring.ROW, row
+    before, contrastive_scoring.POOL = contrastive_scoring.POOL, row
     try:
         pools = list(contrastive_scoring._pools(sorted(ids)))
     finally:
-        contrastive_scoring.ROW = before
+        contrastive_scoring.POOL = before
     assert [one for pool in pools for one in pool] == sorted(ids)
-    sizes = [len(Trie.of(pool)) for pool in pools]
+    sizes = [len(Trie.of(pool, EOS)) for pool in pools]
     assert all(size <= row for size in sizes)
     for pool, following in itertools.pairwise(pools):  # none is closed early
-        assert len(Trie.of([*pool, following[0]])) > row
+        assert len(Trie.of([*pool, following[0]], EOS)) > row
 
 
 def test_tokens_of_published_sets_are_joined_first(bundle: Bundle) -> None:
@@ -130,21 +154,21 @@ def test_tokens_of_published_sets_are_joined_first(bundle: Bundle) -> None:
     (expected,) = models(bundle).terms(of(plain))
     (found,) = models(bundle).terms(of(tokens, tokenised=True))
     (taken_literally,) = models(bundle).terms(of(tokens))
-    np.testing.assert_array_equal(found.conditional, expected.conditional)
-    np.testing.assert_array_equal(found.translation, expected.translation)
-    assert not np.allclose(taken_literally.free, expected.free, atol=0.1)
+    np.testing.assert_array_equal(found[CONDITIONAL], expected[CONDITIONAL])
+    np.testing.assert_array_equal(found[NMT], expected[NMT])
+    assert not np.allclose(taken_literally[FREE], expected[FREE], atol=0.1)
 
 
 @pytest.mark.parametrize(("context", "groups"), [(0, GROUPS), (3, GROUPS[2:3])])
 def test_an_empty_context_makes_pmi_zero_and_everything_a_tie(
     bundle: Bundle, context: int, groups: tuple[Group, ...]
 ) -> None:
-    some = scorers([objective(name) for name in ("pmi", "c-score", "sentence")], [1.0, 2.5])
+    asked = scorers([objective(name) for name in ("pmi", "c-score", "sentence")], [1.0, 2.5])
     terms = list(models(bundle, context).terms(of(*groups)))
-    for one in terms:
-        assert np.array_equal(one.conditional, one.free)
-        assert not some[0].scores(one).any()
-    results = evaluate(of(*groups), terms, some)
+    for of_group in terms:
+        assert np.array_equal(of_group[CONDITIONAL], of_group[FREE])
+        assert not asked[0].scores(of_group).any()
+    results = evaluate(of(*groups), terms, asked).scorers
     assert [(r.accuracy.right, r.accuracy.ties) for r in results[:2]] == [(0, len(groups))] * 2
     # c-score falls back to the sentence level, at every temperature
     assert all(result.accuracy == results[-1].accuracy for result in results[2:])
@@ -155,7 +179,7 @@ def test_only_the_last_sentences_count(bundle: Bundle) -> None:
     other = dataclasses.replace(long, context=("Дверь!", "Том?", "Капитан?"))
     for count, same in ((2, True), (3, False)):
         first, second = (next(models(bundle, count).terms(of(one))) for one in (long, other))
-        assert np.allclose(first.conditional, second.conditional, atol=1e-5) == same
+        assert np.allclose(first[CONDITIONAL], second[CONDITIONAL], atol=1e-5) == same
     with pytest.raises(CadecError, match="negative"):
         models(bundle, -1)
 
@@ -168,15 +192,14 @@ def test_contexts_that_do_not_fit_lose_their_oldest_sentences(bundle: Bundle) ->
     fitting = dataclasses.replace(long, context=(sentence,) * (room // length))
     assert 0 < len(fitting.context) < 9
     first, second = (next(models(bundle, 9).terms(of(one))) for one in (long, fitting))
-    np.testing.assert_allclose(first.conditional, second.conditional, atol=1e-5)
+    np.testing.assert_allclose(first[CONDITIONAL], second[CONDITIONAL], atol=1e-5)
 
 
 def test_different_strings_of_the_same_ids_tie_exactly(bundle: Bundle) -> None:
     group = Group("Tom took it.", (), ("Том взял его.",), ("Том  видит его.", "Том видит его."), 0, None, "1")
     company = [GROUPS[0], group, GROUPS[3]]
-    some = scorers(EVERY, TEMPERATURES)
     found = list(models(bundle).terms(of(*company)))[1:2]
-    for result in evaluate(of(group), found, some):
+    for result in evaluate(of(group), found, scorers(EVERY, TEMPERATURES)).scorers:
         assert (result.accuracy.right, result.accuracy.ties) == (0, 1), result.scorer
 
 
@@ -189,7 +212,7 @@ def test_different_strings_of_the_same_ids_tie_exactly(bundle: Bundle) -> None:
     ],
 )
 def test_what_is_too_long_is_named(
-    bundle: Bundle, what: str, names: tuple[str, ...], change: dict[str, object]
+    bundle: Bundle, what: str, names: tuple[str, ...], change: dict[str, Any]
 ) -> None:
     groups = (GROUPS[0], dataclasses.replace(GROUPS[1], **change))
     with pytest.raises(CadecError, match=f"some.json: group 2: {what} is longer"):
@@ -201,30 +224,36 @@ def test_the_tokens_of_a_candidate_make_up_its_score(bundle: Bundle) -> None:
     terms = list(ready.terms(of(*GROUPS)))
     for group, own in zip(GROUPS, terms, strict=True):
         for temperature in (0, 1):
-            found = ready.tokens(of(*GROUPS), group, range(len(group.candidates)), temperature)
-            for index, (pieces, scores) in enumerate(found):
-                assert (
-                    bundle.target.subwords.decode(bundle.target.encode(group.candidates[index]))
-                    == "".join(pieces).replace("\u2581", " ").strip()
-                )
-                assert len(scores) == len(pieces) + 1
-                after, without = np.array(scores).sum(0)
-                assert after == pytest.approx(own.conditional[temperature, index], abs=1e-4)
-                assert without == pytest.approx(own.free[temperature, index], abs=1e-4)
+            names = {f"candidate {index}": index for index in range(len(group.candidates))}
+            explained = ready.explain(of(*GROUPS), group, names, temperature)
+            assert explained is not None
+            assert [row.name for row in explained.rows] == list(names)
+            for index, row in enumerate(explained.rows):
+                ids = bundle.target.encode(group.candidates[index])
+                *pieces, boundary = (token.text for token in row.tokens)
+                assert bundle.target.subwords.decode(ids) == "".join(pieces).strip()
+                assert (len(row.tokens), boundary) == (len(ids) + 1, "</s>")
+                after = sum(token.conditional for token in row.tokens)
+                without = sum(token.free for token in row.tokens)
+                assert after == pytest.approx(own[CONDITIONAL][temperature, index], abs=1e-4)
+                assert without == pytest.approx(own[FREE][temperature, index], abs=1e-4)
+                assert row.pmi == pytest.approx(after - without)
+                assert row.log_prob is None
 
 
 def test_a_language_model_of_another_vocabulary_reads_its_own_ids() -> None:
     other = trained_pipeline("ru", sentences(RUSSIAN, 200), vocabulary_size=340)
     lm = tiny_lm(len(other))
-    (terms,) = ContrastiveModels(None, LanguageModel(LMScorer(lm), other)).terms(of(GROUPS[0]))
+    (terms,) = ContrastiveModels(None, TorchLanguageModel(lm, other)).terms(of(GROUPS[0]))
     expected = [alone(lm, other, GROUPS[0].context, one, 1.0) for one in GROUPS[0].candidates]
-    np.testing.assert_allclose(terms.conditional[0], expected, atol=1e-4)
-    assert terms.translation is None
+    np.testing.assert_allclose(terms[CONDITIONAL][0], np.array(expected), atol=1e-4)
+    assert NMT not in terms
 
 
 def test_scorers_are_objectives_at_temperatures() -> None:
-    some = scorers([objective("sentence"), objective("c-score", 2.0), objective("shallow-fusion")], [1, 4])
-    named = [(scorer.objective.name, scorer.temperature) for scorer in some]
+    chosen = [objective("sentence"), objective("c-score", {"lm": 2.0}), objective("shallow-fusion")]
+    asked = scorers(chosen, [1, 4])
+    named = [(scorer.objective.name, scorer.temperature) for scorer in asked]
     assert named == [
         ("sentence", None),
         ("c-score", 1),
@@ -232,14 +261,13 @@ def test_scorers_are_objectives_at_temperatures() -> None:
         ("shallow-fusion", 1),
         ("shallow-fusion", 4),
     ]
-    terms = Terms(
-        2,
-        np.array([-3.0, -2.0]),
-        np.array([[-1.0, -4.0], [-1.5, -2.0]]),
-        np.array([[-2.0, -2.0], [-2.0, -2.5]]),
-    )
+    terms = {
+        NMT: np.array([-3.0, -2.0]),
+        CONDITIONAL: np.array([[-1.0, -4.0], [-1.5, -2.0]]),
+        FREE: np.array([[-2.0, -2.0], [-2.0, -2.5]]),
+    }
     expected = [[-3, -2], [-3 + 2 * 1, -2 - 2 * 2], [-3 + 2 * 0.5, -2 + 2 * 0.5], [-3.2, -2.2], [-3.2, -2.25]]
-    np.testing.assert_allclose([scorer.scores(terms) for scorer in some], expected)
+    np.testing.assert_allclose(np.array([scorer.scores(terms) for scorer in asked]), np.array(expected))
 
 
 @pytest.mark.parametrize(
@@ -254,13 +282,20 @@ def test_a_bundle_does_what_its_models_can(
     bundles: Path, name: str, able: list[str], unable: list[str]
 ) -> None:
     opened = Bundle.open(bundles / name)
+
+    def usable(asked: Sequence[str]) -> list[Objective]:
+        return usable_objectives(asked, has_translation=opened.has_translation, has_lm=opened.has_lm)
+
     for asked in ([], ["all"], [able[0], "all"]):
-        assert [one.name for one in usable_objectives(opened, asked)] == able
-    assert [one.name for one in usable_objectives(opened, [able[-1], able[-1]])] == able[-1:]
-    for one in unable:
-        with pytest.raises(CadecError, match=f"{one} needs"):
-            usable_objectives(opened, [one])
+        assert [chosen.name for chosen in usable(asked)] == able
+    assert [chosen.name for chosen in usable([able[-1], able[-1]])] == able[-1:]
+    for beyond in unable:
+        with pytest.raises(CadecError, match=f"{beyond} needs"):
+            usable([beyond])
     with pytest.raises(CadecError, match="no objective"):
-        usable_objectives(opened, ["luck"])
-    terms = next(ContrastiveModels.load(opened, usable_objectives(opened, []), threads=1).terms(of(*GROUPS)))
-    assert (terms.translation is not None, terms.free is not None) == (name != "lm", name != "nmt")
+        usable(["luck"])
+    loaded = load_models(opened, compute_type="float32", threads=1)
+    objectives, ready = contrastive_models(loaded, [], None, Reading(), None)
+    assert [chosen.name for chosen in objectives] == able
+    terms = next(ready.terms(of(*GROUPS)))
+    assert (NMT in terms, FREE in terms) == (name != "lm", name != "nmt")

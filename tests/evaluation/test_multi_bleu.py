@@ -5,16 +5,18 @@ import math
 import numpy as np
 import pytest
 
+from cadec_cli.arrays import Floats
 from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, script_line, words_of
 
 
-def sums(*pairs: tuple[str, str], lowercase: bool = False) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def sums(*pairs: tuple[str, str], lowercase: bool = False) -> Floats:
     """The statistics of a corpus of tokenised (hypothesis, reference)."""
     counts = [
         ngram_statistics(words_of(hypothesis, lowercase=lowercase), words_of(reference, lowercase=lowercase))
         for hypothesis, reference in pairs
     ]
-    return np.array(counts, dtype=np.float64).sum(0)
+    total: Floats = np.array(counts, dtype=np.float64).sum(0)
+    return total
 
 
 def test_one_wrong_word_in_six() -> None:

@@ -11,7 +11,8 @@ from bundle_parts import tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.arrays import Floats
+from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
 from cadec_cli.evaluation.pmi.analysis import CONDITIONAL, PMI, Analysis, Panel, analyse
@@ -24,6 +25,7 @@ from cadec_cli.evaluation.pmi.scores import (
     pmi_statistics,
     random_contexts,
 )
+from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.specials import EOS
 
@@ -33,7 +35,7 @@ EN = AlignedText("en.txt", (("Tom wants it.", "Nobody sees it!", "Tom took the s
 RU = AlignedText("ru.txt", (("Том хочет его.", "Никто не знает!", "Том взял корабль."), ("Его.", "Мальчик?")))
 
 
-def array(*values: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def array(*values: float) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
@@ -75,11 +77,8 @@ def test_excess_is_counted_in_robust_deviations() -> None:
 
 
 def test_own_contexts_stay_in_the_document() -> None:
-    first, second, third = (
-        own_contexts(DOCUMENTS, 3)[:5],
-        own_contexts(DOCUMENTS, 3)[5:7],
-        own_contexts(DOCUMENTS, 3)[7:],
-    )
+    contexts = [context.sentences for context in own_contexts(DOCUMENTS, ContextPolicy(3))]
+    first, second, third = contexts[:5], contexts[5:7], contexts[7:]
     assert first == [(), ((10,),), ((10,), (11,)), ((10,), (11,), (12,)), ((11,), (12,), (13,))]
     assert second == [(), ((20,),)]
     assert third == [()]
@@ -87,8 +86,13 @@ def test_own_contexts_stay_in_the_document() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_contexts_come_from_other_documents(seed: int) -> None:
-    found = random_contexts(DOCUMENTS, 2, np.random.default_rng(seed))
-    again = random_contexts(DOCUMENTS, 2, np.random.default_rng(seed))
+    found, again = (
+        [
+            context.sentences
+            for context in random_contexts(DOCUMENTS, ContextPolicy(2), np.random.default_rng(seed))
+        ]
+        for _ in range(2)
+    )
     assert found == again
     owners = [number for number, document in enumerate(DOCUMENTS) for _ in document]
     firsts = {0, 5, 7}
@@ -103,33 +107,35 @@ def test_random_contexts_come_from_other_documents(seed: int) -> None:
 
 def test_random_contexts_need_another_document() -> None:
     with pytest.raises(CadecError, match="only one"):
-        random_contexts(DOCUMENTS[:1], 3, np.random.default_rng(1))
+        random_contexts(DOCUMENTS[:1], ContextPolicy(3), np.random.default_rng(1))
 
 
 @pytest.fixture(scope="module")
 def english_lm(english: TextPipeline) -> TextScorer:
-    return TextScorer(LMScorer(tiny_lm(len(english), seed=2)), english)
+    return TextScorer(TorchLanguageModel(tiny_lm(len(english), seed=2), english), "en")
 
 
 @pytest.fixture(scope="module")
 def russian_lm(russian: TextPipeline) -> TextScorer:
-    return TextScorer(LMScorer(tiny_lm(len(russian))), russian)
+    return TextScorer(TorchLanguageModel(tiny_lm(len(russian)), russian), "ru")
 
 
 @torch.inference_mode()
 def naive(scorer: TextScorer, before: list[str], sentence: str) -> float:
     """log p of a sentence and its end after c̃, by one pass over all of it."""
+    model = scorer.model
+    assert isinstance(model, TorchLanguageModel)
     tokens = [EOS]
     for text in before:
-        tokens += [*scorer.pipeline.encode(text), EOS]
-    ids = [*scorer.pipeline.encode(sentence), EOS]
+        tokens += [*model.text.encode(text), EOS]
+    ids = [*model.text.encode(sentence), EOS]
     everything = torch.tensor([[*tokens, *ids]])
-    logs = scorer.scorer.model(everything[:, :-1])[0].double().log_softmax(-1)
+    logs = model.network(everything[:, :-1])[0].double().log_softmax(-1)
     return float(logs[torch.arange(len(logs)), everything[0, 1:]][-len(ids) :].sum())
 
 
 def test_scores_are_those_of_each_sentence_alone(english_lm: TextScorer) -> None:
-    scores = own_scores(english_lm, EN, context=1)
+    scores = own_scores(english_lm, EN, ContextPolicy(1))
     first, second = EN.documents
     contexts: list[list[str]] = [[], [first[0]], [first[1]], [], [second[0]]]
     np.testing.assert_allclose(
@@ -141,7 +147,7 @@ def test_scores_are_those_of_each_sentence_alone(english_lm: TextScorer) -> None
 
 
 def test_without_context_pmi_is_exactly_0_and_counts_for_nothing(english_lm: TextScorer) -> None:
-    scores = own_scores(english_lm, EN, context=3)
+    scores = own_scores(english_lm, EN, ContextPolicy(3))
     assert scores.in_context.tolist() == [False, True, True, False, True]
     assert scores.pmi[[0, 3]].tolist() == [0, 0]
     assert (scores.pmi[scores.in_context] != 0).all()
@@ -150,7 +156,7 @@ def test_without_context_pmi_is_exactly_0_and_counts_for_nothing(english_lm: Tex
 
 def test_a_sentence_that_leaves_no_room_has_no_context(english_lm: TextScorer) -> None:
     text = AlignedText("long.txt", (("It.", "Tom wants the ship. " * 40, "It."),))
-    scores = own_scores(english_lm, text, context=1)
+    scores = own_scores(english_lm, text, ContextPolicy(1))
     assert scores.in_context.tolist() == [False, False, False]
     assert scores.pmi.tolist() == [0, 0, 0]
     assert np.isfinite(scores.free).all()
@@ -165,7 +171,8 @@ def analysis(english_lm: TextScorer, russian_lm: TextScorer) -> Analysis:
 def test_panels_hold_what_was_scored(
     analysis: Analysis, english_lm: TextScorer, russian_lm: TextScorer
 ) -> None:
-    english, russian = own_scores(english_lm, EN, 2), own_scores(russian_lm, RU, 2)
+    policy = ContextPolicy(2)
+    english, russian = own_scores(english_lm, EN, policy), own_scores(russian_lm, RU, policy)
     kinds = [(panel.text, panel.value, panel.contexts) for panel in analysis.panels]
     assert kinds == [
         ("ru.txt", PMI, "own"),
@@ -177,7 +184,8 @@ def test_panels_hold_what_was_scored(
     for panel in analysis.panels:
         assert panel.places.tolist() == [1, 2, 4]
         assert (panel.quadrants is None) == (panel.value == CONDITIONAL)
-    own, random, conditional = analysis.panels[:3]
+    (own, random), (conditional, _) = analysis.reference_panels
+    assert [*analysis.panels[:3], *analysis.panels[4:]] == [own, random, conditional, *analysis.output_panels]
     np.testing.assert_allclose(own.source, english.pmi[[1, 2, 4]], atol=1e-5)
     np.testing.assert_allclose(own.target, russian.pmi[[1, 2, 4]], atol=1e-5)
     np.testing.assert_allclose(conditional.target, russian.conditional[[1, 2, 4]], atol=1e-5)
@@ -209,27 +217,27 @@ def test_outliers_are_named_furthest_first() -> None:
     target = np.arange(20) / 10
     target[[3, 7]] = 30.0, 50.0
     panel = Panel("out.txt", PMI, "own", np.zeros(20), target, np.arange(1, 40, 2))
-    found = Analysis(source, (text,), ()).outliers(panel, most=5)
+    found = Analysis(source, (text,), ()).furthest(panel, most=5)
     assert [(one.document, one.sentence, one.translation) for one in found] == [
         (8, 2, "second 7"),
         (4, 2, "second 3"),
     ]
     assert found[0].source == "two 7"
     assert found[0].target_pmi == 50
-    assert len(Analysis(source, (text,), ()).outliers(panel, most=1)) == 1
+    assert len(Analysis(source, (text,), ()).furthest(panel, most=1)) == 1
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
 def test_figures_are_drawn(kind: str, analysis: Analysis, tmp_path: Path) -> None:
     path = tmp_path / f"figure.{kind}"
-    draw_panels(analysis.panels, path, source="en", target="ru")
+    draw_panels(analysis.reference_panels, analysis.output_panels, path, source="en", target="ru")
     start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[kind]
     drawn = path.read_bytes()
     assert drawn.startswith(start)
     if kind == "pdf":
         assert b"/FontFile2" in drawn  # TrueType, embedded
         assert b"/Type3" not in drawn
-        draw_panels(analysis.panels, path, source="en", target="ru")
+        draw_panels(analysis.reference_panels, analysis.output_panels, path, source="en", target="ru")
         assert path.read_bytes() == drawn
 
 

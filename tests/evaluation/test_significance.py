@@ -7,7 +7,7 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.quality.measures import Measure, System, compare, mean_measure
-from cadec_cli.evaluation.quality.significance import Resampling, difference, interval
+from cadec_cli.evaluation.quality.significance import Resampling, difference, middle_of_samples
 
 MEAN = mean_measure("mean", "")
 
@@ -24,7 +24,7 @@ def test_p_by_hand() -> None:
     assert found.p == pytest.approx((2 + 1) / (5 + 1))
     assert found.wins == pytest.approx(3 / 5)
     assert not found.significant
-    assert (found.low, found.high) == interval(deltas)
+    assert (found.low, found.high) == middle_of_samples(deltas)
     # Those that are exactly as large count: Δ = 1 has four.
     assert difference(-1.0, deltas + 10, np.full(5, 10.0)).p == pytest.approx((4 + 1) / (5 + 1))
 
@@ -96,8 +96,8 @@ def test_one_unit_can_not_be_compared() -> None:
 
 def test_a_system_without_a_measure_has_no_figure_for_it() -> None:
     other = Measure("other", "", MEAN.scores)
-    first = system("a", [1.0, 2.0])
-    first.statistics["other"] = first.statistics["mean"]
+    values = system("a", [1.0, 2.0]).statistics["mean"]
+    first = System("a", {"mean": values, "other": values})
     figures = compare([other, MEAN], [first, system("b", [1.0, 2.5])], Resampling(np.arange(2)))
     assert list(figures[0]) == ["other", "mean"]
     assert list(figures[1]) == ["mean"]

@@ -4,55 +4,70 @@ import numpy as np
 import pytest
 from bundle_parts import tiny_lm
 
-from cadec_cli.decoding.search.lattice import Candidate, LatticeSearch, Path, settled
-from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.decoding.search.lattice import LatticeSearch, settled
+from cadec_cli.decoding.state import Partial
+from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.grid import Point, Setting, choose, measured, rerank_with_all
+from cadec_cli.evaluation.benchmark import WordText
+from cadec_cli.evaluation.tuning.grid import (
+    Point,
+    Setting,
+    choose,
+    grid_search,
+    measured,
+    rerank_with_all,
+)
+from cadec_cli.method.context import ContextPolicy
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
+from cadec_cli.method.options import Reading
 
-LM = tiny_lm(30)
+LM = TorchLanguageModel(tiny_lm(30), WordText(30))
 SETTINGS = [Setting(1.0, 1.0), Setting(3.0, 1.0), Setting(1.0, 0.4), Setting(8.0, 2.0)]
 
 
-def lists(seed: int, sentences: int) -> list[list[tuple[tuple[int, ...], float]] | None]:
+def lists(seed: int, sentences: int) -> list[NBest]:
     """A document of made-up n-best lists; every fourth sentence has none."""
     random = np.random.default_rng(seed)
+
+    def hypothesis() -> Hypothesis:
+        ids = tuple(random.integers(4, 30, random.integers(1, 6)).tolist())
+        return Hypothesis(LM.text.decode(ids), float(random.normal(-3, 1)), ids)
+
     return [
-        None
-        if number % 4 == 3
-        else [
-            (tuple(random.integers(4, 30, random.integers(1, 6)).tolist()), float(random.normal(-3, 1)))
-            for _ in range(random.integers(1, 7))
-        ]
+        NBest(
+            f"sentence {number}",
+            tuple(hypothesis() for _ in range(random.integers(1, 7))) if number % 4 != 3 else (),
+            LM.text.identity,
+        )
         for number in range(sentences)
     ]
-
-
-def candidate(entry: list[tuple[tuple[int, ...], float]] | None, scorer: LMScorer) -> Candidate | None:
-    if entry is None:
-        return None
-    ids = tuple(ids for ids, _ in entry)
-    return Candidate(np.array([score for _, score in entry]), ids, scorer.free([scorer.trie(ids)])[0])
 
 
 @pytest.mark.parametrize("name", ["c-score", "shallow-fusion", "conditional-shallow-fusion"])
 @pytest.mark.parametrize("context", [0, 2])
 def test_all_at_once_is_each_alone(name: str, context: int) -> None:
     documents = [lists(seed, length) for seed, length in ((1, 9), (2, 4), (3, 7), (4, 0))]
-    together = LMScorer(LM, temperatures=(1.0, 3.0, 8.0))
-    columns = [[candidate(entry, together) for entry in document] for document in documents]
-    found = rerank_with_all(columns, SETTINGS, name, together, context)
+    together = grid_search(GivenModels(language=LM), name, SETTINGS, context)
+    assert together.reading.temperatures == (1.0, 3.0, 8.0)
+    columns = [together.columns(document) for document in documents]
+    found = rerank_with_all(together, columns, SETTINGS)
     for setting, chosen in zip(SETTINGS, found, strict=True):
-        alone = LMScorer(LM, temperatures=(setting.temperature,))
-        search = LatticeSearch(objective(name, setting.weight), alone, context_sentences=context)
+        alone = LatticeSearch(
+            objective(name, {"lm": setting.weight}),
+            LM,
+            reading=Reading((setting.temperature,)),
+            policy=ContextPolicy(context),
+        )
         for document, indices in zip(documents, chosen, strict=True):
-            beam = [Path()]
-            for entry in document:
-                made = candidate(entry, alone)
-                if made is not None:
-                    (beam,) = search.advance([beam], [made])
+            beam = [Partial()]
+            for nbest in document:
+                (column,) = alone.columns([nbest])
+                if column is not None:
+                    (beam,) = alone.advance([beam], [column])
             expected = [choice.index for choice in settled(beam, True)]
-            filled = [index for index, entry in zip(indices, document, strict=True) if entry is not None]
+            filled = [index for index, nbest in zip(indices, document, strict=True) if nbest.hypotheses]
             assert filled == expected
             assert len(indices) == len(document)
     if name == "c-score":  # without context, it has nothing to say
@@ -77,7 +92,10 @@ def test_the_two_protocols() -> None:
 
 
 def test_figures_of_choices() -> None:
-    texts = [[["a cat sat on a mat", "the cat sat on the mat"], ["yes , it did", "no"]], [[]]]
+    texts: list[list[list[str]]] = [
+        [["a cat sat on a mat", "the cat sat on the mat"], ["yes , it did", "no"]],
+        [[]],
+    ]
     references = [["the cat sat on the mat", "yes , it did"], [""]]
     settings = [Setting(1.0, 1.0), Setting(2.0, 1.0)]
     level, (right, wrong) = measured(settings, [[[1, 0], [0]], [[1, 1], [0]]], texts, references)

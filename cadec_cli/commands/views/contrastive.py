@@ -13,8 +13,10 @@ from rich.text import Text
 
 from cadec_cli.commands.views.translations import coloured, stdout_console
 from cadec_cli.console import visible
-from cadec_cli.evaluation.contrastive.groups import SAMPLES
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Failure, Result, Scorer
+from cadec_cli.evaluation.contrastive.groups import SAMPLES, ContrastiveSet
+from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
+from cadec_cli.evaluation.contrastive.scoring import Scorer
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 
 # Where nobody looks on, no line is broken.
 _UNBROKEN = 1000
@@ -23,7 +25,7 @@ _ACCURACY, _FIGURE, _BORDER = 17, 5, 3
 
 
 @dataclass(frozen=True)
-class Settings:
+class SharedSettings:
     """What all scorers of a run have in common."""
 
     temperatures: Sequence[float]
@@ -39,38 +41,60 @@ def wide_console() -> Console:
     return out
 
 
-def accuracies(results: Sequence[Result], settings: Settings, width: int) -> Iterator[Table]:
-    """A row a scorer, a column a set; several tables where the sets do not fit into one."""
-    sets = _sets(results)
-    for some in _fitting(sets, width - _longest_name(results), [_ACCURACY] * len(sets)):
+def left_out(contrastive_set: ContrastiveSet) -> str:
+    """How many groups of a set do not count, and why."""
+    count = contrastive_set.left_out
+    groups, have = ("group", "has") if count == 1 else ("groups", "have")
+    return f"{contrastive_set.name}: {count:,} {groups} left out, which {have} equal candidates only"
+
+
+def everything(
+    results: Sequence[SetResults], settings: SharedSettings, width: int
+) -> Iterator[RenderableType]:
+    """Accuracies, the same by distance, and the groups that failed."""
+    yield from accuracies(results, settings, width)
+    yield from by_distance(results, settings, width)
+    for of_set in results:
+        for result in of_set.scorers:
+            for failed in result.failures:
+                yield failure(of_set.contrastive_set, result.scorer, failed, settings)
+
+
+def accuracies(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
+    """One row per scorer, one column per set; several tables where the sets do not fit into one."""
+    for side_by_side in _fitting(results, width - _longest_name(results), [_ACCURACY] * len(results)):
         table = _table("accuracy on contrastive sets, %", results)
         table.caption = _caption(settings)
-        for of in some:
-            table.add_column(_heading(of[0]))
-        for row in zip(*some, strict=True):
-            table.add_row(_label(row[0].scorer, settings), *(_accuracy(result) for result in row))
+        for of_set in side_by_side:
+            table.add_column(_heading(of_set))
+        for scorer, row in _rows(side_by_side):
+            chances = [of_set.contrastive_set.chance for of_set in side_by_side]
+            cells = (_accuracy(result, chance) for result, chance in zip(row, chances, strict=True))
+            table.add_row(_label(scorer, settings), *cells)
         yield table
 
 
-def by_distance(results: Sequence[Result], settings: Settings, width: int) -> Iterator[Table]:
+def by_distance(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
     """The same by how far away the sentence is that settles the question, for sets that say so."""
-    sets = [of for of in _sets(results) if of[0].accuracy.by_distance]
-    needs = [len(of[0].accuracy.by_distance) * (_FIGURE + 1) for of in sets]
-    for some in _fitting(sets, width - _longest_name(results), needs):
+    sets = [of_set for of_set in results if of_set.scorers[0].accuracy.by_distance]
+    needs = [len(of_set.scorers[0].accuracy.by_distance) * (_FIGURE + 1) for of_set in sets]
+    for side_by_side in _fitting(sets, width - _longest_name(results), needs):
         table = _table("by distance of the antecedent, %", results)
         table.caption = "distance in sentences, and how many groups have it"
-        for of in some:
-            table.add_column(_distances(of[0]))
-        for row in zip(*some, strict=True):
-            table.add_row(_label(row[0].scorer, settings), *(_accuracies(result) for result in row))
+        for of_set in side_by_side:
+            table.add_column(_distances(of_set))
+        for scorer, row in _rows(side_by_side):
+            table.add_row(_label(scorer, settings), *(_accuracies(result) for result in row))
         yield table
 
 
-def failure(result: Result, failed: Failure, models: ContrastiveModels, settings: Settings) -> RenderableType:
+def failure(
+    contrastive_set: ContrastiveSet, scorer: Scorer, failed: Failure, settings: SharedSettings
+) -> RenderableType:
     """A failed group: what was asked, the true candidate and the one that won, and why."""
     group, verdict = failed.group, failed.verdict
-    title = Text(f"{visible(result.of.name)}, group {visible(group.name)}", "bold")
-    title.append(" · ", "dim").append(_label(result.scorer, settings))
+    title = Text(f"{visible(contrastive_set.name)}, group {visible(group.name)}", "bold")
+    title.append(" · ", "dim").append(_label(scorer, settings))
     if group.distance is not None:
         title.append(f" · distance {group.distance}", "dim")
     if verdict.tied:
@@ -82,88 +106,95 @@ def failure(result: Result, failed: Failure, models: ContrastiveModels, settings
     shown = group.context[-settings.context :] if settings.context else ()
     for number, sentence in enumerate(shown):
         grid.add_row("context" if number == 0 else "", Text(visible(sentence), "dim"))
-    both = (group.truth, verdict.rival)
-    tokens = models.tokens(result.of, group, both, result.scorer.index)
-    for name, candidate, (pieces, scores) in zip(
-        ("true", "tied" if verdict.tied else "won"), both, tokens, strict=True
-    ):
-        text = _sentence(coloured(pieces, scores)) if scores else Text(visible(group.candidates[candidate]))
-        text.append("\n" + _terms(failed, candidate, result.scorer.index), "dim")
+    rows = failed.explanation.rows if failed.explanation is not None else ()
+    compared = (("true", group.truth), ("tied" if verdict.tied else "won", verdict.rival))
+    for number, (name, candidate) in enumerate(compared):
+        text = (
+            _sentence(coloured(rows[number].tokens)) if rows else Text(visible(group.candidates[candidate]))
+        )
+        text.append("\n" + _terms(failed, candidate), "dim")
         grid.add_row(name, text)
     return Group("", title, Padding(grid, (0, 0, 0, 2), expand=False))
 
 
-def record(result: Result, settings: Settings) -> dict[str, Any]:
+def records(results: Sequence[SetResults], settings: SharedSettings) -> Iterator[dict[str, Any]]:
+    """All results as plain data, one object per scorer and set."""
+    for of_set in results:
+        for result in of_set.scorers:
+            yield record(of_set.contrastive_set, result, settings)
+
+
+def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: SharedSettings) -> dict[str, Any]:
     """A result as plain data, with how it was obtained."""
-    scorer, found = result.scorer, result.accuracy
+    scorer, figure = result.scorer, result.accuracy
     return {
-        "set": str(result.of.path),
-        "format": result.of.layout,
+        "set": str(contrastive_set.path),
+        "format": contrastive_set.layout,
         "objective": scorer.objective.name,
-        "weight": scorer.objective.weight if _weighted(scorer) else None,
+        "weight": scorer.objective.weights["lm"] if _weighted(scorer) else None,
         "temperature": scorer.temperature,
         "alpha": settings.alpha if scorer.objective.uses_lm else None,
-        "context": settings.context if scorer.objective.uses_conditional else None,
-        "groups": found.groups,
-        "right": found.right,
-        "ties": found.ties,
-        "accuracy": found.share,
-        "interval": [found.low, found.high],
+        "context": settings.context if scorer.objective.uses(CONDITIONAL) else None,
+        "groups": figure.groups,
+        "left_out": contrastive_set.left_out,
+        "right": figure.right,
+        "ties": figure.ties,
+        "accuracy": figure.share,
+        "interval": [figure.low, figure.high],
         "samples": SAMPLES,
-        "chance": result.of.chance,
+        "chance": contrastive_set.chance,
         "by_distance": {
             distance: {"groups": groups, "right": right, "accuracy": right / groups}
-            for distance, (right, groups) in found.by_distance.items()
+            for distance, (right, groups) in figure.by_distance.items()
         },
     }
 
 
-def _sets(results: Sequence[Result]) -> list[list[Result]]:
-    """The results of each set, scorers in the same order."""
-    sets: dict[int, list[Result]] = {}
-    for result in results:
-        sets.setdefault(id(result.of), []).append(result)
-    return list(sets.values())
+def _rows(sets: Sequence[SetResults]) -> Iterator[tuple[Scorer, tuple[ScorerResult, ...]]]:
+    """What each scorer made of every set."""
+    for row in zip(*(of_set.scorers for of_set in sets), strict=True):
+        yield row[0].scorer, row
 
 
-def _fitting(sets: Sequence[list[Result]], room: int, needs: Sequence[int]) -> Iterator[list[list[Result]]]:
+def _fitting(sets: Sequence[SetResults], room: int, needs: Sequence[int]) -> Iterator[list[SetResults]]:
     """Sets that stand side by side: as many as there is room for, one at the least."""
-    some: list[list[Result]] = []
+    side_by_side: list[SetResults] = []
     left = room - _BORDER
-    for of, need in zip(sets, needs, strict=True):
-        if some and left < need + _BORDER:
-            yield some
-            some, left = [], room - _BORDER
-        some.append(of)
+    for of_set, need in zip(sets, needs, strict=True):
+        if side_by_side and left < need + _BORDER:
+            yield side_by_side
+            side_by_side, left = [], room - _BORDER
+        side_by_side.append(of_set)
         left -= need + _BORDER
-    if some:
-        yield some
+    if side_by_side:
+        yield side_by_side
 
 
-def _longest_name(results: Sequence[Result]) -> int:
-    return max(len(result.scorer.objective.name) for result in results)
+def _longest_name(results: Sequence[SetResults]) -> int:
+    return max(len(result.scorer.objective.name) for of_set in results for result in of_set.scorers)
 
 
-def _table(title: str, results: Sequence[Result]) -> Table:
+def _table(title: str, results: Sequence[SetResults]) -> Table:
     table = Table(title=title, title_justify="left", caption_justify="left", title_style="bold")
     table.add_column("scorer", min_width=_longest_name(results))  # names are never broken
     return table
 
 
-def _heading(result: Result) -> Text:
-    heading = Text(visible(result.of.name))
-    return heading.append(f"\n{result.accuracy.groups:,} groups\nchance {100 * result.of.chance:.1f}", "dim")
+def _heading(of_set: SetResults) -> Text:
+    heading = Text(visible(of_set.contrastive_set.name))
+    groups, chance = len(of_set.contrastive_set.groups), of_set.contrastive_set.chance
+    return heading.append(f"\n{groups:,} groups\nchance {100 * chance:.1f}", "dim")
 
 
-def _distances(result: Result) -> Text:
-    found = result.accuracy.by_distance
-    heading = Text(f"{visible(result.of.name)}\n" + _aligned(found))
-    return heading.append("\n" + _aligned(f"{groups}" for _, groups in found.values()), "dim")
+def _distances(of_set: SetResults) -> Text:
+    counts = of_set.scorers[0].accuracy.by_distance
+    heading = Text(f"{visible(of_set.contrastive_set.name)}\n" + _aligned(counts))
+    return heading.append("\n" + _aligned(f"{groups}" for _, groups in counts.values()), "dim")
 
 
-def _accuracies(result: Result) -> str:
-    found = result.accuracy.by_distance.values()
-    return _aligned(f"{100 * right / groups:.1f}" for right, groups in found)
+def _accuracies(result: ScorerResult) -> str:
+    counts = result.accuracy.by_distance.values()
+    return _aligned(f"{100 * right / groups:.1f}" for right, groups in counts)
 
 
 def _aligned(values: Iterable[str]) -> str:
@@ -171,20 +202,20 @@ def _aligned(values: Iterable[str]) -> str:
     return " ".join(f"{value:>{_FIGURE}}" for value in values)
 
 
-def _accuracy(result: Result) -> Text:
-    found = result.accuracy
-    better, worse = found.low > result.of.chance, found.high < result.of.chance
-    text = Text(f"{100 * found.share:5.1f}", "green" if better else "red" if worse else "")
-    text.append(f"  {100 * found.low:.1f}–{100 * found.high:.1f}", "dim")
-    if found.ties:
-        text.append(f"\n       {found.ties:,} {'tie' if found.ties == 1 else 'ties'}", "yellow")
+def _accuracy(result: ScorerResult, chance: float) -> Text:
+    figure = result.accuracy
+    better, worse = figure.low > chance, figure.high < chance
+    text = Text(f"{100 * figure.share:5.1f}", "green" if better else "red" if worse else "")
+    text.append(f"  {100 * figure.low:.1f}–{100 * figure.high:.1f}", "dim")
+    if figure.ties:
+        text.append(f"\n       {figure.ties:,} {'tie' if figure.ties == 1 else 'ties'}", "yellow")
     return text
 
 
-def _label(scorer: Scorer, settings: Settings) -> Text:
+def _label(scorer: Scorer, settings: SharedSettings) -> Text:
     text = Text(scorer.objective.name)
     if _weighted(scorer):
-        text.append(f" × {scorer.objective.weight:g}", "dim")
+        text.append(f" × {scorer.objective.weights['lm']:g}", "dim")
     if len(settings.temperatures) > 1 and scorer.temperature is not None:
         text.append(f", T {scorer.temperature:g}", "dim")
     return text
@@ -192,10 +223,10 @@ def _label(scorer: Scorer, settings: Settings) -> Text:
 
 def _weighted(scorer: Scorer) -> bool:
     """Tell whether an objective weighs the D-LM against the S-NMT."""
-    return scorer.objective.uses_translation and scorer.objective.uses_lm
+    return "lm" in scorer.objective.weights
 
 
-def _caption(settings: Settings) -> str:
+def _caption(settings: SharedSettings) -> str:
     settled = [f"context of {settings.context} sentences"]
     if len(settings.temperatures) == 1:
         settled.append(f"T {settings.temperatures[0]:g}")
@@ -210,13 +241,13 @@ def _sentence(pieces: Text) -> Text:
     return pieces[1:] if pieces.plain.startswith(" ") else pieces
 
 
-def _terms(failed: Failure, candidate: int, temperature: int) -> str:
-    """A candidate's score and what it is made of, short enough for a line."""
+def _terms(failed: Failure, candidate: int) -> str:
+    """A candidate's score and what it is made of, short enough for a line; what is absent is not shown."""
     terms = failed.terms
     shown = [("score", failed.scores)]
-    if terms.translation is not None:
-        shown.append(("y|x", terms.translation))
-    if terms.conditional is not None and terms.free is not None:
-        conditional, free = terms.conditional[temperature], terms.free[temperature]
-        shown += [("PMI", conditional - free), ("y|c", conditional), ("y", free)]
+    if NMT in terms:
+        shown.append(("y|x", terms[NMT]))
+    if CONDITIONAL in terms and FREE in terms:
+        shown.append(("PMI", terms[CONDITIONAL] - terms[FREE]))
+    shown += [(name, terms[term]) for term, name in ((CONDITIONAL, "y|c"), (FREE, "y")) if term in terms]
     return "  ".join(f"{name} {values[candidate]:.2f}" for name, values in shown)

@@ -5,19 +5,50 @@ subtitle holds can't command the terminal.
 """
 
 import difflib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cadec_cli.console import visible
-from cadec_cli.decoding.search.lattice import TokenScores
-from cadec_cli.decoding.translations import Chosen, Translation
+from cadec_cli.decoding.explaining import Explanation, TokenPMI
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.method.searches import LISTS, search_kind
 
-# PMI a token that has the full colour.
+# PMI of a token that has the full colour.
 _STRONG = 2.0
+
+
+def show(
+    translations: Iterable[Translation], translator: Translator, *, compare: bool, explain: bool
+) -> None:
+    """Show translations to a person, as they come."""
+    out = stdout_console()
+    if compare:
+        out.print(heading(out.width))
+    document = 0
+    for translation in translations:
+        if translation.document != document:
+            out.print()
+            document = translation.document
+        if compare:
+            out.print(comparison(translation, _sentence_level(translation, translator), out.width))
+        else:
+            out.print(visible(translation.text))
+        if explain:
+            for part in translation.parts:
+                for line in explanation(translator.explain(part)):
+                    out.print(line)
+
+
+def _sentence_level(translation: Translation, translator: Translator) -> str:
+    """What the S-NMT alone says; hypotheses that were not chosen from lists are in context, all of them."""
+    if search_kind(translator.options.search).needs == LISTS:
+        return translation.sentence_level
+    alone = (translator.sentence_level(part.source) for part in translation.parts)
+    return " ".join(nbest.hypotheses[0].text if nbest.hypotheses else nbest.source for nbest in alone)
 
 
 def comparison(translation: Translation, sentence_level: str, width: int) -> Table:
@@ -41,34 +72,23 @@ def _row(number: str, source: Text, before: Text, after: Text, width: int) -> Ta
     return table
 
 
-def explanation(part: Chosen, pieces: Sequence[str], lm_ids: Any) -> list[Text]:
-    """Two lines: the chosen translation and the S-NMT's first, every token coloured by its PMI."""
-    if part.choice is None or not part.choice.chosen_tokens:
-        return []
+def explanation(found: Explanation) -> list[Text]:
+    """One line per translation: the chosen one and the S-NMT's first, every token coloured by its PMI."""
     lines = []
-    rows = [("chosen", part.choice.index, part.choice.chosen_tokens)]
-    if part.choice.index:
-        rows.append(("first", 0, part.choice.first_tokens))
-    for name, index, scores in rows:
-        hypothesis = part.hypotheses[index]
-        ids = lm_ids(hypothesis)
-        line = Text(f"    {name:>6}  ", "dim")
-        line.append(f"log p {hypothesis.log_prob:7.2f}  PMI {_pmi(scores):+6.2f}  ", "dim")
-        line.append(coloured([pieces[i] for i in ids], scores))
+    for row in found.rows:
+        line = Text(f"    {row.name:>6}  ", "dim")
+        line.append(f"log p {row.log_prob:7.2f}  PMI {row.pmi:+6.2f}  ", "dim")
+        line.append(coloured(row.tokens))
         lines.append(line)
     return lines
 
 
-def coloured(pieces: Sequence[str], scores: TokenScores) -> Text:
-    """The pieces of a sentence as text, each coloured by its PMI; the last score is the end's."""
+def coloured(tokens: Sequence[TokenPMI]) -> Text:
+    """The tokens of a sentence as text, each coloured by its PMI."""
     text = Text()
-    for piece, (conditional, free) in zip([*pieces, "</s>"], scores, strict=False):
-        text.append(visible(piece.replace("\u2581", " ")), _colour(conditional - free))
+    for token in tokens:
+        text.append(visible(token.text), _colour(token.pmi))
     return text
-
-
-def _pmi(scores: TokenScores) -> float:
-    return sum(conditional - free for conditional, free in scores)
 
 
 def _colour(pmi: float) -> str:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from cadec_cli.arrays import Bools, Floats, Ints
 from cadec_cli.evaluation.aligned import AlignedText
 from cadec_cli.evaluation.pmi.correlation import Quadrants, excesses, pearson, quadrants, spearman
 from cadec_cli.evaluation.pmi.scores import (
@@ -27,10 +28,9 @@ from cadec_cli.evaluation.pmi.scores import (
     own_contexts,
     random_contexts,
 )
-from cadec_cli.files import whole_file
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.files import atomic_file
+from cadec_cli.method.context import Context, ContextPolicy
 
 PMI = "PMI"
 CONDITIONAL = "log p"
@@ -72,6 +72,11 @@ class Panel:
         """How far the target's value is above what the source's lets one expect."""
         return excesses(self.source, self.target)
 
+    @property
+    def far(self) -> Bools:
+        """Which points are far above that."""
+        return self.excesses > FAR
+
 
 @dataclass(frozen=True)
 class Outlier:
@@ -85,6 +90,15 @@ class Outlier:
     deviations: float
     source: str
     translation: str
+
+
+@dataclass(frozen=True)
+class OutputOutliers:
+    """The translations of an output that are far off: how many there are, and the furthest of them."""
+
+    text: str
+    count: int
+    furthest: tuple[Outlier, ...]  # furthest first
 
 
 @dataclass(frozen=True)
@@ -114,23 +128,34 @@ class Analysis:
     pairings: tuple[_Pairing, ...]
 
     @cached_property
-    def panels(self) -> list[Panel]:
-        """The paper's four, then one for every output."""
-        own, random, *outputs = self.pairings
-        four = [pairing.panel(value) for value in (PMI, CONDITIONAL) for pairing in (own, random)]
-        return four + [output.panel(PMI) for output in outputs]
+    def reference_panels(self) -> list[tuple[Panel, Panel]]:
+        """The paper's four: each value with own contexts, and beside it with random ones."""
+        own, random, *_ = self.pairings
+        return [(own.panel(value), random.panel(value)) for value in (PMI, CONDITIONAL)]
+
+    @cached_property
+    def output_panels(self) -> list[Panel]:
+        """One for every output."""
+        return [output.panel(PMI) for output in self.pairings[2:]]
 
     @property
-    def output_panels(self) -> list[Panel]:
-        """Those of outputs only."""
-        return self.panels[4:]
+    def panels(self) -> list[Panel]:
+        """The reference's, then the outputs'."""
+        return [*itertools.chain.from_iterable(self.reference_panels), *self.output_panels]
 
-    def outliers(self, panel: Panel, most: int) -> list[Outlier]:
+    def outliers(self, most: int) -> list[OutputOutliers]:
+        """What is far off in each output; of that, at most so many sentences."""
+        return [
+            OutputOutliers(panel.text, int(panel.far.sum()), self.furthest(panel, most))
+            for panel in self.output_panels
+        ]
+
+    def furthest(self, panel: Panel, most: int) -> tuple[Outlier, ...]:
         """The sentences of an output that are furthest off, furthest first."""
         text = next(text for text in self.translations if text.name == panel.text)
-        far = np.flatnonzero(panel.excesses > FAR)
+        far = np.flatnonzero(panel.far)
         furthest = far[np.argsort(-panel.excesses[far], kind="stable")][:most]
-        return [
+        return tuple(
             Outlier(
                 text=text.name,
                 document=int(self.source.document_numbers[place]) + 1,
@@ -142,7 +167,7 @@ class Analysis:
                 translation=text.sentences[place],
             )
             for point, place in zip(furthest, panel.places[furthest], strict=True)
-        ]
+        )
 
     def write_points(self, path: Path) -> None:
         """Write a row for every sentence, text and kind of context; those without context have PMI 0."""
@@ -160,7 +185,7 @@ class Analysis:
                 row = [f"{column[place]:.6f}" for column in values]
                 where = [int(number) + 1 for number in numbers]
                 writer.writerow([pairing.text, pairing.contexts, *where, int(seen[place]), *row])
-        with whole_file(path) as stream:
+        with atomic_file(path) as stream:
             stream.write(table.getvalue().encode())
 
 
@@ -173,29 +198,34 @@ def analyse(
     *,
     context: int = 3,
     seed: int = 1,
+    counted: Counted = uncounted,
 ) -> Analysis:
     """Score source and translations, with their own contexts and with random ones."""
     source_rng, target_rng = (np.random.default_rng([seed, side]) for side in range(2))
-    encoded = source_lm.encode(source)
-    own = _own(source_lm, encoded, context)
-    # Drawn before anything long begins: that there is only one document should be told at once.
-    elsewhere = random_contexts(encoded.documents, context, source_rng)
-    target = target_lm.encode(reference)
+    policy = ContextPolicy(context)
+
+    def with_own(scorer: TextScorer, text: EncodedText) -> ContextScores:
+        return scorer.after(text, own_contexts(text.documents, policy), policy, "own contexts", counted)
+
+    def with_random(scorer: TextScorer, text: EncodedText, contexts: Sequence[Context]) -> ContextScores:
+        return scorer.after(text, contexts, policy, "random contexts", counted)
+
+    encoded = source_lm.encode(source, counted)
+    source_scores = with_own(source_lm, encoded)
+    # Drawn before the target is scored: that there is only one document should be told early.
+    elsewhere = random_contexts(encoded.documents, policy, source_rng)
+    target = target_lm.encode(reference, counted)
+    target_elsewhere = random_contexts(target.documents, policy, target_rng)
     pairings = [
-        _Pairing(reference.name, "own", own, _own(target_lm, target, context)),
+        _Pairing(reference.name, "own", source_scores, with_own(target_lm, target)),
         _Pairing(
             reference.name,
             "random",
-            source_lm.after(encoded, elsewhere, "random contexts"),
-            target_lm.after(
-                target, random_contexts(target.documents, context, target_rng), "random contexts"
-            ),
+            with_random(source_lm, encoded, elsewhere),
+            with_random(target_lm, target, target_elsewhere),
         ),
     ]
     for output in outputs:
-        pairings.append(_Pairing(output.name, "own", own, _own(target_lm, target_lm.encode(output), context)))
+        scores = with_own(target_lm, target_lm.encode(output, counted))
+        pairings.append(_Pairing(output.name, "own", source_scores, scores))
     return Analysis(source, (reference, *outputs), tuple(pairings))
-
-
-def _own(scorer: TextScorer, text: EncodedText, context: int) -> ContextScores:
-    return scorer.after(text, own_contexts(text.documents, context))

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from cadec_cli.arrays import Floats
 
 # The median absolute deviation of a normal distribution times this is its standard deviation.
 _MAD_TO_DEVIATION = 1.4826

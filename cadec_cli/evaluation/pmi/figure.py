@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.pmi.analysis import FAR, PMI, Panel
-from cadec_cli.plotting import FORMATS, check_figures, save_figure
+from cadec_cli.evaluation.pmi.analysis import PMI, Panel
+from cadec_cli.plotting import FORMATS, require_matplotlib, save_figure
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 _STYLE: dict[Any, Any] = {
@@ -39,15 +39,23 @@ def check_figure(path: Path) -> None:
         raise CadecError(
             f"{path}: a figure is a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file", "name it pmi.pdf"
         )
-    check_figures()
+    require_matplotlib()
 
 
-def draw_panels(panels: Sequence[Panel], path: Path, *, source: str, target: str) -> None:
-    """Draw scatters two in a row; `source` and `target` are the languages, for the axes."""
+def draw_panels(
+    compared: Sequence[tuple[Panel, Panel]], outputs: Sequence[Panel], path: Path, *, source: str, target: str
+) -> None:
+    """Draw scatters two in a row: those to be compared side by side and to one scale, then the outputs'.
+
+    `source` and `target` are the languages, for the axes.
+    """
     check_figure(path)
     import matplotlib
     from matplotlib.figure import Figure
 
+    panels = [panel for pair in compared for panel in pair]
+    first_output = len(panels)
+    panels += outputs
     rows = (len(panels) + 1) // 2
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(7.0, 3.05 * rows), dpi=300, layout="constrained")
@@ -55,12 +63,12 @@ def draw_panels(panels: Sequence[Panel], path: Path, *, source: str, target: str
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
         for number, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
-            _draw(axes, panel, chr(ord("a") + number % 26), output=number >= 4)
+            _draw(axes, panel, chr(ord("a") + number % 26), output=number >= first_output)
             axes.set_xlabel(_label(panel, "x", source))
             axes.set_ylabel(_label(panel, "y", target))
         # One scale for what is compared: the same value with own contexts and with random ones.
-        for first in range(0, min(4, len(panels)) - 1, 2):
-            _same_limits(grid[first], grid[first + 1])
+        for left, right in zip(grid[:first_output:2], grid[1:first_output:2], strict=True):
+            _same_limits(left, right)
         for axes, panel in zip(grid, panels, strict=False):
             _tell_hidden(axes, panel)
         save_figure(figure, path)
@@ -86,7 +94,7 @@ def _draw(axes: Any, panel: Panel, letter: str, *, output: bool) -> None:
         _count_quadrants(axes, panel)
     axes.scatter(panel.source, panel.target, color=colour, zorder=2, **look)
     if output:
-        far = panel.excesses > FAR
+        far = panel.far
         axes.scatter(
             panel.source[far],
             panel.target[far],
@@ -161,8 +169,8 @@ def _tell_hidden(axes: Any, panel: Panel) -> None:
         _write(axes, 0.5, 0.015, f"{hidden:,} further out", _GREY)
 
 
-def _same_limits(one: Any, other: Any) -> None:
+def _same_limits(left: Any, right: Any) -> None:
     for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
-        lows, highs = zip(getattr(one, get)(), getattr(other, get)(), strict=True)
-        for axes in (one, other):
+        lows, highs = zip(getattr(left, get)(), getattr(right, get)(), strict=True)
+        for axes in (left, right):
             getattr(axes, put)(min(lows), max(highs))

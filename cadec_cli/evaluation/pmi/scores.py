@@ -14,21 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from cadec_cli import console
-from cadec_cli.bundle.loading import Models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.engines.torch_lm import LMScorer
+from cadec_cli.arrays import Bools, Floats
+from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.method.context import Context, Ids
-from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.options import Reading
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-# Sentences handed to the scorer at a time, between two steps of the progress bar.
+# Sentences handed to the D-LM at a time, between two reports of progress.
 _CHUNK = 64
 
 
@@ -60,70 +56,73 @@ class EncodedText:
         return [sentence for document in self.documents for sentence in document]
 
 
+@dataclass(frozen=True)
 class TextScorer:
-    """A D-LM with the text pipeline it reads by."""
+    """A D-LM that scores texts of its language."""
 
-    def __init__(self, scorer: LMScorer, pipeline: TextPipeline) -> None:
-        self.scorer = scorer
-        self.pipeline = pipeline
+    model: LanguageModel
+    language: str
 
     @classmethod
     def open(cls, directory: Path, *, device: str = "auto", threads: int = 0) -> TextScorer:
         """The D-LM of a bundle, in full precision: what is looked at here are differences."""
+        from cadec_cli.bundle.loading import load_models  # torch; whoever measures strings only needs none
+        from cadec_cli.bundle.opening import Bundle
+
         bundle = Bundle.open(directory)
-        if not bundle.has_lm:
+        models = load_models(bundle, device=device, compute_type="float32", threads=threads)
+        if models.language is None:
             raise CadecError(
                 f"the bundle {directory} has no D-LM, and PMI needs one",
                 "`cadec convert --lm … --target-pipeline … -o …` makes a bundle that can score a language",
             )
-        models = Models(bundle, device=device, compute_type="float32", threads=threads)
-        return cls(LMScorer(models.language_model), bundle.lm_pipeline)
+        return cls(models.language, bundle.target_language)
 
-    @property
-    def language(self) -> str:
-        """The language of the texts it can score."""
-        return self.pipeline.language
-
-    def encode(self, text: AlignedText) -> EncodedText:
+    def encode(self, text: AlignedText, counted: Counted = uncounted) -> EncodedText:
         """Turn a text into ids and score it without context, each distinct sentence once."""
         documents = tuple(
-            tuple(tuple(self.pipeline.encode(sentence)) for sentence in document)
+            tuple(tuple(self.model.text.encode(sentence)) for sentence in document)
             for document in text.documents
         )
         sentences = [sentence for document in documents for sentence in document]
         distinct = list(dict.fromkeys(sentences))
-        scores = self._score(distinct, [Context()] * len(distinct), f"{text.name}, no context")
-        found = dict(zip(distinct, scores, strict=True))
-        return EncodedText(text.name, documents, np.array([found[sentence] for sentence in sentences]))
+        scores = self._score(distinct, [Context()] * len(distinct), f"{text.name}, no context", counted)
+        free = dict(zip(distinct, scores, strict=True))
+        return EncodedText(text.name, documents, np.array([free[sentence] for sentence in sentences]))
 
     def after(
-        self, text: EncodedText, contexts: Sequence[Sequence[Ids]], what: str = "own contexts"
+        self,
+        text: EncodedText,
+        contexts: Sequence[Context],
+        policy: ContextPolicy,
+        what: str = "own contexts",
+        counted: Counted = uncounted,
     ) -> ContextScores:
-        """Score every sentence after a context; the oldest sentences that do not fit are dropped."""
+        """Score every sentence after what the policy reads of a context."""
         sentences = text.sentences
-        positions = self.scorer.positions
         fitted = [
-            Context(tuple(context)).fitted(positions - min(len(sentence), positions - 1))
+            policy.read(context, room(self.model.positions, len(sentence)))
             for sentence, context in zip(sentences, contexts, strict=True)
         ]
         in_context = np.array([bool(context.sentences) for context in fitted])
         chosen = np.flatnonzero(in_context)
         conditional = text.free.copy()
         conditional[chosen] = self._score(
-            [sentences[i] for i in chosen], [fitted[i] for i in chosen], f"{text.name}, {what}"
+            [sentences[i] for i in chosen], [fitted[i] for i in chosen], f"{text.name}, {what}", counted
         )
         return ContextScores(conditional, text.free, in_context)
 
-    def _score(self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str) -> Floats:
+    def _score(
+        self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str, counted: Counted
+    ) -> Floats:
         totals: list[float] = []
-        with console.progress("sentences") as bar:
-            task = bar.add_task(console.visible(what), total=len(sentences))
+        with counted(what, len(sentences)) as advance:
             for start in range(0, len(sentences), _CHUNK):
                 chunk = slice(start, start + _CHUNK)
-                tries = [self.scorer.trie([sentence]) for sentence in sentences[chunk]]
-                scored = self.scorer.score(tries, contexts[chunk])
-                totals += [float(one.totals[0, 0]) for one in scored]
-                bar.advance(task, len(tries))
+                tries = [trie_for(self.model, [sentence]) for sentence in sentences[chunk]]
+                scored = self.model.score(tries, contexts[chunk], Reading())
+                totals += [float(trie.totals[0, 0]) for trie in scored]
+                advance(len(tries))
         if not np.isfinite(totals).all():
             raise CadecError(
                 f"{what}: the D-LM gives a log-probability that is no number", "its weights are damaged"
@@ -131,15 +130,15 @@ class TextScorer:
         return np.array(totals)
 
 
-def own_contexts(documents: Sequence[Sequence[Ids]], size: int) -> list[tuple[Ids, ...]]:
-    """The last `size` sentences before every sentence, in its own document; empty ones are none."""
-    return [_before(document, number, size) for document in documents for number in range(len(document))]
+def own_contexts(documents: Sequence[Sequence[Ids]], policy: ContextPolicy) -> list[Context]:
+    """What counts as context before every sentence, in its own document."""
+    return [context for document in documents for context in _before(document, policy)[:-1]]
 
 
 def random_contexts(
-    documents: Sequence[Sequence[Ids]], size: int, rng: np.random.Generator
-) -> list[tuple[Ids, ...]]:
-    """The last `size` sentences before a random place in another document, for every sentence.
+    documents: Sequence[Sequence[Ids]], policy: ContextPolicy, rng: np.random.Generator
+) -> list[Context]:
+    """What counts as context before a random place in another document, for every sentence.
 
     The first sentence of a document gets none here either, so that the same sentences are compared.
     """
@@ -148,26 +147,34 @@ def random_contexts(
             "random contexts come from another document, and there is only one",
             "part the documents by blank lines",
         )
-    contexts: list[tuple[Ids, ...]] = []
-    for own, document in enumerate(documents):
+    places = [_before(document, policy) for document in documents]
+    contexts: list[Context] = []
+    for this, document in enumerate(documents):
         for number in range(len(document)):
             other = int(rng.integers(len(documents) - 1))
-            other += other >= own
+            other += other >= this
             place = int(rng.integers(1, len(documents[other]) + 1))
-            contexts.append(_before(documents[other], place, size) if number else ())
+            contexts.append(places[other][place] if number else Context())
     return contexts
 
 
-def _before(document: Sequence[Ids], number: int, size: int) -> tuple[Ids, ...]:
-    return tuple(filter(None, document[max(0, number - size) : number]))
+def _before(document: Sequence[Ids], policy: ContextPolicy) -> list[Context]:
+    """The context before every sentence and after the last; empty sentences are none, as in a translation."""
+    contexts = [Context()]
+    for ids in document:
+        before = contexts[-1]
+        contexts.append(policy.kept(before.followed_by(ids)) if ids else before)
+    return contexts
 
 
-def own_scores(scorer: TextScorer, text: AlignedText, context: int) -> ContextScores:
+def own_scores(
+    scorer: TextScorer, text: AlignedText, policy: ContextPolicy, counted: Counted = uncounted
+) -> ContextScores:
     """A text's scores with its own contexts."""
-    encoded = scorer.encode(text)
-    return scorer.after(encoded, own_contexts(encoded.documents, context))
+    encoded = scorer.encode(text, counted)
+    return scorer.after(encoded, own_contexts(encoded.documents, policy), policy, counted=counted)
 
 
 def pmi_statistics(scores: ContextScores) -> Floats:
-    """What the mean PMI of a text is made of: (PMI, 1) a sentence, (0, 0) for one without context."""
+    """What the mean PMI of a text is made of: (PMI, 1) per sentence, (0, 0) for one without context."""
     return np.stack([np.where(scores.in_context, scores.pmi, 0.0), scores.in_context.astype(float)], axis=1)

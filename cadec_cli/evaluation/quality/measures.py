@@ -1,4 +1,4 @@
-"""Measures of translations, each as sufficient statistics a sentence and a formula over their sums.
+"""Measures of translations, each as sufficient statistics per sentence and a formula over their sums.
 
 BLEU and chrF are sacreBLEU's: it tokenises, counts and signs; only the formulas are written again here, for
 many samples at once (the tests hold them equal to sacreBLEU's). multi-BLEU is multi-bleu.perl's on text
@@ -7,16 +7,22 @@ tokenised by Moses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from cadec_cli.arrays import Floats
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.quality.multi_bleu import Floats, bleu_scores, ngram_statistics, words_of
-from cadec_cli.evaluation.quality.significance import Difference, Resampling, difference, interval
+from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, words_of
+from cadec_cli.evaluation.quality.significance import (
+    Difference,
+    Resampling,
+    difference,
+    middle_of_samples,
+)
 from cadec_cli.text.moses import MARKS, MosesText
 
 CHARACTER_ORDERS = 6
@@ -67,11 +73,10 @@ def chrf_measure(*, lowercase: bool = False) -> Measure:
     def count(hypothesis: str, reference: str) -> list[float]:
         lines = (hypothesis.lower(), reference.lower()) if lowercase else (hypothesis, reference)
         statistics: list[float] = []
-        for own, other in zip(
-            *(extract_all_char_ngrams(line, CHARACTER_ORDERS) for line in lines), strict=True
-        ):
+        ngrams = (extract_all_char_ngrams(line, CHARACTER_ORDERS) for line in lines)
+        for given, wanted in zip(*ngrams, strict=True):
             # n-grams of an order that the reference is too short for are no mistakes
-            statistics += [own.total() if other else 0, other.total(), (own & other).total()]
+            statistics += [given.total() if wanted else 0, wanted.total(), (given & wanted).total()]
         return statistics
 
     metric = CHRF(char_order=CHARACTER_ORDERS, beta=_BETA, lowercase=lowercase)
@@ -98,8 +103,8 @@ def multi_bleu_measure(*, language: str | None, lowercase: bool = False) -> Meas
 
     def count(hypothesis: str, reference: str) -> list[int]:
         lines = (tokenise(hypothesis), tokenise(reference)) if tokenise else (hypothesis, reference)
-        own, other = (words_of(line, lowercase=lowercase) for line in lines)
-        return ngram_statistics(own, other)
+        given, wanted = (words_of(line, lowercase=lowercase) for line in lines)
+        return ngram_statistics(given, wanted)
 
     case = "lc[ascii]" if lowercase else "mixed"
     tokens = f"moses[{language}]|norm:moses" if language is not None else "none"
@@ -134,16 +139,16 @@ def _signature(metric: Any) -> str:
     return str(metric.get_signature())
 
 
-@dataclass
+@dataclass(frozen=True)
 class System:
     """A text with its statistics (sentences, n) by the names of measures."""
 
     name: str
-    statistics: dict[str, Floats] = field(default_factory=dict)
+    statistics: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Figure:
+class MeasuredFigure:
     """A system's score with its 95 % interval, and how far the first system is above it."""
 
     score: float
@@ -154,7 +159,7 @@ class Figure:
 
 def compare(
     measures: Sequence[Measure], systems: Sequence[System], resampling: Resampling
-) -> list[dict[str, Figure]]:
+) -> list[dict[str, MeasuredFigure]]:
     """The figures of every system, by measure; all but the first are its baselines."""
     if len(systems) > 1 and resampling.count < 2:
         raise CadecError(
@@ -162,23 +167,25 @@ def compare(
             "use --by sentence, or leave out the baselines",
         )
     cells = [
-        (system, measure) for system in systems for measure in measures if measure.name in system.statistics
+        (row, measure, system.statistics[measure.name])
+        for row, system in enumerate(systems)
+        for measure in measures
+        if measure.name in system.statistics
     ]
-    everything = [system.statistics[measure.name] for system, measure in cells]
+    everything = [statistics for _, _, statistics in cells]
     ends = np.cumsum([statistics.shape[1] for statistics in everything])
     # One drawing for all of them: that is what makes the test a paired one.
     sampled = np.split(resampling.sums(np.hstack(everything)), ends[:-1], axis=1)
-    whole = [float(m.scores(system.statistics[m.name].sum(0))) for system, m in cells]
-    samples = [m.scores(sums) for (_, m), sums in zip(cells, sampled, strict=True)]
-    figures: list[dict[str, Figure]] = [{} for _ in systems]
+    figures: list[dict[str, MeasuredFigure]] = [{} for _ in systems]
     firsts: dict[str, tuple[float, Floats]] = {}
-    for (system, measure), score, sample in zip(cells, whole, samples, strict=True):
-        row = next(index for index, one in enumerate(systems) if one is system)
+    for (row, measure, statistics), sums in zip(cells, sampled, strict=True):
+        score = float(measure.scores(statistics.sum(0)))
+        sample = measure.scores(sums)
         against = None
         if row and measure.name in firsts:
             first, first_sample = firsts[measure.name]
             against = difference(first - score, first_sample, sample)
         elif not row:
             firsts[measure.name] = (score, sample)
-        figures[row][measure.name] = Figure(score, *interval(sample), against)
+        figures[row][measure.name] = MeasuredFigure(score, *middle_of_samples(sample), against)
     return figures

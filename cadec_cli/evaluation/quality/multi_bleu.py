@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from cadec_cli.arrays import Floats
 
 ORDERS = 4
 
@@ -31,9 +30,9 @@ def ngram_statistics(hypothesis: Sequence[str], reference: Sequence[str]) -> lis
     """The ten statistics of one sentence, counts clipped to the reference's."""
     common, totals = [], []
     for order in range(1, ORDERS + 1):
-        own, other = _ngrams(hypothesis, order), _ngrams(reference, order)
-        common.append((own & other).total())
-        totals.append(own.total())
+        given, wanted = _ngrams(hypothesis, order), _ngrams(reference, order)
+        common.append((given & wanted).total())
+        totals.append(given.total())
     return [len(hypothesis), len(reference), *common, *totals]
 
 
@@ -47,11 +46,11 @@ def bleu_scores(sums: Floats, *, smooth: bool) -> Floats:
     With `smooth`, the k-th order without a match counts as 1/2^k of a match (NIST's way, sacreBLEU's `exp`).
     """
     common, totals = sums[..., 2 : 2 + ORDERS], sums[..., 2 + ORDERS :]
-    some = np.maximum(totals, 1)
-    precisions = common / some
+    divisors = np.maximum(totals, 1)  # an order without n-grams has no match either
+    precisions = common / divisors
     if smooth:
         missing = (common == 0) & (totals > 0)
-        precisions = np.where(missing, 0.5 ** missing.cumsum(-1) / some, precisions)
+        precisions = np.where(missing, 0.5 ** missing.cumsum(-1) / divisors, precisions)
     defined = (precisions > 0).all(-1) & (common > 0).any(-1)
     logs = np.log(np.where(precisions > 0, precisions, 1.0)).mean(-1)
     scores: Floats = np.where(defined, 100 * brevity_penalty(sums) * np.exp(logs), 0.0)

@@ -12,10 +12,8 @@ to two equal systems; p is how often that is as large as what was seen:
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from cadec_cli.arrays import Floats, Ints
 
 # Numbers drawn that exist at a time.
 _DRAWN = 8_000_000
@@ -71,11 +69,11 @@ def difference(delta: float, system: Floats, baseline: Floats) -> Difference:
     deltas[np.abs(deltas) < 1e-9] = 0.0
     by_chance = np.abs(deltas - deltas.mean())
     extreme = int((by_chance >= abs(delta) - 1e-9).sum())
-    low, high = interval(deltas)
+    low, high = middle_of_samples(deltas)
     return Difference(delta, low, high, (extreme + 1) / (len(deltas) + 1), float((deltas > 0).mean()))
 
 
-def interval(scores: Floats) -> tuple[float, float]:
+def middle_of_samples(scores: Floats) -> tuple[float, float]:
     """The middle 95 % of the samples' scores."""
     low, high = np.percentile(scores, [2.5, 97.5])
     return float(low), float(high)

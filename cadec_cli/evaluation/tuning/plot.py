@@ -13,7 +13,7 @@ from cadec_cli.plotting import save_figure
 def plot_tuning(
     level: Point, points: Sequence[Point], choice: Point | None, title: str, output: Path
 ) -> None:
-    """Draw BLEU over what varies; with both temperature and weight varied, a line a weight."""
+    """Draw BLEU over what varies; with both temperature and weight varied, one line per weight."""
     from matplotlib.figure import Figure
 
     over_temperature = len({point.setting.temperature for point in points}) > 1
@@ -22,11 +22,11 @@ def plot_tuning(
     lines: dict[float, list[Point]] = {}
     for point in points:
         lines.setdefault(point.setting.weight if over_temperature else 0.0, []).append(point)
-    for number, (weight, own) in enumerate(sorted(lines.items())):
-        own.sort(key=lambda point: _place(point, over_temperature))
+    for number, (weight, of_weight) in enumerate(sorted(lines.items())):
+        of_weight.sort(key=lambda point: _place(point, over_temperature))
         axes.plot(
-            [_place(point, over_temperature) for point in own],
-            [point.bleu for point in own],
+            [_place(point, over_temperature) for point in of_weight],
+            [point.bleu for point in of_weight],
             marker="o",
             markersize=4,
             color=f"C{number % 10}",

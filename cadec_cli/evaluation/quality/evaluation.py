@@ -1,0 +1,263 @@
+"""Translations measured against a reference and by their PMI, and compared with those of other systems.
+
+Reads files and asks D-LMs, and gives finished figures: what is shown of them, and how, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from cadec_cli.arrays import Floats, Ints
+from cadec_cli.bundle.manifest import read_manifest
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.aligned import AlignedText, read_aligned
+from cadec_cli.evaluation.pmi.correlation import pearson, spearman
+from cadec_cli.evaluation.pmi.scores import ContextScores, TextScorer, own_scores, pmi_statistics
+from cadec_cli.evaluation.quality.measures import (
+    Measure,
+    MeasuredFigure,
+    System,
+    bleu_measure,
+    chrf_measure,
+    compare,
+    mean_measure,
+    multi_bleu_measure,
+)
+from cadec_cli.evaluation.quality.multi_bleu import script_line
+from cadec_cli.evaluation.quality.significance import Resampling
+from cadec_cli.evaluation.reporting import Counted, Warn, uncounted, unheard
+from cadec_cli.method.context import ContextPolicy
+
+PMI, MULTI_BLEU = "PMI", "multi-BLEU"
+
+_FEW_DOCUMENTS = 10
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What is measured, and what it is held against, sentence by sentence."""
+
+    hypotheses: AlignedText
+    baselines: tuple[AlignedText, ...] = ()
+    reference: AlignedText | None = None
+    source: AlignedText | None = None
+
+    @property
+    def systems(self) -> tuple[AlignedText, ...]:
+        """The translations, those to be compared with the others first."""
+        return (self.hypotheses, *self.baselines)
+
+
+def read_texts(
+    hypotheses: Path,
+    baselines: Sequence[Path] = (),
+    reference: Path | None = None,
+    source: Path | None = None,
+    *,
+    encoding: str | None = None,
+    warn: Warn = unheard,
+) -> Texts:
+    """Read files that must agree with the reference, else with the source, else with the hypotheses."""
+    paths = [path for path in (reference, source) if path is not None]
+    texts = iter(read_aligned([*paths, hypotheses, *baselines], encoding, warn))
+    reference_text = next(texts) if reference is not None else None
+    source_text = next(texts) if source is not None else None
+    return Texts(next(texts), tuple(texts), reference_text, source_text)
+
+
+@dataclass(frozen=True)
+class StringOptions:
+    """How translations are compared with a reference; multi-BLEU needs a language, or text in tokens."""
+
+    language: str | None = None
+    tokenized: bool = False
+    tokenize: str = "13a"
+    lowercase: bool = False
+
+    @property
+    def measures(self) -> list[Measure]:
+        """BLEU and chrF, and multi-BLEU where it can be computed."""
+        chosen = [
+            bleu_measure(tokenize=self.tokenize, lowercase=self.lowercase),
+            chrf_measure(lowercase=self.lowercase),
+        ]
+        if self.tokenized or self.language is not None:
+            language = None if self.tokenized else self.language
+            chosen.append(multi_bleu_measure(language=language, lowercase=self.lowercase))
+        return chosen
+
+
+@dataclass(frozen=True)
+class PMIOptions:
+    """The D-LMs that PMI is measured with: the translations', and the source's if that is looked at."""
+
+    name: str
+    target: TextScorer
+    source: TextScorer | None = None
+    policy: ContextPolicy = field(default_factory=ContextPolicy)
+
+    @classmethod
+    def open(
+        cls, bundle: Path, source_lm: Path | None, *, context: int, device: str = "auto", threads: int = 0
+    ) -> PMIOptions:
+        """The D-LM of a bundle, and of another that scores the language which the first translates from."""
+        manifest = read_manifest(bundle)
+        target = TextScorer.open(bundle, device=device, threads=threads)
+        source = None
+        if source_lm is not None:
+            source = TextScorer.open(source_lm, device=device, threads=threads)
+            wanted = manifest.source_language
+            if wanted is not None and source.language != wanted:
+                raise CadecError(
+                    f"{source_lm} has a D-LM of {source.language!r}, and {bundle} translates from {wanted!r}",
+                    "--source-lm is a bundle that scores the source language",
+                )
+        return cls(manifest.name, target, source, ContextPolicy(context))
+
+    @property
+    def measure(self) -> Measure:
+        """The mean over sentences that have context."""
+        return mean_measure(PMI, f"context:{self.policy.sentences}|lm:{self.name}|mean:in context")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What the bootstrap resamples (`sentence` or `document`), and how often."""
+
+    by: str = "sentence"
+    samples: int = 1000
+    seed: int = 1
+
+    def units(self, text: AlignedText) -> Ints:
+        """The unit that each sentence belongs to."""
+        return text.document_numbers if self.by == "document" else np.arange(len(text.sentences))
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How a text's PMI goes with its source's."""
+
+    sentences: int
+    pearson: float
+    spearman: float
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """A text's figures by the names of measures; what was not measured is absent."""
+
+    name: str
+    part: str  # hypothesis, baseline or reference
+    figures: Mapping[str, MeasuredFigure]
+    source_pmi: Correlation | None
+    script_line: str | None  # what multi-bleu.perl prints
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All that was measured, and how; the first of the systems is compared with the others."""
+
+    sentences: int
+    documents: int
+    sampling: Sampling
+    measures: tuple[Measure, ...]
+    systems: tuple[SystemResult, ...]
+
+
+def evaluate(
+    texts: Texts,
+    strings: StringOptions,
+    pmi: PMIOptions | None = None,
+    sampling: Sampling | None = None,
+    *,
+    counted: Counted = uncounted,
+    warn: Warn = unheard,
+) -> Evaluation:
+    """Measure translations: against the reference, if there is one, and by their PMI, if that is asked for.
+
+    The reference has a PMI too, as any other text.
+    """
+    sampling = sampling or Sampling()
+    parts = [("hypothesis", texts.hypotheses), *(("baseline", text) for text in texts.baselines)]
+    measures: list[Measure] = []
+    statistics: list[dict[str, Floats]] = [{} for _ in parts]
+    if texts.reference is not None:
+        measures += strings.measures
+        statistics = [_counts(text, texts.reference, measures, counted) for text in texts.systems]
+    correlations: list[Correlation | None] = [None for _ in parts]
+    if pmi is not None:
+        measures.append(pmi.measure)
+        if texts.reference is not None:
+            parts.append(("reference", texts.reference))
+            statistics.append({})
+        source = None
+        if pmi.source is not None and texts.source is not None:
+            source = own_scores(pmi.source, texts.source, pmi.policy, counted)
+        scores = [_pmi_scores(pmi, text, counted) for _, text in parts]
+        statistics = [
+            {**counts, PMI: pmi_statistics(s)} for counts, s in zip(statistics, scores, strict=True)
+        ]
+        correlations = [_correlation(source, s) if source is not None else None for s in scores]
+    first = texts.hypotheses
+    if sampling.by == "document" and len(parts) > 1 and len(first.documents) < _FEW_DOCUMENTS:
+        warn(f"intervals and p by document are rough with {len(first.documents)} documents")
+    systems = [System(text.name, counts) for (_, text), counts in zip(parts, statistics, strict=True)]
+    resampling = Resampling(sampling.units(first), sampling.samples, sampling.seed)
+    figures = compare(measures, systems, resampling)
+    return Evaluation(
+        len(first.sentences),
+        len(first.documents),
+        sampling,
+        tuple(measures),
+        tuple(
+            SystemResult(
+                system.name,
+                part,
+                figures_of_system,
+                correlation,
+                script_line(system.statistics[MULTI_BLEU].sum(0))
+                if MULTI_BLEU in system.statistics
+                else None,
+            )
+            for (part, _), system, figures_of_system, correlation in zip(
+                parts, systems, figures, correlations, strict=True
+            )
+        ),
+    )
+
+
+def _counts(
+    text: AlignedText, reference: AlignedText, measures: Sequence[Measure], counted: Counted
+) -> dict[str, Floats]:
+    """The statistics of a text by the names of the measures that compare it with a reference."""
+    statistics = {}
+    for measure in measures:
+        if measure.count is None:
+            continue
+        counts = []
+        with counted(f"{measure.name}, {text.name}", len(reference.sentences)) as advance:
+            for hypothesis, wanted in zip(text.sentences, reference.sentences, strict=True):
+                counts.append(measure.count(hypothesis, wanted))
+                advance(1)
+        statistics[measure.name] = np.array(counts, dtype=np.float64)
+    return statistics
+
+
+def _pmi_scores(pmi: PMIOptions, text: AlignedText, counted: Counted) -> ContextScores:
+    scores = own_scores(pmi.target, text, pmi.policy, counted)
+    if not scores.in_context.any():
+        raise CadecError(
+            f"no sentence of {text.name} has context: PMI can't be measured",
+            "one sentence per line, a blank line only between documents",
+        )
+    return scores
+
+
+def _correlation(source: ContextScores, target: ContextScores) -> Correlation:
+    both = source.in_context & target.in_context
+    columns = source.pmi[both], target.pmi[both]
+    return Correlation(int(both.sum()), pearson(*columns), spearman(*columns))
