@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli import __version__
 from cadec_cli.commands.analyze import analyze_app
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.beam import beam
@@ -26,6 +25,7 @@ from cadec_cli.commands.train import train_app
 from cadec_cli.commands.translate import translate
 from cadec_cli.commands.tune import tune
 from cadec_cli.errors import CadecError
+from cadec_cli.version import __version__
 
 app = new_app(
     "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"

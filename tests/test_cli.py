@@ -9,8 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 from rich.console import Console
@@ -41,7 +41,7 @@ def test_a_progress_bar_shows_names_as_they_are() -> None:
     assert "a[ru]␛]0;title␇[/x].txt" in drawn.file.getvalue()
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """All commands that can be called, as the words one types."""
     below = getattr(command, "commands", None)
     if below is None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -14,23 +14,29 @@ from cadec_cli.method.options import TranslationOptions
 def rerank(
     flags: dict[str, Any],
     nbest_lists: Annotated[
-        Path, typer.Argument(metavar="NBEST", help="N-best lists: JSON lines, or Moses' and Marian's |||.")
+        Path,
+        typer.Argument(metavar="NBEST", help="N-best lists: JSON lines, or Moses' and Marian's |||."),
     ],
     context_file: Annotated[
-        Path | None, typer.Option(help="Target sentences, one a line, that come before the first document.")
+        Path | None,
+        typer.Option(help="Target sentences, one per line, that come before the first document."),
     ] = None,
     feature: Annotated[
-        str, typer.Option(help="The feature of ||| lines that is log p(y|x), as F0; else their last field.")
+        str,
+        typer.Option(
+            help="Feature of ||| lists that is log p(y|x), e.g. F0. [dim]\\[default: the last field][/dim]",
+            show_default=False,
+        ),
     ] = "",
     json_lines: Annotated[
-        bool, typer.Option("--json", help="An object a sentence, with every score; else the text alone.")
+        bool, typer.Option("--json", help="Write one JSON object per sentence, with all scores.")
     ] = False,
-    bundle: Bundle_ = None,
+    bundle: BundleOption = None,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
 ) -> None:
-    """Choose from n-best lists by the D-LM: one sentence a line out, a blank line between documents.
+    """Choose from n-best lists in context; writes one sentence per line, a blank line between documents.
 
     Reads what `cadec translate --json` writes: {"source", "hypotheses": [{"text", "log_prob"}, …]}.
 
@@ -38,49 +44,37 @@ def rerank(
 
     Example: cadec rerank marian.nbest --feature F0 --json
     """
-    import dataclasses
-    import json
     import sys
 
-    from cadec_cli.bundle.loading import Models, default_options
-    from cadec_cli.bundle.opening import Bundle, find_bundle
-    from cadec_cli.commands.translation_run import records
-    from cadec_cli.decoding.nbest_files import read_nbest
-    from cadec_cli.decoding.search.lattice import Path as SearchPath
-    from cadec_cli.decoding.snapshot import Snapshot
-    from cadec_cli.decoding.translator import Translator
+    from cadec_cli.bundle.loading import default_options
+    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.decoding.nbest_files import read_documents
+    from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.decoding.translator import choose
     from cadec_cli.errors import CadecError
     from cadec_cli.files import read_lines
     from cadec_cli.method.context import Context
-    from cadec_cli.method.hypotheses import GivenLists, NBest
+    from cadec_cli.method.options import with_flags
 
-    opened = Bundle.open(find_bundle(bundle))
-    options = dataclasses.replace(default_options(opened), **flags)
+    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    options = with_flags(default_options(models.bundle), flags)
     if options.search not in ("rerank", "lattice"):
         raise CadecError(
             "n-best lists can be searched by rerank or lattice", "`cadec beam` is a command of its own"
         )
-    documents: list[list[str]] = [[]]
-    lists: list[NBest] = []
-    for item in read_nbest(nbest_lists, opened.target, feature=feature):
-        if item is None:
-            documents.append([])
-        else:
-            documents[-1].append(str(len(lists)))
-            lists.append(item)
-    documents = [document for document in documents if document]
-    models = Models(opened, device=device, compute_type=compute_type, threads=threads)
-    translator = Translator.load(models, options, GivenLists(lists))
-    start = Snapshot.at_start(len(documents))
-    if context_file is not None:
-        sentences = tuple(tuple(opened.lm_pipeline.encode(line)) for line in read_lines(context_file) if line)
-        start.documents[0].beam = [SearchPath(context=Context(sentences))]
-    found = sorted(
-        translator.translate_documents(documents, start=start), key=lambda one: (one.document, one.sentence)
+    documents = read_documents(nbest_lists, models.bundle.target, feature=feature)
+    contexts = [Context() for _ in documents]
+    if context_file is not None and models.language is not None:
+        text = models.language.text
+        before = tuple(tuple(text.encode(line)) for line in read_lines(context_file) if line)
+        contexts[0] = Context(before)
+    chosen = sorted(
+        choose(documents, models, options, contexts=contexts),
+        key=lambda translation: (translation.document, translation.sentence),
     )
-    for number, translation in enumerate(found):
-        if json_lines:
-            lines = [json.dumps(record, ensure_ascii=False) for record in records(translation)]
-        else:
-            lines = ["", translation.text] if number and translation.sentence == 0 else [translation.text]
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+    if json_lines:
+        sys.stdout.buffer.writelines(json_bytes(chosen))
+        return
+    for number, translation in enumerate(chosen):
+        separator = "\n" if number and translation.sentence == 0 else ""
+        sys.stdout.buffer.write(f"{separator}{translation.text}\n".encode())

@@ -6,42 +6,48 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Lines, Threads
 from cadec_cli.method.options import TranslationOptions
-
-Bundle_ = Annotated[
-    Path | None, typer.Option("--bundle", "-b", help="The bundle; else CADEC_BUNDLE, else the embedded one.")
-]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-ComputeType = Annotated[str, typer.Option(help="int8, float32; on a GPU also float16, int8_float16 …")]
-Threads = Annotated[int, typer.Option(help="CPU threads; 0 is all cores.", min=0)]
 
 
 @flags_of("bundle's", search=TranslationOptions)
 def translate(
     flags: dict[str, Any],
     inputs: Annotated[
-        list[Path] | None, typer.Argument(help="Text, .jsonl, .srt, .vtt or .ass files; - is a pipe.")
+        list[Path] | None, typer.Argument(help="Text, .jsonl, .srt, .vtt or .ass files; - is standard input.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file, or a directory for several; else stdout.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write, or a directory for several inputs; stdout if omitted.",
+        ),
     ] = None,
-    bundle: Bundle_ = None,
-    lines: Annotated[bool, typer.Option("--lines", help="A line is a sentence: do not split.")] = False,
+    bundle: BundleOption = None,
+    lines: Lines = False,
     input_format: Annotated[
-        str | None, typer.Option("--format", help="text, jsonl, srt, vtt or ass, whatever the file's name.")
+        str | None,
+        typer.Option(
+            "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
+        ),
     ] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of the input, and of the output.")] = "utf-8",
     json_lines: Annotated[
-        bool, typer.Option("--json", help="An object a sentence: n-best with every score.")
+        bool,
+        typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Show the sentence level beside it, differences coloured.")
+        bool,
+        typer.Option(
+            "--compare", help="Show the sentence-level translation alongside, differences highlighted."
+        ),
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show each token's PMI with the context, as colour.")
+        bool, typer.Option("--explain", help="Show which tokens the context made likelier or less likely.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue where an interrupted translation to --output stopped.")
+        bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
@@ -49,24 +55,31 @@ def translate(
 ) -> None:
     """Translate documents, each sentence in the context of those before it.
 
-    A blank line, a long pause in a film or the end of a file ends a document. The layout stays as it is.
+    A blank line, a long pause in a film or the end of a file ends a document. The layout is kept.
 
     Example: cadec translate film.srt -o film.ru.srt
 
     Example: cat letter.txt | cadec translate --compare
     """
-    from cadec_cli.commands.translation_run import Display, TranslationRun
+    import sys
+
+    from cadec_cli import console
+    from cadec_cli.commands.views import translations as views
+    from cadec_cli.commands.wiring import file_translation, track_translations
+    from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.errors import CadecError
 
     if compare + explain + json_lines > 1 and not (compare and explain):
-        raise typer.BadParameter("--json goes alone")
+        raise typer.BadParameter("--json can't be combined with --compare or --explain")
     if (compare or explain) and output is not None:
         raise typer.BadParameter("--compare and --explain are for the terminal, not for --output")
     if resume and output is None:
         raise typer.BadParameter("--resume needs --output, where the interrupted translation was going")
-    run = TranslationRun(
-        inputs=inputs or [Path("-")],
-        bundle=bundle,
-        flags=flags,
+    paths = inputs or [Path("-")]
+    work = file_translation(
+        paths,
+        bundle,
+        flags,
         lines=lines,
         input_format=input_format,
         encoding=encoding,
@@ -74,11 +87,25 @@ def translate(
         compute_type=compute_type,
         threads=threads,
     )
+    if explain and not work.translator.options.maximised.uses_lm:
+        raise CadecError(
+            "the sentence level looks at no context, so there is nothing to explain", "leave out --explain"
+        )
     if output is not None:
-        run.to_files(output, json_lines=json_lines, resume=resume)
-    elif compare or explain:
-        run.to_terminal(Display(compare=compare, explain=explain))
-    elif json_lines:
-        run.to_json()
-    else:
-        run.to_stdout()
+        work.to_files(
+            output,
+            [path.name for path in paths],
+            json_lines=json_lines,
+            resume=resume,
+            track=track_translations,
+            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+        )
+        return
+    # A progress bar would be drawn over results on a terminal.
+    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
+    if compare or explain:
+        views.show(translations, work.translator, compare=compare, explain=explain)
+        return
+    for piece in json_bytes(translations) if json_lines else work.restored(translations):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -112,6 +113,14 @@ def test_why_shows_context_and_tokens(repl: Repl) -> None:
     first, _, *shown = repl(TOM, NOBODY, "/why")
     assert shown[0].split(maxsplit=2) == ["context", "1", first]
     assert shown[1].startswith("chosen") and "PMI" in shown[2] and "log p" in shown[2]
+    _, _, *shown = repl(TOM, NOBODY, "/nbest", "/why")
+    ranks = [line.split() for line in shown[1:5]]
+    (taken,) = (row for row in ranks if "chosen" in row[4])
+    numbers = re.fullmatch(r"log p (\S+), PMI ([+-][\d.]+)(: .*)?", shown[7].strip())
+    assert numbers is not None
+    assert float(numbers[1]) == float(taken[1]) and float(numbers[2]) == pytest.approx(
+        float(taken[2]), abs=0.011
+    )
     _, *shown = repl(TOM, "/why")
     assert "none" in shown[0] and "PMI +0.00" in shown[2] and "says the same" in shown[3]
 
@@ -121,7 +130,7 @@ def test_undo_and_new(repl: Repl) -> None:
     assert second == again and f"removed: {NOBODY}" in repl.err
     out = repl(TOM, "/new", NOBODY, "/why", "/undo", "/undo", "/context")
     assert any("none" in line for line in out) and out[-2].endswith(first)
-    assert "document 2" in repl.err and "back in the document before" in repl.err
+    assert "document 2" in repl.err and "back in the previous document" in repl.err
     repl("/undo")
     assert "nothing to undo" in repl.err
 
@@ -137,16 +146,17 @@ def test_set_shows_and_changes_options(repl: Repl) -> None:
         "search": "lattice",
         "objective": "c-score",
     }
-    names = ["/set temperature 2", "/set weight 0.5", "/set rolling on", "/set objective pmi"]
-    shown = repl(*names, "/set", "/set weight default", "/set")
+    names = ["/set temperature 2", "/set weight 0.5", "/set rolling on", "/set objective shallow-fusion"]
+    shown = repl(*names, "/set", "/set weight default", "/set", "/set objective pmi", "/set")
     values = {line.split()[0]: line.split()[1] for line in shown[1:13]}
     assert (values["T"], values["weight"], values["rolling"], values["objective"]) == (
         "2",
-        "0.5",
+        "lm=0.5",
         "on",
-        "pmi",
+        "shallow-fusion",
     )
-    assert any("1 (default)" in line for line in shown[13:])
+    assert any("lm=0.1 (default)" in line for line in shown[13:26])
+    assert any(line.split()[:2] == ["objective", "pmi"] for line in shown[26:])
 
 
 def test_options_matter_from_the_next_sentence_on(repl: Repl) -> None:
@@ -234,11 +244,11 @@ def test_open_reads_other_encodings_if_told(repl: Repl, tmp_path: Path) -> None:
         ("/nbest -1", "number from 1"),
         ("/context all", "number from 1"),
         ("/edit", "/edit needs the text"),
-        ("/why not", "takes nothing"),
-        ("/undo 2", "takes nothing"),
-        ("/new one", "takes nothing"),
-        ("/quit now", "takes nothing"),
-        ("/help me", "takes nothing"),
+        ("/why not", "takes no argument"),
+        ("/undo 2", "takes no argument"),
+        ("/new one", "takes no argument"),
+        ("/quit now", "takes no argument"),
+        ("/help me", "takes no argument"),
         ("/set T", "needs a value"),
         ("/set T hot", "needs a number"),
         ("/set T nan", "needs a number"),
@@ -294,7 +304,7 @@ def test_help_lists_everything_and_two_slashes_are_text(repl: Repl) -> None:
 
 def test_an_interrupted_session_goes_on_with_resume(repl: Repl, bundle: Path, state: Path) -> None:
     command = [sys.executable, "-m", "cadec_cli", "repl", "-b", str(bundle), *FLAGS]
-    root = str(Path(__file__).parent.parent)
+    root = str(Path(__file__).parent.parent.parent)
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -371,11 +381,13 @@ def test_a_bundle_that_does_not_load_ends_it(repl: Repl, tmp_path: Path) -> None
 
 
 def test_the_answer_is_fast(bundle: Path) -> None:
+    from cadec_cli.bundle.loading import load_models
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.decoding.session import Session
     from cadec_cli.method.options import TranslationOptions
 
-    session = Session(Bundle.open(bundle), TranslationOptions(), compute_type="float32", threads=1)
+    models = load_models(Bundle.open(bundle), compute_type="float32", threads=1)
+    session = Session(models, TranslationOptions())
     list(session.translate([TOM]))
     started = time.monotonic()
     for sentence in SENTENCES:

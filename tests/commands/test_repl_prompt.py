@@ -15,13 +15,15 @@ from repl_parts import SENTENCES, tiny_bundle
 from rich.console import Console
 
 from cadec_cli import console
+from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.commands.repl import views as repl_show
-from cadec_cli.commands.repl.commands import Repl
+from cadec_cli.commands.repl.commands import COMMANDS
+from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.prompt import CommandCompleter, Prompt, converse, toolbar
 from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.session import Session
+from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -37,8 +39,10 @@ def bundle(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytes
 
 @pytest.fixture
 def repl(bundle: Bundle, tmp_path: Path) -> Repl:
-    session = Session(bundle, TranslationOptions(nbest=4), compute_type="float32", threads=1)
-    return Repl(session, Output(terminal=True), Autosave(tmp_path))
+    models = load_models(bundle, compute_type="float32", threads=1)
+    direction = Direction("en", "ru", bundle.manifest.identity)
+    session = Session(models, TranslationOptions(nbest=4), direction=direction)
+    return Repl(session, Output(terminal=True), Autosave(tmp_path), COMMANDS)
 
 
 @pytest.fixture
@@ -153,7 +157,7 @@ def test_completion(text: str, expected: list[str], tmp_path: Path, monkeypatch:
 def test_the_bar_tells_where_the_session_stands(repl: Repl) -> None:
     assert toolbar(repl) == "1 document · 0 sentences · context 0 (1/64 tokens) · rerank · T 1"
     repl.enter(f"{TOM}\n/new\n{TOM}\n{NOBODY}\n/set T 2.5\n/compare on")
-    tokens = 3 + sum(len(entry.units[0]) for entry in repl.session.current)
+    tokens = 3 + sum(len(entry.context_ids[0]) for entry in repl.session.current)
     bar = f"2 documents · 3 sentences · context 2 ({tokens}/64 tokens) · rerank · T 2.5 · compare"
     assert toolbar(repl) == bar and len(bar) <= 80
 

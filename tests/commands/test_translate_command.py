@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import made_up
 import pytest
 
+from cadec_cli.decoding.journal import FORMAT_VERSION
 from cadec_cli.main import exit_code
 
 CADEC = [sys.executable, "-m", "cadec_cli"]
@@ -25,13 +27,16 @@ def text_of(count: int, seed: int = 3) -> str:
     return "\n".join("".join(f"{source}\n" for source, _ in document) for document in documents)
 
 
-def translate(bundle: Path, *arguments: object, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+def translate(
+    bundle: Path, *arguments: object, stdin: str = "", columns: int = 80
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*CADEC, "translate", "-b", str(bundle), *FAST, *map(str, arguments)],
         input=stdin,
         capture_output=True,
         text=True,
         timeout=300,
+        env={**os.environ, "COLUMNS": str(columns)},
     )
 
 
@@ -167,9 +172,10 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
     journal.write_text("")
     assert exit_code(arguments) == 1
     assert "--resume" in capsys.readouterr().err
-    journal.write_text(json.dumps({"format": 1, "input": "another"}) + "\n")
-    assert exit_code([*arguments, "--resume"]) == 1
-    assert "another input" in capsys.readouterr().err
+    for version, message in ((FORMAT_VERSION, "another input"), (1, "another format, input")):
+        journal.write_text(json.dumps({"format": version, "input": "another"}) + "\n")
+        assert exit_code([*arguments, "--resume"]) == 1
+        assert message in " ".join(capsys.readouterr().err.split())
     journal.unlink()
     assert exit_code([*arguments, "--resume"]) == 0  # nothing to resume: it starts
 
@@ -183,9 +189,35 @@ def test_markup_and_escape_codes_are_text_and_never_reach_the_terminal(made_up_b
 
 
 def test_compare_and_explain_show_what_changed(made_up_bundle: Path) -> None:
-    done = translate(made_up_bundle, "--compare", "--explain", "--lines", stdin=text_of(3))
-    assert "sentence level" in done.stdout and "in context" in done.stdout
-    assert "chosen" in done.stdout and "PMI" in done.stdout
+    """Row by row what --json says of the same text: both translations, log p and PMI."""
+    text = text_of(3)
+    records = [
+        json.loads(line)
+        for line in translate(made_up_bundle, "--json", "--lines", stdin=text).stdout.splitlines()
+    ]
+    done = translate(made_up_bundle, "--compare", "--explain", "--lines", stdin=text, columns=240)
+    heading, *lines = done.stdout.splitlines()
+    assert re.split(r"\s{2,}", heading.strip()) == ["source", "sentence level", "in context"]
+    shown = iter(line for line in lines if line.strip())
+    for record in records:
+        hypotheses, chosen = record["hypotheses"], record["chosen"]
+        assert re.split(r"\s{2,}", next(shown).strip()) == [
+            str(record["sentence"] + 1),
+            record["source"],
+            hypotheses[0]["text"],
+            record["translation"],
+        ]
+        for name, index in (("chosen", chosen), ("first", 0)):
+            if name == "first" and chosen == 0:
+                continue
+            row = re.fullmatch(r"\s+(\w+)\s+log p\s+(\S+)\s+PMI\s+(\S+)  (.*)", next(shown).rstrip())
+            assert row is not None and row[1] == name
+            assert float(row[2]) == pytest.approx(hypotheses[index]["log_prob"], abs=0.0051)
+            assert float(row[3]) == pytest.approx(hypotheses[index]["pmi"], abs=0.0061)
+            said = row[4].removesuffix("</s>").lower()
+            assert said.replace(" ", "") == hypotheses[index]["text"].replace(" ", "").lower()
+    assert list(shown) == []
+    assert any(record["chosen"] for record in records)
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,19 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.translate import Bundle_, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
 from cadec_cli.method.options import TranslationOptions
 
 
 @flags_of("bundle's", search=TranslationOptions)
 def repl(
     flags: dict[str, Any],
-    bundle: Bundle_ = None,
+    bundle: BundleOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last session, however it ended.")
+        bool, typer.Option("--resume", help="Continue the last session, however it ended.")
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Show the sentence level beside every translation.")
+        bool, typer.Option("--compare", help="Show the sentence-level translation alongside.")
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
     device: Device = "auto",
@@ -26,13 +26,12 @@ def repl(
 ) -> None:
     """Translate what you type, each sentence in the context of those before it; /help lists the commands.
 
-    From a pipe: a translation a line for every sentence, no prompts. The session is saved as you go.
+    From a pipe: one translation per line, no prompts. The session is saved as you go.
 
     Example: cadec repl
 
     Example: printf 'Who are you?\\nI saw you.\\n/nbest 5\\n' | cadec repl
     """
-    import dataclasses
     import sys
     import time
 
@@ -44,29 +43,38 @@ def repl(
         console.note("loading …")
 
     from cadec_cli.bundle.loading import default_options
-    from cadec_cli.bundle.opening import Bundle, find_bundle
-    from cadec_cli.commands.repl.commands import Repl
+    from cadec_cli.commands.repl.commands import COMMANDS
+    from cadec_cli.commands.repl.loop import Repl
     from cadec_cli.commands.repl.state import Autosave, resumed
     from cadec_cli.commands.repl.views import Output
-    from cadec_cli.decoding.session import Session
+    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.decoding.session import Direction, Session
+    from cadec_cli.errors import CadecError
+    from cadec_cli.method.options import with_flags
 
-    opened = Bundle.open(find_bundle(bundle))
+    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    opened = models.bundle
+    if not opened.has_translation:
+        raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
+    direction = Direction(opened.source_language or "", opened.target_language, opened.manifest.identity)
     autosave = Autosave.open()
-    stored = resumed(autosave, opened) if resume else None
+    stored = resumed(autosave, direction, models.language) if resume else None
     known = (stored.options if stored is not None else None) or default_options(opened)
     session = Session(
-        opened,
-        dataclasses.replace(known, **flags),
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
+        models,
+        with_flags(known, flags),
+        direction=direction,
         documents=stored.documents if stored is not None else (),
     )
     if at_terminal:
-        direction = f"{opened.source_language}→{opened.target_language}"
         took = time.monotonic() - started
-        console.note(f"{direction}, loaded in {took:.1f} s. Type a sentence; /help lists the commands.")
-    looping = Repl(session, Output(sys.stdout.isatty()), autosave, compare=compare, encoding=encoding)
+        console.note(
+            f"{direction.source}→{direction.target}, loaded in {took:.1f} s. "
+            "Type a sentence; /help lists the commands."
+        )
+    looping = Repl(
+        session, Output(sys.stdout.isatty()), autosave, COMMANDS, compare=compare, encoding=encoding
+    )
     if at_terminal:
         from cadec_cli.commands.repl.prompt import Prompt, converse
 

@@ -22,12 +22,12 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
 from cadec_cli import console
-from cadec_cli.commands.repl import settings as repl_settings
-from cadec_cli.commands.repl.commands import COMMANDS, Repl
+from cadec_cli.commands.repl import settings
+from cadec_cli.commands.repl.commands import COMMANDS
+from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import counted
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
-_FILES = ("save", "load", "open")
 
 
 class Prompt:
@@ -54,11 +54,9 @@ class Prompt:
 
     def read(self) -> str:
         """One line, or several that were pasted; EOFError where the person leaves."""
-        bundle = self._repl.session.bundle
+        direction = self._repl.session.direction
         number = len(self._repl.session.current) + 1
-        message: StyleAndTextTuples = [
-            ("class:prompt", f"{number} {bundle.source_language}→{bundle.target_language}> ")
-        ]
+        message: StyleAndTextTuples = [("class:prompt", f"{number} {direction.source}→{direction.target}> ")]
         return _whole(self._lines.prompt(message))
 
     def edit(self, text: str) -> str | None:
@@ -93,8 +91,8 @@ def toolbar(repl: Repl) -> str:
     context = session.in_use
     documents, sentences = len(session.documents), sum(map(len, session.documents))
     used = f"context {len(context.sentences)}"
-    if session.bundle.has_lm:
-        used += f" ({len(context.tokens)}/{session.bundle.lm_positions} tokens)"
+    if session.models.language is not None:
+        used += f" ({context.length}/{session.models.language.positions} tokens)"
     options = session.options
     parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
     return " · ".join([*parts, f"T {options.temperature:g}", *(["compare"] if repl.comparing else [])])
@@ -134,14 +132,14 @@ class CommandCompleter(Completer):
             for name, known in COMMANDS.items():
                 if name.startswith(command.lower()):
                     yield Completion(name, -len(command), f"/{name}", known.help)
-        elif command in _FILES:
+        elif command in COMMANDS and COMMANDS[command].takes_file:
             yield from self._paths.get_completions(Document(rest, len(rest)), complete_event)
         elif command == "compare":
             yield from _matching(("on", "off"), rest)
         elif command == "set":
             name, space, value = rest.partition(" ")
             yield from _matching(
-                repl_settings.VALUES.get(name, ()) if space else repl_settings.NAMES, value if space else name
+                settings.VALUES.get(name, ()) if space else settings.NAMES, value if space else name
             )
 
 

@@ -8,8 +8,7 @@ import math
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.method.objectives import OBJECTIVES, objective
-from cadec_cli.method.options import SEARCHES, TranslationOptions
+from cadec_cli.method.options import TranslationOptions, with_flags
 
 # The temperature is T, as in the formula.
 _SHORT = {"temperature": "T"}
@@ -19,21 +18,19 @@ _FIELDS = {
 }
 NAMES = tuple(_FIELDS)
 # What a value can be, where that is a list.
-VALUES = {
-    "search": SEARCHES,
-    "objective": tuple(OBJECTIVES),
-    "rolling": ("on", "off"),
-    "context-from": ("chosen", "sentence"),
-    "long": ("split", "refuse"),
+VALUES: dict[str, tuple[str, ...]] = {
+    name: ("on", "off") if item.metadata["type"] is bool else item.metadata["choices"]
+    for name, item in _FIELDS.items()
+    if item.metadata["type"] is bool or item.metadata["choices"]
 }
 
 
 def rows(options: TranslationOptions) -> list[tuple[str, str, str]]:
     """Name, value and meaning of every option."""
-    found = []
-    for name, item in _FIELDS.items():
-        found.append((name, _shown(getattr(options, item.name), name, options), item.metadata["help"]))
-    return found
+    return [
+        (name, _shown(getattr(options, item.name), name, options), item.metadata["help"])
+        for name, item in _FIELDS.items()
+    ]
 
 
 def changed(options: TranslationOptions, name: str, value: str) -> TranslationOptions:
@@ -45,7 +42,9 @@ def changed(options: TranslationOptions, name: str, value: str) -> TranslationOp
         meant = f"did you mean {known[near[0]]}? " if near else ""
         raise CadecError(f"no option {name!r}", f"{meant}there are {', '.join(NAMES)}")
     item = _FIELDS[own]
-    return dataclasses.replace(options, **{item.name: _read(own, item, value)})
+    if item.name == "weight" and value.lower() == "default":
+        return dataclasses.replace(options, weight={})
+    return with_flags(options, {item.name: _read(own, item, value)})
 
 
 def _read(name: str, item: dataclasses.Field[Any], value: str) -> Any:
@@ -54,8 +53,6 @@ def _read(name: str, item: dataclasses.Field[Any], value: str) -> Any:
         if value.lower() not in ("on", "off"):
             raise CadecError(f"{name} is on or off, not {value!r}")
         return value.lower() == "on"
-    if item.default is None and value.lower() == "default":
-        return None
     if name in VALUES and value not in VALUES[name]:
         near = difflib.get_close_matches(value, VALUES[name], 1)
         hint = f"did you mean {near[0]}?" if near else ""
@@ -73,6 +70,7 @@ def _read(name: str, item: dataclasses.Field[Any], value: str) -> Any:
 def _shown(value: Any, name: str, options: TranslationOptions) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if value is None and name == "weight":
-        return f"{objective(options.objective).weight:g} (default)"
+    if name == "weight":
+        weights = ", ".join(f"{key}={number:g}" for key, number in options.maximised.weights.items())
+        return weights if value or not weights else f"{weights} (default)"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -6,8 +6,6 @@ before it, for /load. Of two REPLs at a time the first saves its session; the se
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
 import time
 from dataclasses import dataclass, field
@@ -15,11 +13,12 @@ from pathlib import Path
 from typing import IO
 
 from cadec_cli import console
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Session
+from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.session_files import StoredSession, session_json, stored_session
+from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, whole_file
+from cadec_cli.files import atomic_file, read_json
+from cadec_cli.user_directories import lock, state_directory
 
 # Sessions kept besides the newest.
 KEPT = 9
@@ -27,16 +26,9 @@ KEPT = 9
 SHARE = 10
 
 
-def state_directory() -> Path:
-    """cadec's place among the user's state, where sessions and histories are kept."""
-    shared = os.environ.get("XDG_STATE_HOME")
-    # A relative one is to be ignored, says its specification.
-    return (Path(shared) if shared and Path(shared).is_absolute() else Path.home() / ".local/state") / "cadec"
-
-
 def write_session(path: Path, session: Session) -> None:
     """Write a session, whole or not at all."""
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(session_json(session).encode())
 
 
@@ -63,7 +55,7 @@ class Autosave:
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         else:
-            if not _locked(autosave._lock):
+            if not lock(autosave._lock, wait=False):
                 autosave._give_up("another cadec repl is running and saves its own")
         return autosave
 
@@ -119,14 +111,14 @@ class Autosave:
         console.warn(f"this session is not saved as you go ({why}); /save FILE saves it")
 
 
-def resumed(autosave: Autosave, bundle: Bundle) -> StoredSession | None:
+def resumed(autosave: Autosave, direction: Direction, language: LanguageModel | None) -> StoredSession | None:
     """The saved session, if there is one that can be used; if not, that is said."""
     if not autosave.path.exists():
         older = f"; /load {autosave.previous()} is the one before" if autosave.previous().exists() else ""
         console.note(f"there is no session to resume; this is a new one{older}")
         return None
     try:
-        stored = stored_session(read_json(autosave.path), bundle, str(autosave.path))
+        stored = stored_session(read_json(autosave.path), direction, language, str(autosave.path))
     except CadecError as error:
         console.warn(f"{error.message}; this is a new session")
         return None
@@ -135,15 +127,3 @@ def resumed(autosave: Autosave, bundle: Bundle) -> StoredSession | None:
     if stored.options is None:
         console.note("the session was made with another bundle: source and target are taken, nothing else")
     return stored
-
-
-def _locked(file: IO[str]) -> bool:
-    """Lock a file where the system can; the kernel frees it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    with contextlib.suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False

@@ -6,6 +6,7 @@ translation is exactly its text, and a row of a table is a line.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,11 +17,11 @@ from rich.text import Text
 
 from cadec_cli.commands.views.translations import coloured, differences, stdout_console
 from cadec_cli.console import visible
-from cadec_cli.decoding.session import Entry, ExplainedRow, Explanation, ranked, ranked_part
-from cadec_cli.decoding.translations import Chosen
-from cadec_cli.text.formats.plain import one_line
+from cadec_cli.decoding.explaining import ExplainedRow, Explanation, TokenPMI
+from cadec_cli.decoding.session import Entry
+from cadec_cli.text.formats.layout import one_line
 
-# PMI a token that is worth a number.
+# PMI of a token that is worth a number.
 _NOTABLE = 0.25
 
 
@@ -72,8 +73,8 @@ def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> 
     remaining = in_use
     rows = []
     for index, entry in reversed(list(enumerate(entries, 1))[first:]):
-        used = remaining > 0 and bool(entry.units)
-        remaining -= len(entry.units)
+        used = remaining > 0 and bool(entry.context_ids)
+        remaining -= len(entry.context_ids)
         target = Text(visible(entry.text), "" if used else "dim")
         if entry.edited is not None and entry.parts:
             target.append(" (edited)", "yellow")
@@ -85,13 +86,14 @@ def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> 
 
 def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[RenderableType]:
     """The best hypotheses of the newest sentence; the chosen and the sentence level's are always there."""
-    part = ranked_part(entry)
+    part = entry.last_part
     assert part.choice is not None
+    pmi = part.choice.pmi
     score = "C-score" if entry.options.objective == "c-score" else "score"
     table = _columns(
         ("", "right"), ("log p", "right"), ("PMI", "right"), (score, "right"), ("", "left"), ("", "left")
     )
-    order = ranked(part)
+    order = part.choice.ranking
     for rank, index in enumerate(order, 1):
         chosen = index == part.choice.index and entry.edited is None
         first = part.hypotheses[index].text == sentence_level
@@ -103,7 +105,7 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
         table.add_row(
             str(rank),
             f"{hypothesis.log_prob:.2f}",
-            _pmi_of(part, index),
+            f"{pmi[index]:+.2f}" if pmi is not None else "–",
             f"{part.choice.scores[index]:.2f}",
             Text(marks, style),
             Text(visible(hypothesis.text), style),
@@ -118,12 +120,6 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
     return shown
 
 
-def _pmi_of(part: Chosen, index: int) -> str:
-    if part.choice is None or not part.choice.conditional:
-        return "–"
-    return f"{part.choice.conditional[index] - part.choice.free[index]:+.2f}"
-
-
 def explanation(found: Explanation) -> list[RenderableType]:
     """The context, then each translation coloured by its tokens' PMI, and the numbers that matter."""
     names: list[tuple[str, Text]] = [
@@ -133,12 +129,17 @@ def explanation(found: Explanation) -> list[RenderableType]:
     if not found.context:
         names.append(("context", Text("none: PMI is 0, the S-NMT decides alone", "dim")))
     for row in found.rows:
-        first, *others = row.pieces or ("",)
-        names.append((row.name, coloured([first.removeprefix("\u2581"), *others], row.scores)))
+        names.append((row.name, coloured(_unspaced(row.tokens))))
         names.append(("", _numbers(row)))
     if len(found.rows) == 1 and found.rows[0].name == "chosen":
         names.append(("", Text("the sentence level says the same", "dim")))
     return [_pairs(names)]
+
+
+def _unspaced(tokens: Sequence[TokenPMI]) -> list[TokenPMI]:
+    """Tokens without the space that the first of them brings along."""
+    first, *others = tokens
+    return [dataclasses.replace(first, text=first.text.removeprefix(" ")), *others]
 
 
 def _numbers(row: ExplainedRow) -> Text:
@@ -147,9 +148,9 @@ def _numbers(row: ExplainedRow) -> Text:
         text.append(f"log p {row.log_prob:.2f}, ")
     text.append(f"PMI {row.pmi:+.2f}")
     notable = [
-        f"{visible(piece.replace(chr(0x2581), ' ')).strip() or '␣'} {conditional - free:+.2f}"
-        for piece, (conditional, free) in zip([*row.pieces, "</s>"], row.scores, strict=False)
-        if abs(conditional - free) >= _NOTABLE
+        f"{visible(token.text).strip() or '␣'} {token.pmi:+.2f}"
+        for token in row.tokens
+        if abs(token.pmi) >= _NOTABLE
     ]
     if notable:
         text.append(": " + ", ".join(notable))

@@ -1,0 +1,56 @@
+"""Flags that several commands have: each is written once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cadec_cli.method.objectives import OBJECTIVES
+
+BundleOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bundle",
+        "-b",
+        help="The bundle to use. [dim]\\[default: CADEC_BUNDLE, else the embedded one][/dim]",
+        show_default=False,
+    ),
+]
+Device = Annotated[str, typer.Option(help="Device to compute on: auto, cpu or cuda.")]
+ComputeType = Annotated[
+    str, typer.Option(help="Number format: int8 or float32; on a GPU also float16, int8_float16 …")
+]
+ExactComputeType = Annotated[
+    str,
+    typer.Option(
+        "--compute-type", help="Number format: float32, or int8 (faster; scores vary by about 0.01)."
+    ),
+]
+Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
+Lines = Annotated[bool, typer.Option("--lines", help="Every line is one sentence: do not split lines.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Weights of the objective by name, as lm=0.5; a bare number is the D-LM's. "
+        "[dim]\\[default: 1 for c-score, 0.1 for the fusions][/dim]",
+        show_default=False,
+    ),
+]
+Alpha = Annotated[float, typer.Option(help="Add-alpha smoothing of the D-LM's probabilities.", min=0)]
+ContextSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of target sentences before that count as context. [dim]\\[default: the bundle's][/dim]",
+        min=0,
+        show_default=False,
+    ),
+]
+SetLayout = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="Layout of the sets: voita, contrapro, discevalmt or jsonl. Detected if omitted."
+    ),
+]
+
+OBJECTIVE_NAMES = ", ".join(OBJECTIVES)

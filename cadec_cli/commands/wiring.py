@@ -1,0 +1,96 @@
+"""From what was said on the command line to models and files: the same for every command that translates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cadec_cli import console
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.decoding.file_translation import FileTranslation
+    from cadec_cli.decoding.translations import Translation
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
+    from cadec_cli.method.objectives import Objective
+    from cadec_cli.method.options import Reading
+
+
+def open_models(bundle: Path | None, *, device: str, compute_type: str, threads: int) -> LoadedModels:
+    """The models of the bundle that was named, or of the default one."""
+    from cadec_cli.bundle.loading import load_models
+    from cadec_cli.bundle.opening import Bundle, find_bundle
+
+    opened = Bundle.open(find_bundle(bundle))
+    return load_models(opened, device=device, compute_type=compute_type, threads=threads, note=console.note)
+
+
+def file_translation(
+    inputs: Sequence[Path],
+    bundle: Path | None,
+    flags: Mapping[str, Any],
+    *,
+    lines: bool,
+    input_format: str | None,
+    encoding: str,
+    device: str,
+    compute_type: str,
+    threads: int,
+) -> FileTranslation:
+    """The inputs, read, and the translator that was asked for."""
+    from cadec_cli.bundle.loading import default_options
+    from cadec_cli.decoding.file_translation import FileTranslation
+    from cadec_cli.decoding.translator import Translator
+    from cadec_cli.errors import CadecError
+    from cadec_cli.method.options import with_flags
+    from cadec_cli.text.formats import read_text_file
+
+    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    opened = models.bundle
+    if not opened.has_translation:
+        raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
+    options = with_flags(default_options(opened), flags)
+    language = opened.source_language or ""
+    files = [
+        read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
+        for path in inputs
+    ]
+    origin = (("bundle", opened.manifest.identity), ("compute type", compute_type))
+    return FileTranslation(Translator(models, options), files, origin)
+
+
+def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
+    """Draw how far a translation is."""
+    return console.track(translations, "translate", total, "sentences")
+
+
+def contrastive_models(
+    opened: LoadedModels,
+    names: Sequence[str],
+    weight: str | None,
+    reading: Reading,
+    context: int | None,
+) -> tuple[list[Objective], ContrastiveModels]:
+    """The objectives that were named, and a bundle's models as far as those need them."""
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
+    from cadec_cli.method.context import ContextPolicy
+    from cadec_cli.method.objectives import NMT
+    from cadec_cli.method.options import named_weights
+
+    bundle = opened.bundle
+    objectives = usable_objectives(
+        names,
+        named_weights(weight),
+        has_translation=bundle.has_translation,
+        has_lm=bundle.has_lm,
+        where=f"the bundle {bundle.directory}",
+    )
+    models = ContrastiveModels(
+        opened.translation if any(chosen.uses(NMT) for chosen in objectives) else None,
+        opened.language if any(chosen.uses_lm for chosen in objectives) else None,
+        reading,
+        ContextPolicy(bundle.defaults.context if context is None else context),
+        Wording(bundle.source_language or "", bundle.target_language),
+    )
+    return objectives, models

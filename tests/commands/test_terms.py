@@ -1,0 +1,143 @@
+"""A term that was not computed is absent, and one that is there is right: every objective, every search."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.bundle.loading import LoadedModels, load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.decoding.records import records
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.evaluation.benchmark import naive_scores
+from cadec_cli.main import exit_code
+from cadec_cli.method.context import Context
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.searches import SEARCHES
+from cadec_cli.models.doclm import DocumentLM
+
+DOCUMENT = ["good day sir.", "you see the lamp.", "do you want the red house?", "i think you take it."]
+SEARCH = ("--nbest", "5", "--lines", "--compute-type", "float32", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def models(made_up_bundle: Path) -> LoadedModels:
+    return load_models(Bundle.open(made_up_bundle), compute_type="float32", threads=1)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "dialogue.txt"
+    path.write_text("\n".join(DOCUMENT) + "\n")
+    return path
+
+
+def possible(search: str, name: str) -> bool:
+    return search != "beam" or OBJECTIVES[name].uses(NMT)
+
+
+CASES = [(search, name) for search in SEARCHES for name in OBJECTIVES if possible(search, name)]
+
+
+@pytest.mark.parametrize(("search", "name"), CASES)
+def test_json_has_the_terms_of_the_objective_and_no_others(
+    search: str,
+    name: str,
+    text: Path,
+    made_up_bundle: Path,
+    models: LoadedModels,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    asked = ["--search", search, "--objective", name, "--json", "--bundle", str(made_up_bundle), *SEARCH]
+    assert exit_code(["translate", str(text), *asked]) == 0
+    lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+    options = TranslationOptions(search=search, objective=name, nbest=5)
+    translations = list(Translator(models, options).translate(DOCUMENT))
+    assert lines == [record for translation in translations for record in records(translation)]
+    # What is there is what the network says of each hypothesis alone, after the context it was chosen in.
+    maximised = objective("sentence" if search == "sentence" else name)
+    network = models.bundle.lm_network()
+    for line, translation in zip(lines, translations, strict=True):
+        (part,) = translation.parts
+        assert part.choice is not None
+        for hypothesis, given in zip(part.hypotheses, line["hypotheses"], strict=True):
+            expected = _naive(network, hypothesis.ids, part.choice.context)
+            computed = {term: expected[term] for term in (CONDITIONAL, FREE) if maximised.uses(term)}
+            if len(computed) == 2:
+                computed["pmi"] = computed[CONDITIONAL] - computed[FREE]
+            assert set(given) == {"text", "log_prob", "score", *computed}
+            for term, value in computed.items():
+                assert given[term] == pytest.approx(value, abs=1e-3), term
+            score = maximised.score({NMT: given["log_prob"], **computed})
+            assert given["score"] == pytest.approx(score, abs=2e-3)
+        assert line["chosen"] == part.choice.index
+
+
+def _naive(
+    network: DocumentLM, ids: tuple[int, ...], context: tuple[tuple[int, ...], ...]
+) -> dict[str, float]:
+    (conditional,) = naive_scores(network, Context(context), [ids])
+    (free,) = naive_scores(network, Context(), [ids])
+    return {CONDITIONAL: conditional, FREE: free}
+
+
+@pytest.mark.parametrize(("search", "name"), CASES)
+def test_an_explanation_explains_or_says_why_it_can_not(
+    search: str,
+    name: str,
+    text: Path,
+    made_up_bundle: Path,
+    models: LoadedModels,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--search", search, "--objective", name, "--explain", "--bundle", str(made_up_bundle), *SEARCH]
+    code = exit_code(["translate", str(text), *asked])
+    shown = capfd.readouterr()
+    if "sentence" in (search, name):
+        assert code == 1
+        assert "looks at no context, so there is nothing to explain" in shown.err
+        assert not shown.out
+        return
+    assert code == 0
+    options = TranslationOptions(search=search, objective=name, nbest=5)
+    network = models.bundle.lm_network()
+    expected = []
+    for translation in Translator(models, options).translate(DOCUMENT):
+        (part,) = translation.parts
+        assert part.choice is not None
+        expected.append(translation.text)
+        for index in dict.fromkeys((part.choice.index, 0)):
+            terms = _naive(network, part.hypotheses[index].ids, part.choice.context)
+            expected.append(f"PMI {terms[CONDITIONAL] - terms[FREE]:+6.2f}")
+    printed = [line for line in shown.out.splitlines() if line.strip()]
+    assert len(printed) == len(expected)
+    for line, part_of_it in zip(printed, expected, strict=True):
+        if part_of_it.startswith("PMI"):
+            assert math.isclose(_pmi(line), float(part_of_it.split()[1]), abs_tol=0.011)
+        else:
+            assert line == part_of_it
+    assert any(abs(_pmi(line)) > 0.05 for line in printed if "PMI" in line)
+
+
+def _pmi(line: str) -> float:
+    return float(line.split("PMI")[1].split()[0])
+
+
+def test_the_repl_shows_no_pmi_that_nobody_computed(
+    made_up_bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import io
+    import sys
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    typed = "\n".join([*DOCUMENT[:2], "/nbest 3", "/why"]) + "\n"
+    for name, dash in (("c-score", False), ("shallow-fusion", True), ("conditional-shallow-fusion", True)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+        assert exit_code(["repl", "--bundle", str(made_up_bundle), "--objective", name, "--nbest", "5"]) == 0
+        shown = capfd.readouterr().out
+        rows = [line for line in shown.splitlines() if line[:3] in ("1  ", "2  ", "3  ")]
+        assert len(rows) == 3
+        assert all((" – " in row) == dash for row in rows)
+        assert "PMI +" in shown or "PMI -" in shown  # /why computes what it shows
