@@ -1,3 +1,39 @@
-"""Context-aware translation from any sentence-level model and a document language model."""
+"""Context-aware translation from any sentence-level model and a document language model.
 
-__version__ = "0.1.0"
+    import cadec_cli
+
+    translator = cadec_cli.load()
+    for translation in translator.translate(["Who are you?", "I saw you yesterday."]):
+        print(translation.text)
+
+`load` opens a bundle: the embedded one, or yours. Translations come as they are chosen. Nothing heavy is
+imported before it is used.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from cadec_cli.version import __version__
+
+if TYPE_CHECKING:
+    from cadec_cli.api import Translation, TranslationOptions, Translator, load
+
+__all__ = ["Translation", "TranslationOptions", "Translator", "__version__", "load"]
+
+# OpenMP's threads spin while they wait for each other, which on a busy machine takes more time than the work:
+# let them sleep, but not at once, as most waits are short (without those spins a single list took 1.7 times
+# as long). It is read when torch or CTranslate2 are loaded, so it has to be said before.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the interface when something of it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cadec_cli import api
+
+    return getattr(api, name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.loading import Models, default_options
+from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import EMBEDDED, Bundle, find_bundle
 from cadec_cli.decoding.translator import Translator
 
@@ -42,11 +42,11 @@ def test_it_is_small_and_tells_where_it_comes_from(bundle: Bundle) -> None:
     card = (EMBEDDED / "MODEL_CARD.md").read_text("utf-8")
     for word in ("OpenSubtitles", "Tatoeba", "RusDraCor", "CC0", "Apache-2.0", "CC-BY", "public domain"):
         assert word in card
-    assert card == (ROOT / "docs" / "embedded-card.md").read_text("utf-8")
+    assert card == (ROOT / "recipes" / "en-ru" / "card.md").read_text("utf-8")
 
 
 def test_everyday_sentences(bundle: Bundle) -> None:
-    translator = Translator.load(Models(bundle))
+    translator = Translator(load_models(bundle), default_options(bundle))
     documents = [[sentence] for sentence in EVERYDAY]
     found = {one.source: one.text for one in translator.translate_documents(documents)}
     assert {s: t for s, t in found.items() if not re.fullmatch(EVERYDAY[s], t)} == {}
@@ -59,7 +59,7 @@ def test_context_changes_a_translation(bundle: Bundle) -> None:
     text = (ROOT / "docs" / "dialogue.txt").read_text("utf-8")
     documents = [part.split("\n") for part in text.strip().split("\n\n")]
     changed = 0
-    for one in Translator.load(Models(bundle)).translate_documents(documents):
+    for one in Translator(load_models(bundle), options).translate_documents(documents):
         if one.sentence == 0:
             assert one.text == one.sentence_level
         changed += one.text != one.sentence_level

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 # Everyone may import these; they import none of the packages.
-BASE = {"errors", "files", "plotting", "console", "workers", ""}
+BASE = {"arrays", "errors", "files", "plotting", "console", "workers", "user_directories", "version"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},
@@ -29,6 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
         *("decoding", "evaluation"),
     },
+    "api": {"method", "bundle", "decoding"},
+    "": {"api"},
     "main": {"commands"},
     "__main__": {"main"},
 }

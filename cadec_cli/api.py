@@ -1,0 +1,36 @@
+"""The Python interface: a bundle becomes a translator in one call. `import cadec_cli` is all it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.bundle.loading import default_options, load_models
+from cadec_cli.bundle.opening import Bundle, find_bundle
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.method.options import TranslationOptions, with_flags
+
+__all__ = ["Translation", "TranslationOptions", "Translator", "load"]
+
+
+def load(
+    bundle: str | Path | None = None,
+    *,
+    options: Mapping[str, Any] | TranslationOptions | None = None,
+    device: str = "auto",
+    compute_type: str = "int8",
+    threads: int = 0,
+) -> Translator:
+    """Open a bundle and make a translator of it.
+
+    Without `bundle` it is $CADEC_BUNDLE's, else the embedded one. `options` are all of them, or a mapping of
+    what shall differ from the bundle's defaults: {"temperature": 1, "search": "lattice"}. What can't be done
+    is a CadecError, which says why.
+    """
+    opened = Bundle.open(find_bundle(Path(bundle) if bundle is not None else None))
+    models = load_models(opened, device=device, compute_type=compute_type, threads=threads)
+    if not isinstance(options, TranslationOptions):
+        options = with_flags(default_options(opened), options or {})
+    return Translator(models, options)
