@@ -35,6 +35,25 @@ def test_the_list_of_commands_is_that_of_the_help() -> None:
     assert rows == told
 
 
+def test_the_tree_is_that_of_the_files() -> None:
+    (tree,) = re.findall(r"^## The tree\n\n((?:    .*\n)+)", README, re.M)
+    folders: list[str] = []
+    named = []
+    for line in tree.splitlines():
+        depth = (len(line) - len(line.lstrip()) - 4) // 2
+        for name in re.split(r" {2,}", line.strip())[: 1 if depth < 1 or ".py" not in line else None]:
+            if name.endswith("/"):
+                folders[depth:] = [name]
+            if name.endswith(("/", ".py")):
+                named.append("".join(folders[:depth]) + name)
+    assert len(named) > 25
+    assert not [name for name in named if not (ROOT / name).exists()]
+    packages = {f"cadec_cli/{path.name}/" for path in (ROOT / "cadec_cli").iterdir() if path.is_dir()}
+    modules = {f"cadec_cli/{path.name}" for path in (ROOT / "cadec_cli").glob("*.py")}
+    missing = (packages | modules) - set(named) - {"cadec_cli/__pycache__/", "cadec_cli/__main__.py"}
+    assert missing <= {"cadec_cli/api.py"}
+
+
 def test_every_command_shown_exists_with_its_options() -> None:
     assert {"translate", "repl", "eval-contrastive", "tune", "train lm", "convert"} <= set(
         map(command_of, SHOWN)
