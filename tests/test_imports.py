@@ -16,14 +16,14 @@ BASE = {"arrays", "errors", "files", "plotting", "console", "workers", "user_dir
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},
     "text": set(),
-    "method": {"text"},
+    "method": set(),
     "data": {"text"},
     "models": {"text"},
     "training": {"text", "data", "models"},
     "engines": {"text", "method", "models"},
     "converters": {"text", "models", "engines"},
     "bundle": {"text", "method", "models", "engines", "converters"},
-    "decoding": {"text", "method", "models", "engines", "bundle"},
+    "decoding": {"text", "method", "engines"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
@@ -94,6 +94,35 @@ def test_packages_import_one_way() -> None:
 
 def test_no_module_imports_itself_in_a_circle() -> None:
     TopologicalSorter(graph()).prepare()  # a CycleError shows the circle
+
+
+def test_no_command_needs_another() -> None:
+    shared = {"app", "flags", "progress", "shared_flags", "views", "wiring"}
+    borrowed = [
+        f"{importer} imports {module}"
+        for importer, imports in graph().items()
+        for module in imports
+        if module.startswith("cadec_cli.commands.") and importer.startswith("cadec_cli.commands.")
+        if module.split(".")[2] not in shared | {importer.split(".")[2]}
+    ]
+    # A group registers its commands.
+    assert borrowed == ["cadec_cli.commands.prepare imports cadec_cli.commands.prepare_opensubtitles"]
+
+
+def test_the_method_needs_numpy_at_most() -> None:
+    outside = {
+        name.split(".")[0]
+        for path in (ROOT / "cadec_cli" / "method").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert outside - set(sys.stdlib_module_names) == {"cadec_cli", "numpy"}
 
 
 def test_the_graph_is_not_empty() -> None:
