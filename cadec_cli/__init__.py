@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.version import __version__
 
 if TYPE_CHECKING:
-    from cadec_cli.api import Translation, TranslationOptions, Translator, load
+    from cadec_cli.api import CadecError, Translation, TranslationOptions, Translator, load
 
-__all__ = ["Translation", "TranslationOptions", "Translator", "__version__", "load"]
+__all__ = ["CadecError", "Translation", "TranslationOptions", "Translator", "__version__", "load"]
 
 # OpenMP's threads spin while they wait for each other, which on a busy machine takes more time than the work:
 # let them sleep, but not at once, as most waits are short (without those spins a single list took 1.7 times
@@ -37,3 +37,7 @@ def __getattr__(name: str) -> Any:
     from cadec_cli import api
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

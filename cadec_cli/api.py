@@ -10,9 +10,10 @@ from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle, find_bundle
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions, with_flags
 
-__all__ = ["Translation", "TranslationOptions", "Translator", "load"]
+__all__ = ["CadecError", "Translation", "TranslationOptions", "Translator", "load"]
 
 
 def load(

@@ -1,4 +1,4 @@
-"""The Typer app: which commands there are, and how anything that goes wrong is told.
+"""The Typer app: which commands there are, and how anything that goes wrong is reported.
 
 Command modules import torch and its like inside their functions, so that --help never waits for them.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
-_INT8 = ("int8", "int8_float32")
+_INT8 = ("int8",)
 
 
 def load_models(

@@ -97,7 +97,9 @@ class Manifest:
         value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
         if not self.engines:  # an earlier manifest is written as it was read
             del value["engines"]
-        value["defaults"]["weight"] = self.defaults.weight or None  # as it has always been written
+        # The D-LM's weight alone is a number, and none is null: so earlier versions read it too.
+        weights = dict(self.defaults.weight)
+        value["defaults"]["weight"] = weights["lm"] if weights.keys() == {"lm"} else weights or None
         value["conversions"] = {name: _conversion_json(one) for name, one in self.conversions.items()}
         value["checksum"] = _checksum(value)
         return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()

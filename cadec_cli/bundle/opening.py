@@ -88,7 +88,7 @@ class Bundle:
 
     @property
     def defaults(self) -> DecodingDefaults:
-        """How to decode unless told otherwise."""
+        """How to decode unless asked otherwise."""
         return self.manifest.defaults
 
     @property

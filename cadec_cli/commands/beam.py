@@ -30,6 +30,8 @@ def beam(
     from cadec_cli.commands.wiring import file_translation, track_translations
     from cadec_cli.decoding.records import json_bytes
 
+    if flags.get("search", "beam") != "beam":
+        raise typer.BadParameter("cadec beam is --search beam; cadec translate has the others")
     work = file_translation(
         inputs,
         bundle,

@@ -84,14 +84,13 @@ def convert(
     if written is None:
         raise typer.BadParameter("name the bundle to write", param_hint="--output")
 
-    import dataclasses
-
     from cadec_cli import console
     from cadec_cli.bundle.building import build_bundle
     from cadec_cli.bundle.manifest import read_manifest
+    from cadec_cli.method.options import with_flags
 
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
-    defaults = dataclasses.replace(defaults, **flags)
+    defaults = with_flags(defaults, flags)
     with console.progress() as bar:
         bar.add_task("check, convert, verify", total=None)
         drifts = build_bundle(

@@ -51,23 +51,19 @@ def rerank(
     from cadec_cli.decoding.nbest_files import read_documents
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.decoding.translator import choose
-    from cadec_cli.errors import CadecError
     from cadec_cli.files import read_lines
     from cadec_cli.method.context import Context
     from cadec_cli.method.options import with_flags
 
     models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     options = with_flags(default_options(models.bundle), flags)
-    if options.search not in ("rerank", "lattice"):
-        raise CadecError(
-            "n-best lists can be searched by rerank or lattice", "`cadec beam` is a command of its own"
-        )
     documents = read_documents(nbest_lists, models.bundle.target, feature=feature)
     contexts = [Context() for _ in documents]
-    if context_file is not None and models.language is not None:
-        text = models.language.text
-        before = tuple(tuple(text.encode(line)) for line in read_lines(context_file) if line)
-        contexts[0] = Context(before)
+    if context_file is not None:
+        before = list(read_lines(context_file))
+        if models.language is not None:
+            encoded = (tuple(models.language.text.encode(line)) for line in before)
+            contexts[0] = Context(tuple(filter(None, encoded)))
     chosen = sorted(
         choose(documents, models, options, contexts=contexts),
         key=lambda translation: (translation.document, translation.sentence),

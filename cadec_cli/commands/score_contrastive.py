@@ -56,6 +56,7 @@ def score_contrastive(
     import sys
 
     from cadec_cli import console
+    from cadec_cli.commands.views.contrastive import left_out
     from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
     from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
@@ -73,6 +74,8 @@ def score_contrastive(
     reading = Reading((temperature,), alpha)
     objectives, models = contrastive_models(opened, [objective], weight, reading, context)
     contrastive_set = read_set(set_path, layout)
+    if contrastive_set.left_out:
+        console.note(left_out(contrastive_set))
     (scorer,) = scorers(objectives, reading.temperatures)
     terms = models.terms(contrastive_set)
     if not sys.stdout.isatty():  # a bar would be drawn over the results

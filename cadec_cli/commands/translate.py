@@ -69,7 +69,7 @@ def translate(
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.errors import CadecError
 
-    if compare + explain + json_lines > 1 and not (compare and explain):
+    if json_lines and (compare or explain):
         raise typer.BadParameter("--json can't be combined with --compare or --explain")
     if (compare or explain) and output is not None:
         raise typer.BadParameter("--compare and --explain are for the terminal, not for --output")
@@ -104,7 +104,16 @@ def translate(
     # A progress bar would be drawn over results on a terminal.
     translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
     if compare or explain:
-        views.show(translations, work.translator, compare=compare, explain=explain)
+        translator = work.translator
+        shown = (
+            views.ShownTranslation(
+                translation,
+                translator.sentence_level_of(translation) if compare else None,
+                [translator.explain(part) for part in translation.parts] if explain else [],
+            )
+            for translation in translations
+        )
+        views.show(shown, compare=compare)
         return
     for piece in json_bytes(translations) if json_lines else work.restored(translations):
         sys.stdout.buffer.write(piece)

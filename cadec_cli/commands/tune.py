@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cadec_cli.evaluation.tuning.grid import Point, Setting
     from cadec_cli.method.options import DecodingDefaults
 
-# Tried unless told otherwise; of objectives without T-scaling in the paper, the weight.
+# Tried unless others are given; of objectives without T-scaling in the paper, the weight.
 TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -100,13 +100,14 @@ def tune(
     name = objective or opened.defaults.objective
     formula = objectives.objective(name)
     if "lm" not in formula.weights:
-        raise CadecError(f"{name} has nothing to tune", "c-score and the fusions have")
+        tunable = [name for name, known in objectives.OBJECTIVES.items() if "lm" in known.weights]
+        raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
     default_temperatures = TEMPERATURES if name == "c-score" and not weight else (1.0,)
     default_weights = (1.0,) if name == "c-score" else WEIGHTS
     settings = [
-        Setting(one, other)
-        for other in dict.fromkeys(weight or default_weights)
-        for one in dict.fromkeys(temperature or default_temperatures)
+        Setting(tried, weighed)
+        for weighed in dict.fromkeys(weight or default_weights)
+        for tried in dict.fromkeys(temperature or default_temperatures)
     ]
     for setting in settings:  # all that could not be saved is refused before the work, not after it
         _changed(opened.defaults, name, setting, context, nbest)

@@ -62,8 +62,8 @@ def _json_lines(path: Path, lines: Iterator[str], target: TokenText) -> Iterator
             continue
         try:
             record: Any = json.loads(line)
-            hypotheses = [(str(item["text"]), float(item["log_prob"])) for item in record["hypotheses"]]
-        except (ValueError, KeyError, TypeError):
+            hypotheses = [(_text(item["text"]), float(item["log_prob"])) for item in _hypotheses(record)]
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise CadecError(
                 f"{path}: entry {number} is not an n-best list",
                 'one object per line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
@@ -72,6 +72,17 @@ def _json_lines(path: Path, lines: Iterator[str], target: TokenText) -> Iterator
             yield None
         document = record.get("document")
         yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses, target)
+
+
+def _hypotheses(record: Any) -> Any:
+    """Those of a record; where there was nothing to translate, `translate --json` writes none."""
+    return record.get("hypotheses", []) if "translation" in record else record["hypotheses"]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a hypothesis is text")
+    return value
 
 
 def _moses(path: Path, lines: Iterator[str], target: TokenText, feature: str) -> Iterator[NBest | None]:

@@ -21,7 +21,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.method.searches import LISTS, search_kind
+from cadec_cli.method.searches import search_kind
 from cadec_cli.text.sentences import split_sentences
 
 
@@ -179,12 +179,9 @@ class Session:
         if self.current:
             self.documents.append([])
 
-    def sentence_level(self, entry: Entry) -> tuple[NBest, ...]:
+    def sentence_level(self, entry: Entry) -> list[NBest]:
         """What the S-NMT alone says of each part, best first; empty where there is nothing to translate."""
-        if search_kind(entry.options.search).needs == LISTS:
-            return tuple(part.nbest for part in entry.parts)
-        # Hypotheses that were not chosen from lists are in context, all of them.
-        return tuple(self._translator.sentence_level(part.source) for part in entry.parts)
+        return self._translator.sentence_level(entry.parts, entry.options)
 
     def explain(self) -> Explanation:
         """What the context does to the newest translation and to the sentence level's, token by token.
@@ -204,7 +201,7 @@ class Session:
         if entry.edited is not None:
             text = entry.edited
             rows = [Explained("edited", NBest(entry.source, (Hypothesis(text, 0.0),)), None)]
-            alone = alone if len(alone) == 1 else ()  # an edit is of the whole, not of a part
+            alone = alone if len(alone) == 1 else []  # an edit is of the whole, not of a part
         else:
             part = entry.last_part
             assert part.choice is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
@@ -78,7 +78,7 @@ class Translation:
         """The whole translation."""
         return " ".join(part.text for part in self.parts)
 
-    @property
-    def sentence_level(self) -> str:
-        """What the S-NMT alone would have said, where hypotheses are its own: not after a C-aware beam."""
-        return " ".join(part.hypotheses[0].text if part.hypotheses else part.source for part in self.parts)
+
+def joined_first(lists: Iterable[NBest]) -> str:
+    """The first hypotheses of a sentence's parts as one text; a source without any stays as it is."""
+    return " ".join(nbest.hypotheses[0].text if nbest.hypotheses else nbest.source for nbest in lists)

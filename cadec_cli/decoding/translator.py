@@ -13,7 +13,7 @@ from typing import Any
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import TranslatedPart, Translation
+from cadec_cli.decoding.translations import TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
 from cadec_cli.engines.protocols import KnownAhead, Models
 from cadec_cli.errors import CadecError
@@ -65,10 +65,16 @@ class Translator:
             checkpoint=checkpoint,
         )
 
-    def sentence_level(self, source: str) -> NBest:
-        """What the S-NMT alone says of a piece of text, best first."""
-        (nbest,) = self._translation.nbest([source], self.options.beam)
-        return nbest
+    def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
+        """What the S-NMT alone says of the parts of a sentence that was translated with some options."""
+        if search_kind(options.search).needs == LISTS:
+            return [part.nbest for part in parts]
+        # Hypotheses that were not chosen from lists are in context, all of them.
+        return self._translation.nbest([part.source for part in parts], options.beam)
+
+    def sentence_level_of(self, translation: Translation) -> str:
+        """What the S-NMT alone would have said."""
+        return joined_first(self.sentence_level(translation.parts, self.options))
 
     def explain(self, part: TranslatedPart) -> Explanation:
         """Why a part was translated as it was: token by token, beside the first hypothesis."""
@@ -110,7 +116,9 @@ def choose(
 ) -> Iterator[Translation]:
     """Choose from n-best lists that are there already: those of several documents, in step."""
     if search_kind(options.search).needs != LISTS:
-        raise CadecError(f"--search {options.search} does not choose from n-best lists")
+        raise CadecError(
+            f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
+        )
     shortened = [
         [NBest(nbest.source, nbest.hypotheses[: options.list_size], nbest.vocabulary) for nbest in document]
         for document in lists

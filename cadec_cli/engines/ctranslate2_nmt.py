@@ -30,9 +30,9 @@ class CTranslate2Model:
         target: TokenText,
         *,
         positions: int = 512,
-        device: str = "auto",
+        device: str = "cpu",
         device_index: int = 0,
-        compute_type: str = "default",
+        compute_type: str = "int8",
         threads: int = 0,
     ) -> None:
         import ctranslate2
@@ -48,7 +48,7 @@ class CTranslate2Model:
                 device=device,
                 device_index=device_index,
                 compute_type=usable_compute_type(compute_type, device),
-                # A batch a core: several cores at one batch wait for each other more than they work.
+                # One batch per core: several cores at one batch wait for each other more than they work.
                 inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
                 intra_threads=1,
             )

@@ -1,6 +1,6 @@
 """How long work tells how far it is, and what it has to say, without knowing of any terminal.
 
-Whoever starts the work hands in where it goes; unless they do, nobody is told.
+Whoever starts the work hands in where it goes; unless they do, nobody hears of it.
 """
 
 from __future__ import annotations

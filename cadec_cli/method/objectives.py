@@ -21,6 +21,7 @@ from cadec_cli.errors import CadecError
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 LM_TERMS = frozenset({CONDITIONAL, FREE})
+LARGEST_WEIGHT = 1000
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -51,11 +52,24 @@ class Objective:
     def weighted(self, weights: Mapping[str, float]) -> Objective:
         """The same formula with other weights; those not given stay as they are."""
         unknown = [name for name in weights if name not in self.weights]
-        if unknown and self.weights:
+        if unknown:
             raise CadecError(
-                f"{self.name} has no weight {', '.join(unknown)}", f"it has {', '.join(self.weights)}"
+                f"{self.name} has no weight {', '.join(unknown)}",
+                f"it has {', '.join(self.weights) or 'none'}",
             )
-        return replace(self, weights={name: weights.get(name, own) for name, own in self.weights.items()})
+        wrong = weight_misfits(weights)
+        if wrong:
+            raise CadecError("; ".join(wrong))
+        return replace(self, weights={**self.weights, **weights})
+
+
+def weight_misfits(weights: Mapping[str, float]) -> list[str]:
+    """What can't be a weight."""
+    return [
+        f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={weight!r}"
+        for name, weight in weights.items()
+        if type(weight) not in (int, float) or not 0 <= weight <= LARGEST_WEIGHT
+    ]
 
 
 OBJECTIVES: dict[str, Objective] = {

@@ -13,13 +13,11 @@ from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import ContextPolicy
-from cadec_cli.method.objectives import NMT, OBJECTIVES, Objective, objective
+from cadec_cli.method.objectives import NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
 
 CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
-
-_LARGEST_WEIGHT = 1000
 
 Defaults = TypeVar("Defaults", bound="DecodingDefaults")
 
@@ -63,15 +61,17 @@ class DecodingDefaults:
     beam: int = option(4, "beam size of --search beam and sentence")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", named_weights(self.weight))
+        weights = named_weights(self.weight)
+        known = OBJECTIVES.get(self.objective)
+        if isinstance(self.weight, int | float) and known is not None and not known.weights:
+            weights = {}  # in earlier bundles a number stands beside objectives that never looked at it
+        object.__setattr__(self, "weight", weights)
         wrong = []
         if self.search not in SEARCHES:
             wrong.append(f"search must be one of {', '.join(SEARCHES)}, not {self.search!r}")
         if self.objective not in OBJECTIVES:
             wrong.append(f"objective must be one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
-        for name, weight in self.weight.items():
-            if not (_is_number(weight) and 0 <= weight <= _LARGEST_WEIGHT):
-                wrong.append(f"weight must be from 0 to {_LARGEST_WEIGHT}, not {name}={weight!r}")
+        wrong += weight_misfits(self.weight)
         if not (_is_number(self.temperature) and 0.01 <= self.temperature <= 1000):
             wrong.append(f"temperature must be from 0.01 to 1000, not {self.temperature!r}")
         for name, least in (("context", 0), ("nbest", 1), ("beam", 1)):
@@ -111,9 +111,11 @@ class TranslationOptions(DecodingDefaults):
         for name, known in (("context_from", CONTEXT_SOURCES), ("long", LONG_SENTENCES)):
             if getattr(self, name) not in known:
                 raise CadecError(f"{name.replace('_', '-')} must be one of {', '.join(known)}")
-        if self.paths < 1:
-            raise CadecError("paths must be at least 1")
-        if not 0 <= self.alpha < math.inf:
+        if type(self.paths) is not int or self.paths < 1:
+            raise CadecError(f"paths must be a whole number from 1, not {self.paths!r}")
+        if type(self.rolling) is not bool:
+            raise CadecError(f"rolling must be true or false, not {self.rolling!r}")
+        if not _is_number(self.alpha) or self.alpha < 0:
             raise CadecError("alpha must not be negative", "0 is no smoothing")
         if search_kind(self.search).needs == STEPS and not self.maximised.uses(NMT):
             raise CadecError(
@@ -159,14 +161,14 @@ class Reading:
 
 
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
-    """Options with what was asked for; of weights, those not named stay as they are."""
+    """Options with what was asked for; of weights, those not named stay, unless the objective is another."""
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
     if unknown:
         raise CadecError(f"no option {', '.join(unknown)}", f"there are {', '.join(known)}")
     changed = dict(flags)
-    if "weight" in changed:
-        changed["weight"] = {**options.weight, **named_weights(changed["weight"])}
+    kept = options.weight if changed.get("objective", options.objective) == options.objective else {}
+    changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     return dataclasses.replace(options, **changed)
 
 

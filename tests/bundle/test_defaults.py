@@ -7,7 +7,8 @@ import pytest
 from cadec_cli.bundle import opening as bundle_module
 from cadec_cli.bundle.opening import Bundle, find_bundle
 from cadec_cli.errors import CadecError
-from cadec_cli.method.options import DecodingDefaults, named_weights
+from cadec_cli.method.objectives import objective
+from cadec_cli.method.options import DecodingDefaults, TranslationOptions, named_weights, with_flags
 
 
 def test_which_bundle_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,5 +55,25 @@ def test_a_bare_weight_is_the_d_lms_and_unknown_ones_are_refused() -> None:
     assert named_weights(None) == {}
     with pytest.raises(CadecError, match="c-score has no weight back"):
         DecodingDefaults(weight={"back": 1.0})
+    with pytest.raises(CadecError, match="pmi has no weight lm"):
+        DecodingDefaults(objective="pmi", weight={"lm": 1.0})
+    with pytest.raises(CadecError, match="weight must be from 0 to 1000, not lm=nan"):
+        objective("c-score", {"lm": float("nan")})
     with pytest.raises(CadecError, match="no weight: 'much'"):
         named_weights("much")
+
+
+def test_weights_belong_to_their_objective() -> None:
+    """Tuned for one objective, a bundle's weights say nothing about another."""
+    tuned = TranslationOptions(objective="shallow-fusion", weight={"lm": 0.3})
+    assert with_flags(tuned, {"nbest": 4}).weight == {"lm": 0.3}
+    assert with_flags(tuned, {"objective": "c-score"}).maximised.weights == {"lm": 1.0}
+    assert with_flags(tuned, {"objective": "c-score", "weight": "2"}).weight == {"lm": 2.0}
+    assert with_flags(tuned, {"objective": "pmi"}).maximised.weights == {}
+    with pytest.raises(CadecError, match="no option temprature"):
+        with_flags(tuned, {"temprature": 2})
+
+
+def test_an_earlier_bundles_number_beside_an_objective_without_weights_is_passed_over() -> None:
+    earlier = {"objective": "pmi", "weight": 1.0}
+    assert DecodingDefaults(**earlier).weight == {}  # type: ignore[arg-type]  # as JSON has it

@@ -146,7 +146,7 @@ def test_set_shows_and_changes_options(repl: Repl) -> None:
         "search": "lattice",
         "objective": "c-score",
     }
-    names = ["/set temperature 2", "/set weight 0.5", "/set rolling on", "/set objective shallow-fusion"]
+    names = ["/set temperature 2", "/set rolling on", "/set objective shallow-fusion", "/set weight 0.5"]
     shown = repl(*names, "/set", "/set weight default", "/set", "/set objective pmi", "/set")
     values = {line.split()[0]: line.split()[1] for line in shown[1:13]}
     assert (values["T"], values["weight"], values["rolling"], values["objective"]) == (
@@ -157,6 +157,12 @@ def test_set_shows_and_changes_options(repl: Repl) -> None:
     )
     assert any("lm=0.1 (default)" in line for line in shown[13:26])
     assert any(line.split()[:2] == ["objective", "pmi"] for line in shown[26:])
+
+
+def test_a_score_is_called_what_it_is(repl: Repl) -> None:
+    shown = repl(TOM, "/nbest 1", "/set search sentence", TOM, "/nbest 1")
+    headings = [line.split()[-1] for line in shown if "log p" in line]
+    assert headings == ["C-score", "score"]
 
 
 def test_options_matter_from_the_next_sentence_on(repl: Repl) -> None:

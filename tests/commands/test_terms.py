@@ -125,6 +125,40 @@ def _pmi(line: str) -> float:
     return float(line.split("PMI")[1].split()[0])
 
 
+def test_json_goes_alone(text: Path) -> None:
+    for others in (["--compare"], ["--explain"], ["--compare", "--explain"]):
+        assert exit_code(["translate", str(text), "--json", *others]) == 2
+
+
+def test_the_beam_command_is_one_search(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["beam", str(text), "--search", "lattice"]) == 2
+    assert "cadec beam is --search beam" in capfd.readouterr().err
+
+
+def test_rerank_reads_what_translate_writes(
+    tmp_path: Path, made_up_bundle: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A sentence with nothing to translate included, and by every search over lists."""
+    source = tmp_path / "text.txt"
+    source.write_text("good day sir.\n\u00ad\nyou see the lamp.\n", "utf-8")
+    asked = ["--bundle", str(made_up_bundle), "--nbest", "5", "--compute-type", "float32", "--json"]
+    for search in ("rerank", "lattice", "sentence"):
+        assert exit_code(["translate", str(source), "--lines", "--search", search, *asked]) == 0
+        written = capfdbinary.readouterr().out
+        (tmp_path / "lists.jsonl").write_bytes(written)
+        assert exit_code(["rerank", str(tmp_path / "lists.jsonl"), "--search", search, *asked]) == 0
+        again = capfdbinary.readouterr().out
+        chosen = [
+            [json.loads(line)["translation"] for line in lines.splitlines()] for lines in (written, again)
+        ]
+        assert chosen[0] == chosen[1] and len(chosen[0]) == 3
+    lists = str(tmp_path / "lists.jsonl")
+    assert exit_code(["rerank", lists, "--context-file", str(tmp_path / "nowhere"), *asked]) == 1
+    assert b"no such file" in capfdbinary.readouterr().err
+    assert exit_code(["rerank", lists, "--search", "beam", *asked]) == 1
+    assert b"does not choose from n-best lists" in capfdbinary.readouterr().err
+
+
 def test_the_repl_shows_no_pmi_that_nobody_computed(
     made_up_bundle: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,9 +37,8 @@ def context(repl: Repl, rest: str) -> None:
 
 def nbest(repl: Repl, rest: str) -> None:
     """Show the hypotheses of the last sentence."""
-    count = _number("nbest", rest) if rest else NBEST_ROWS
     entry = repl.session.last
-    entry.last_part  # noqa: B018 - refuses where there are none
+    count = min(_number("nbest", rest) if rest else NBEST_ROWS, len(entry.last_part.hypotheses))
     alone = repl.session.sentence_level(entry)[-1].hypotheses
     repl.output.show(*views.hypotheses(entry, count, alone[0].text if alone else None))
 

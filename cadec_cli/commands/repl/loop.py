@@ -17,6 +17,7 @@ from cadec_cli import console
 from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.session import Entry, Session
+from cadec_cli.decoding.translations import joined_first
 from cadec_cli.errors import CadecError
 
 
@@ -124,11 +125,8 @@ class Repl:
 
     def show(self, entry: Entry) -> None:
         """Show a translation, beside the sentence level's if that is wanted."""
-        self.output.translation(entry.text, self._sentence_level(entry) if self.comparing else None)
-
-    def _sentence_level(self, entry: Entry) -> str:
-        alone = self.session.sentence_level(entry)
-        return " ".join(nbest.hypotheses[0].text if nbest.hypotheses else nbest.source for nbest in alone)
+        alone = joined_first(self.session.sentence_level(entry)) if self.comparing else None
+        self.output.translation(entry.text, alone)
 
     def changed(self, at_once: bool = True) -> None:
         """Have what has changed saved, now or soon."""

@@ -72,5 +72,5 @@ def _shown(value: Any, name: str, options: TranslationOptions) -> str:
         return "on" if value else "off"
     if name == "weight":
         weights = ", ".join(f"{key}={number:g}" for key, number in options.maximised.weights.items())
-        return weights if value or not weights else f"{weights} (default)"
+        return weights if value and weights else f"{weights or 'none'} (default)"
     return f"{value:g}" if isinstance(value, float) else str(value)

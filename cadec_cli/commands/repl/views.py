@@ -89,7 +89,7 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
     part = entry.last_part
     assert part.choice is not None
     pmi = part.choice.pmi
-    score = "C-score" if entry.options.objective == "c-score" else "score"
+    score = "C-score" if entry.options.maximised.name == "c-score" else "score"
     table = _columns(
         ("", "right"), ("log p", "right"), ("PMI", "right"), (score, "right"), ("", "left"), ("", "left")
     )
@@ -120,18 +120,18 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
     return shown
 
 
-def explanation(found: Explanation) -> list[RenderableType]:
+def explanation(explained: Explanation) -> list[RenderableType]:
     """The context, then each translation coloured by its tokens' PMI, and the numbers that matter."""
     names: list[tuple[str, Text]] = [
         (f"context {number}", Text(visible(sentence), "dim"))
-        for number, sentence in enumerate(found.context, 1)
+        for number, sentence in enumerate(explained.context, 1)
     ]
-    if not found.context:
+    if not explained.context:
         names.append(("context", Text("none: PMI is 0, the S-NMT decides alone", "dim")))
-    for row in found.rows:
+    for row in explained.rows:
         names.append((row.name, coloured(_unspaced(row.tokens))))
         names.append(("", _numbers(row)))
-    if len(found.rows) == 1 and found.rows[0].name == "chosen":
+    if len(explained.rows) == 1 and explained.rows[0].name == "chosen":
         names.append(("", Text("the sentence level says the same", "dim")))
     return [_pairs(names)]
 

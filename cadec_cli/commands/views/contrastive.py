@@ -183,7 +183,9 @@ def _table(title: str, results: Sequence[SetResults]) -> Table:
 def _heading(of_set: SetResults) -> Text:
     heading = Text(visible(of_set.contrastive_set.name))
     groups, chance = len(of_set.contrastive_set.groups), of_set.contrastive_set.chance
-    return heading.append(f"\n{groups:,} groups\nchance {100 * chance:.1f}", "dim")
+    return heading.append(
+        f"\n{groups:,} {'group' if groups == 1 else 'groups'}\nchance {100 * chance:.1f}", "dim"
+    )
 
 
 def _distances(of_set: SetResults) -> Text:

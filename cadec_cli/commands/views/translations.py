@@ -6,6 +6,7 @@ subtitle holds can't command the terminal.
 
 import difflib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -14,41 +15,38 @@ from rich.text import Text
 from cadec_cli.console import visible
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.translations import Translation
-from cadec_cli.decoding.translator import Translator
-from cadec_cli.method.searches import LISTS, search_kind
 
 # PMI of a token that has the full colour.
 _STRONG = 2.0
 
 
-def show(
-    translations: Iterable[Translation], translator: Translator, *, compare: bool, explain: bool
-) -> None:
+@dataclass(frozen=True)
+class ShownTranslation:
+    """A translation with what a person wants to see beside it."""
+
+    translation: Translation
+    sentence_level: str | None
+    explanations: Sequence[Explanation]
+
+
+def show(translations: Iterable[ShownTranslation], *, compare: bool) -> None:
     """Show translations to a person, as they come."""
     out = stdout_console()
     if compare:
         out.print(heading(out.width))
     document = 0
-    for translation in translations:
+    for shown in translations:
+        translation = shown.translation
         if translation.document != document:
             out.print()
             document = translation.document
-        if compare:
-            out.print(comparison(translation, _sentence_level(translation, translator), out.width))
+        if shown.sentence_level is not None:
+            out.print(comparison(translation, shown.sentence_level, out.width))
         else:
             out.print(visible(translation.text))
-        if explain:
-            for part in translation.parts:
-                for line in explanation(translator.explain(part)):
-                    out.print(line)
-
-
-def _sentence_level(translation: Translation, translator: Translator) -> str:
-    """What the S-NMT alone says; hypotheses that were not chosen from lists are in context, all of them."""
-    if search_kind(translator.options.search).needs == LISTS:
-        return translation.sentence_level
-    alone = (translator.sentence_level(part.source) for part in translation.parts)
-    return " ".join(nbest.hypotheses[0].text if nbest.hypotheses else nbest.source for nbest in alone)
+        for part in shown.explanations:
+            for line in explanation(part):
+                out.print(line)
 
 
 def comparison(translation: Translation, sentence_level: str, width: int) -> Table:
@@ -72,10 +70,10 @@ def _row(number: str, source: Text, before: Text, after: Text, width: int) -> Ta
     return table
 
 
-def explanation(found: Explanation) -> list[Text]:
+def explanation(explained: Explanation) -> list[Text]:
     """One line per translation: the chosen one and the S-NMT's first, every token coloured by its PMI."""
     lines = []
-    for row in found.rows:
+    for row in explained.rows:
         line = Text(f"    {row.name:>6}  ", "dim")
         line.append(f"log p {row.log_prob:7.2f}  PMI {row.pmi:+6.2f}  ", "dim")
         line.append(coloured(row.tokens))

@@ -30,7 +30,9 @@ class Search(Protocol):
 def build(models: Models, options: TranslationOptions, ahead: tuple[KnownAhead, ...] = ()) -> Search:
     """The search that the options name, with the models that it needs; no others are loaded."""
     if options.maximised.uses_lm and models.language is None:
-        raise CadecError("this bundle has no document language model", "use --search sentence")
+        raise CadecError(
+            "this bundle has no document language model", "use --search sentence or --objective sentence"
+        )
     builder = search_kind(options.search).builder
     if isinstance(builder, str):
         module, _, name = builder.partition(":")

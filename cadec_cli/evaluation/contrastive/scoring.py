@@ -62,8 +62,16 @@ def usable_objectives(
     where: str = "this bundle",
 ) -> list[Objective]:
     """The named objectives; of none or `all`, those that the models can compute."""
-    named = [objective(name, weights) for name in dict.fromkeys(names) if name != "all"]
+    wanted = not names or "all" in names
+    given = weights or {}
+    every = [_weighted_as_far(chosen, given) for chosen in OBJECTIVES.values()] if wanted else []
+    if wanted and any(all(name not in chosen.weights for chosen in every) for name in given):
+        raise CadecError(f"no objective has all of the weights {', '.join(given)}")
+    named = [objective(name, given) for name in dict.fromkeys(names) if name != "all" and not wanted]
     for chosen in named:
+        ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE)]
+        if ahead:
+            raise CadecError(f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs")
         for needed, there, part in (
             (chosen.uses(NMT), has_translation, "an S-NMT"),
             (chosen.uses_lm, has_lm, "a D-LM"),
@@ -73,9 +81,8 @@ def usable_objectives(
                     f"{chosen.name} needs {part}, and {where} has none",
                     "pmi and conditional need a D-LM alone, sentence an S-NMT alone",
                 )
-    if names and "all" not in names:
+    if not wanted:
         return named
-    every = [objective(name, weights) for name in OBJECTIVES]
     return [
         chosen
         for chosen in every
@@ -83,6 +90,11 @@ def usable_objectives(
         and (has_lm or not chosen.uses_lm)
         and all(term in (NMT, CONDITIONAL, FREE) for term in chosen.terms)
     ]
+
+
+def _weighted_as_far(chosen: Objective, weights: Mapping[str, float]) -> Objective:
+    """An objective with those of the weights that it has."""
+    return chosen.weighted({name: weight for name, weight in weights.items() if name in chosen.weights})
 
 
 @dataclass(frozen=True)

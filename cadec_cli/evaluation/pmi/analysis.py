@@ -212,7 +212,7 @@ def analyse(
 
     encoded = source_lm.encode(source, counted)
     source_scores = with_own(source_lm, encoded)
-    # Drawn before the target is scored: that there is only one document should be told early.
+    # Drawn before the target is scored: that there is only one document should be said early.
     elsewhere = random_contexts(encoded.documents, policy, source_rng)
     target = target_lm.encode(reference, counted)
     target_elsewhere = random_contexts(target.documents, policy, target_rng)
