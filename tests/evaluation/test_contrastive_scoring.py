@@ -299,3 +299,18 @@ def test_a_bundle_does_what_its_models_can(
     assert [chosen.name for chosen in objectives] == able
     terms = next(ready.terms(of(*GROUPS)))
     assert (NMT in terms, FREE in terms) == (name != "lm", name != "nmt")
+
+
+def test_weights_and_names_are_checked_whatever_stands_beside_them() -> None:
+    every = usable_objectives(["all"], {"lm": 2.0}, has_translation=True, has_lm=True)
+    weighted = {chosen.name: dict(chosen.weights) for chosen in every}
+    assert weighted == {name: {"lm": 2.0} if known.weights else {} for name, known in OBJECTIVES.items()}
+    for names, weights, message in (
+        (["all", "typo"], None, "no objective 'typo'"),
+        (["pmi"], {"lm": 2.0}, "pmi has no weight lm"),
+        (["all"], {"foo": 1.0}, "no objective has a weight foo"),
+        (["c-score"], {"lm": float("nan")}, "weight must be from 0 to 1000"),
+        (["c-score"], {"lm": -5.0}, "weight must be from 0 to 1000"),
+    ):
+        with pytest.raises(CadecError, match=message):
+            usable_objectives(names, weights, has_translation=True, has_lm=True)

@@ -61,40 +61,35 @@ def usable_objectives(
     has_lm: bool,
     where: str = "this bundle",
 ) -> list[Objective]:
-    """The named objectives; of none or `all`, those that the models can compute."""
-    wanted = not names or "all" in names
+    """The named objectives; of none or `all`, those that the models can compute.
+
+    Weights are for all that are named; of `all`, each takes those that it has.
+    """
     given = weights or {}
-    every = [_weighted_as_far(chosen, given) for chosen in OBJECTIVES.values()] if wanted else []
-    if wanted and any(all(name not in chosen.weights for chosen in every) for name in given):
-        raise CadecError(f"no objective has all of the weights {', '.join(given)}")
-    named = [objective(name, given) for name in dict.fromkeys(names) if name != "all" and not wanted]
-    for chosen in named:
+
+    def misfit(chosen: Objective) -> str:
         ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE)]
         if ahead:
-            raise CadecError(f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs")
-        for needed, there, part in (
-            (chosen.uses(NMT), has_translation, "an S-NMT"),
-            (chosen.uses_lm, has_lm, "a D-LM"),
-        ):
-            if needed and not there:
-                raise CadecError(
-                    f"{chosen.name} needs {part}, and {where} has none",
-                    "pmi and conditional need a D-LM alone, sentence an S-NMT alone",
-                )
-    if not wanted:
-        return named
+            return f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs"
+        if chosen.uses(NMT) and not has_translation:
+            return f"{chosen.name} needs an S-NMT, and {where} has none"
+        if chosen.uses_lm and not has_lm:
+            return f"{chosen.name} needs a D-LM, and {where} has none"
+        return ""
+
+    named = [objective(name) for name in dict.fromkeys(names) if name != "all"]
+    for problem in filter(None, map(misfit, named)):
+        raise CadecError(problem, "pmi and conditional need a D-LM alone, sentence an S-NMT alone")
+    if names and "all" not in names:
+        return [chosen.weighted(given) for chosen in named]
+    unknown = [name for name in given if all(name not in known.weights for known in OBJECTIVES.values())]
+    if unknown:
+        raise CadecError(f"no objective has a weight {', '.join(unknown)}")
     return [
-        chosen
-        for chosen in every
-        if (has_translation or not chosen.uses(NMT))
-        and (has_lm or not chosen.uses_lm)
-        and all(term in (NMT, CONDITIONAL, FREE) for term in chosen.terms)
+        chosen.weighted({name: weight for name, weight in given.items() if name in chosen.weights})
+        for chosen in OBJECTIVES.values()
+        if not misfit(chosen)
     ]
-
-
-def _weighted_as_far(chosen: Objective, weights: Mapping[str, float]) -> Objective:
-    """An objective with those of the weights that it has."""
-    return chosen.weighted({name: weight for name, weight in weights.items() if name in chosen.weights})
 
 
 @dataclass(frozen=True)
