@@ -72,7 +72,7 @@ def translation_drift(
 ) -> Drift:
     """Compare a converted S-NMT with the original on random sentences and on the given ones."""
     pairs = [*_random_pairs(model), *_fitting(probes, model.config.positions - 1)]
-    translator = _load(directory, compute_type)
+    translator = loaded(directory, compute_type)
     scored = translator.score_batch(
         [_spelled([*source, EOS], source_pieces) for source, _ in pairs],
         [_spelled(target, target_pieces) for _, target in pairs],
@@ -81,10 +81,11 @@ def translation_drift(
         max_input_length=0,
     )
     expected = [_log_probs(model, source, target) for source, target in pairs]
-    return _drift(compute_type, expected, [result.log_probs for result in scored])
+    return compared(compute_type, expected, [result.log_probs for result in scored])
 
 
-def _load(directory: Path, compute_type: str) -> Any:
+def loaded(directory: Path, compute_type: str) -> Any:
+    """A converted model on the CPU."""
     try:
         return ctranslate2.Translator(
             str(directory),
@@ -133,7 +134,8 @@ def _log_probs(model: Transformer, source: Sequence[int], target: Sequence[int])
     return logits[0].log_softmax(-1).gather(1, torch.tensor([*target, EOS])[:, None])[:, 0]
 
 
-def _drift(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
+def compared(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
+    """How far scores of tokens are from those expected."""
     differences = []
     for ours, theirs in zip(expected, scored, strict=True):
         if len(ours) != len(theirs):

@@ -22,7 +22,10 @@ FORMAT_VERSION = 1
 
 # The engines that can run a model part. A manifest that names none, as all earlier ones, means the first. The
 # format is still 1: an earlier cadec ignores the field, and so reads such a bundle as it is meant.
-ENGINES: Mapping[str, tuple[str, ...]] = {"nmt": ("ctranslate2",), "lm": ("torch",)}
+ENGINES: Mapping[str, tuple[str, ...]] = {
+    "nmt": ("ctranslate2", "ctranslate2-pretrained"),
+    "lm": ("torch", "transformers"),
+}
 
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 

@@ -1,13 +1,16 @@
 """N-best translations by CTranslate2, with exact log p(ỹ|x): no context is known here, so nothing waits.
 
 What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length penalty, no minimum length (it
-would take EOS out of the first softmax), and a second look at hypotheses that were cut off.
+would take EOS out of the first softmax), and a second look at hypotheses that were cut off. A token that all
+translations are made to begin with, as the language's, is no choice of the model's: the beam does not count
+it, `score_batch` does, so what that says of it is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.engines.compute_types import usable_compute_type
@@ -20,8 +23,30 @@ BATCH_TOKENS = 2048
 LIMIT_STEP = 32  # tokens by which the limits of calls differ
 
 
+@dataclass(frozen=True)
+class Framing:
+    """What a model wants around the tokens of a sentence: ours an EOS, others a language's token too."""
+
+    source_begin: tuple[str, ...] = ()
+    source_end: tuple[str, ...] = ()
+    target_begin: tuple[str, ...] = ()
+
+    def framed(self, source: Sequence[str]) -> list[str]:
+        """A source sentence as the model reads it."""
+        return [*self.source_begin, *source, *self.source_end]
+
+    @property
+    def source_size(self) -> int:
+        """How many tokens stand around a source sentence."""
+        return len(self.source_begin) + len(self.source_end)
+
+
 class CTranslate2Model:
-    """A CTranslate2 S-NMT between the texts of two languages."""
+    """A CTranslate2 S-NMT between the texts of two languages.
+
+    `positions` is how many tokens it reads or writes at most, EOS and all framing included; the framing is
+    ours, an EOS after the source, unless it is given.
+    """
 
     def __init__(
         self,
@@ -29,6 +54,7 @@ class CTranslate2Model:
         source: TokenText,
         target: TokenText,
         *,
+        framing: Framing | None = None,
         positions: int = 512,
         device: str = "cpu",
         device_index: int = 0,
@@ -39,9 +65,11 @@ class CTranslate2Model:
 
         self._source, self._target = source, target
         self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
-        self._end = self._source_pieces[source.boundary]
+        self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
-        self._positions = positions
+        # Of pieces alone: what stands around them has its own.
+        self._source_room = positions - self._framing.source_size
+        self._target_room = positions - 1 - len(self._framing.target_begin)
         try:
             self._translator = ctranslate2.Translator(
                 str(model),
@@ -57,11 +85,9 @@ class CTranslate2Model:
 
     def fits(self, sentence: str, target: str = "") -> bool:
         """Tell whether the model has positions for the whole sentence, and for a translation of it."""
-        return self._has_room(sentence, self._source) and self._has_room(target, self._target)
-
-    def _has_room(self, sentence: str, text: TokenText) -> bool:
-        # A token is a character at the least; with bytes for rare ones, a character is four at the most.
-        return 4 * len(sentence) < self._positions or len(text.encode(sentence)) < self._positions
+        return _has_room(sentence, self._source, self._source_room) and _has_room(
+            target, self._target, self._target_room
+        )
 
     def split(self, sentence: str) -> list[str]:
         """Cut an over-long sentence into pieces that fit: after punctuation if possible, else at a space."""
@@ -96,7 +122,7 @@ class CTranslate2Model:
         sources = dict(zip(distinct, self._pieces(distinct), strict=True))
         written = {text: tuple(self._target.encode(text)) for text in dict.fromkeys(targets)}
         for text, ids in written.items():
-            if len(ids) >= self._positions:
+            if len(ids) > self._target_room:
                 raise CadecError(
                     f"a translation has {len(ids):,} tokens, too many for the model: {text[:60]!r}…"
                 )
@@ -112,9 +138,9 @@ class CTranslate2Model:
     def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
         pieces = [[self._source_pieces[index] for index in self._source.encode(text)] for text in sentences]
         for text, source in zip(sentences, pieces, strict=True):
-            if len(source) >= self._positions:
+            if len(source) > self._source_room:
                 raise CadecError(
-                    f"a sentence has {len(source):,} tokens, the model reads {self._positions - 1:,}: "
+                    f"a sentence has {len(source):,} tokens, the model reads {self._source_room:,}: "
                     f"{text[:60]!r}…"
                 )
         return pieces
@@ -140,39 +166,43 @@ class CTranslate2Model:
     def _limit(self, source: Sequence[str]) -> int:
         """The longest translation that makes sense, rounded up: to few values, for large batches."""
         most = 2 * len(source) + 20
-        return min(self._positions - 1, most + -most % LIMIT_STEP)
+        return min(self._target_room, most + -most % LIMIT_STEP)
 
     def _translate_up_to(
         self, limit: int, sources: Sequence[list[str]], count: int
     ) -> Iterator[list[tuple[list[str], float]]]:
+        begin = list(self._framing.target_begin)
         results = self._translator.translate_batch(
-            [[*source, self._end] for source in sources],
+            [self._framing.framed(source) for source in sources],
+            target_prefix=[begin] * len(sources) if begin else None,
             beam_size=count,
             num_hypotheses=count,
             length_penalty=0,
             min_decoding_length=0,
-            max_decoding_length=limit,
+            max_decoding_length=limit + len(begin),
             max_input_length=0,
             max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
             batch_type="tokens",
             return_scores=True,
         )
         for result in results:
-            yield list(zip(result.hypotheses, result.scores, strict=True))
+            written = [tokens[len(begin) :] for tokens in result.hypotheses]
+            yield list(zip(written, result.scores, strict=True))
 
     def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
         log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
         return sorted(zip(hypotheses, log_probs, strict=True), key=lambda item: -item[1])
 
     def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
+        begin = self._framing.target_begin
         results = self._translator.score_batch(
-            [[*source, self._end] for source in sources],
-            hypotheses,
+            [self._framing.framed(source) for source in sources],
+            [[*begin, *hypothesis] for hypothesis in hypotheses],
             max_input_length=0,
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS,
         )
-        return [sum(result.log_probs) for result in results]
+        return [sum(result.log_probs[len(begin) :]) for result in results]
 
     def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
         """Best first; of those that read the same the best is kept, and empty ones only if all are."""
@@ -184,3 +214,8 @@ class CTranslate2Model:
                 found[text] = Hypothesis(text, float(score), ids)
         written = [hypothesis for text, hypothesis in found.items() if text]
         return tuple(written or found.values())
+
+
+def _has_room(sentence: str, text: TokenText, room: int) -> bool:
+    # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+    return 4 * len(sentence) <= room or len(text.encode(sentence)) <= room

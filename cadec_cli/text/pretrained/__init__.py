@@ -1,0 +1,1 @@
+"""Tokenizers of other toolkits' models, as text to token ids and back."""
