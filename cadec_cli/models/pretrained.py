@@ -14,22 +14,14 @@ from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
+from cadec_cli.text.pretrained.settings import TextSettings as TextSettings
 
 FORMAT_VERSION = 1
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
 
-# Stand for the model's own tokens of the two languages, in `source_begin` and `target_begin`.
+# Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextSettings:
-    """How one side of a model is written: a kind of tokenizer, its files, and the kind's own options."""
-
-    kind: str  # of text.pretrained.KINDS
-    files: tuple[str, ...]  # beside the settings
-    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,78 @@
+"""A SentencePiece model whose pieces are looked up in the model's own vocabulary.
+
+Its own ids mean nothing: Marian's vocabulary is of both sides, fairseq's has other special tokens in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import sentencepiece
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
+from cadec_cli.text.pretrained.vocabulary import Vocabulary
+
+_SPACE = "\u2581"
+
+
+class SentencePieceText:
+    """One side of a model, written with SentencePiece."""
+
+    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
+        with reading(path):
+            self._serialised = path.read_bytes()
+        self._vocabulary = vocabulary
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            if not self._serialised:
+                raise RuntimeError("it is empty")
+            self._processor.LoadFromSerializedProto(self._serialised)
+        except (RuntimeError, OSError):
+            raise CadecError(f"{path} is not a SentencePiece model, or is damaged") from None
+
+    @cached_property
+    def identity(self) -> str:
+        """A checksum of the SentencePiece model and the vocabulary."""
+        return self._vocabulary.identity(b"sentencepiece", self._serialised)
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a sentence."""
+        return self._vocabulary.boundary
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids."""
+        return self._vocabulary.tokens
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The pieces that texts are made of: those of SentencePiece, without its special ones."""
+        processor = self._processor
+        return [
+            processor.IdToPiece(index)
+            for index in range(processor.GetPieceSize())
+            if not (processor.IsControl(index) or processor.IsUnknown(index) or processor.IsUnused(index))
+        ]
+
+    def encode(self, text: str) -> list[int]:
+        """A sentence as ids, without the boundary."""
+        return self._vocabulary.ids(self._processor.EncodeAsPieces(_encodable(text)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids as a sentence; special and unknown ones are passed over."""
+        # Pieces of the other side, which SentencePiece does not know, keep their mark of a space.
+        text = str(self._processor.DecodePieces(self._vocabulary.texts(ids)))
+        return text.replace(_SPACE, " ").strip()
+
+    def shown(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [self._vocabulary.tokens[index].replace(_SPACE, " ") for index in ids]
+
+
+def _encodable(text: str) -> str:
+    """The text with halves of characters, as broken JSON has, replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,83 @@
+"""A `tokenizer.json` of the `tokenizers` library, without its template and its special tokens.
+
+A "</s>" in a text is text: it does not end the sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
+from cadec_cli.text.pretrained.vocabulary import Vocabulary
+
+_SPACES = re.compile("[\u2581\u0120]")  # of SentencePiece, and of byte-level BPE
+
+
+class TokenizersText:
+    """One side of a model, written with the `tokenizers` library."""
+
+    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
+        with reading(path):
+            self._serialised = path.read_bytes()
+        self._vocabulary = vocabulary
+        self._tokenizer = _tokenizer(path, self._serialised)
+        self._own_ids: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
+
+    @cached_property
+    def identity(self) -> str:
+        """A checksum of the tokenizer and the vocabulary."""
+        return self._vocabulary.identity(b"tokenizers", self._serialised)
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a sentence."""
+        return self._vocabulary.boundary
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids."""
+        return self._vocabulary.tokens
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The pieces that texts are made of, special ones aside."""
+        return [token for token in self._own_ids if token not in self._vocabulary.special]
+
+    def encode(self, text: str) -> list[int]:
+        """A sentence as ids, without the boundary."""
+        whole = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+        return self._vocabulary.ids(self._tokenizer.encode(whole, add_special_tokens=False).tokens)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids as a sentence; special and unknown ones are passed over."""
+        tokens = self._vocabulary.texts(ids)
+        own = [self._own_ids[token] for token in tokens if token in self._own_ids]
+        return str(self._tokenizer.decode(own, skip_special_tokens=True)).strip()
+
+    def shown(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [_SPACES.sub(" ", self._vocabulary.tokens[index]) for index in ids]
+
+
+def _tokenizer(path: Path, serialised: bytes) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CadecError(
+            f"{path} needs the tokenizers package, which is not installed",
+            "pip install 'cadec[huggingface]'",
+        ) from None
+    try:
+        tokenizer = Tokenizer.from_buffer(serialised)
+    except Exception as error:  # the library raises nothing more particular
+        raise CadecError(f"{path} is not a tokenizer of the tokenizers library: {error}") from None
+    # A file may say that texts are cut and filled up, which is a batch's business.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
