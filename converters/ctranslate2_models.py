@@ -57,7 +57,7 @@ def convert_translation_model(
     spec = _translation_spec(model)
     spec.register_source_vocabulary(list(source_pieces))
     spec.register_target_vocabulary(list(target_pieces))
-    _quantise(spec, compute_type)
+    quantise(spec, compute_type)
     with atomic_directory(directory) as part:
         spec.save(str(part))
         drift = translation_drift(model, source_pieces, target_pieces, part, compute_type, probes)
@@ -81,7 +81,7 @@ def check_conversion(
     ]
     if config.activation not in _ACTIVATIONS:
         wrong.append(f"activation {config.activation!r} is unknown to CTranslate2")
-    wrong += _weight_misfits(model, compute_type)
+    wrong += weight_misfits(model_state(model), compute_type)
     if wrong:
         raise CadecError(f"this S-NMT can't be converted to {compute_type}: " + "; ".join(wrong))
 
@@ -99,10 +99,11 @@ def _vocabulary_misfits(pieces: Sequence[str], size: int) -> list[str]:
     return wrong
 
 
-def _weight_misfits(model: nn.Module, compute_type: str) -> list[str]:
+def weight_misfits(state: Mapping[str, Tensor], compute_type: str) -> list[str]:
+    """What is wrong with weights: values that are no numbers, or too large for a compute type."""
     largest = _LARGEST.get(compute_type, torch.finfo(torch.float32).max)
     wrong = []
-    for name, tensor in model_state(model).items():
+    for name, tensor in state.items():
         if not torch.isfinite(tensor).all():
             wrong.append(f"{name} holds NaN or infinite values")
         elif tensor.abs().max() > largest:
@@ -110,7 +111,8 @@ def _weight_misfits(model: nn.Module, compute_type: str) -> list[str]:
     return wrong
 
 
-def _quantise(spec: Any, compute_type: str) -> None:
+def quantise(spec: Any, compute_type: str) -> None:
+    """Check a filled specification and bring it into a compute type; what is refused is a CadecError."""
     try:
         spec.validate()
         int8 = compute_type.startswith("int8")

@@ -60,18 +60,22 @@ def drift_from(reference: Reference, directory: Path, compute_type: str, probes:
     return compared(compute_type, expected, _scored(loaded(directory, compute_type), probes))
 
 
-def drift_from_itself(directory: Path, compute_type: str, probes: Probes) -> Drift:
-    """How far the beam's scores are from what scoring its translations gives, per token."""
+def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positions: int) -> Drift:
+    """How far the beam's scores are from what scoring its translations gives, per token.
+
+    `positions` is how many tokens the model can write.
+    """
     translator = loaded(directory, compute_type)
     framed = [probes.framing.framed(source) for source in probes.sources]
     begin = list(probes.framing.target_begin)
-    limit = 4 * max(map(len, framed))
+    limit = min(4 * max(map(len, framed)), positions - 1)
     results = translator.translate_batch(
         framed,
         target_prefix=[begin] * len(framed) if begin else None,
         beam_size=4,
         num_hypotheses=4,
         length_penalty=0,
+        min_decoding_length=0,  # one token at least would take the end out of the first softmax
         max_decoding_length=limit,
         max_input_length=0,
         return_scores=True,

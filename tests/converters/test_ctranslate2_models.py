@@ -14,7 +14,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.models.layers import Block
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
-from converters.ctranslate2_models import _quantise, _translation_spec, convert_translation_model
+from converters.ctranslate2_models import _translation_spec, convert_translation_model, quantise
 
 SOURCE = [*SPECIAL_PIECES, *(f"s{index}" for index in range(30))]
 TARGET = [*SPECIAL_PIECES, *(f"t{index}" for index in range(40))]
@@ -70,7 +70,7 @@ def test_int8_weights_leave_room_for_sums_of_two_products() -> None:
     spec = _translation_spec(nmt)
     spec.register_source_vocabulary(SOURCE)
     spec.register_target_vocabulary(TARGET)
-    _quantise(spec, "int8")
+    quantise(spec, "int8")
     stored = spec.variables()
     quantised = [name for name in stored if f"{name}_scale" in stored and not isinstance(stored[name], str)]
     assert len(quantised) > 10

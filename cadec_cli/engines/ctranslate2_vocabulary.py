@@ -1,0 +1,41 @@
+"""The vocabularies that a CTranslate2 directory has, as lists of tokens in the order of their ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, reading
+
+
+def read_vocabularies(directory: Path) -> tuple[list[str], list[str]]:
+    """The tokens of the source and of the target; a missing or damaged file is a CadecError."""
+    shared = _read(directory, "shared_vocabulary")
+    if shared is not None:
+        return shared, shared
+    source, target = _read(directory, "source_vocabulary"), _read(directory, "target_vocabulary")
+    if source is None or target is None:
+        raise CadecError(
+            f"{directory} has no vocabulary: neither shared_vocabulary.json nor one for each side",
+            "is it the directory of a translation model of CTranslate2?",
+        )
+    return source, target
+
+
+def _read(directory: Path, name: str) -> list[str] | None:
+    if (path := directory / f"{name}.json").is_file():
+        tokens = read_json(path)
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens) or not tokens:
+            raise CadecError(f"{path} is not a vocabulary: a list of tokens")
+        return tokens
+    # How CTranslate2 wrote it before version 3.
+    if (path := directory / f"{name}.txt").is_file():
+        with reading(path):
+            raw = path.read_bytes()
+        try:
+            # Not splitlines(): tokens may hold characters that Python takes for ends of lines.
+            tokens = raw.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError:
+            raise CadecError(f"{path} is not a vocabulary: it is not UTF-8") from None
+        return [token.removesuffix("\r") for token in tokens]
+    return None

@@ -1,0 +1,64 @@
+"""Where a model is: a path as it is, or a name on the Hugging Face hub, fetched into its cache."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+# Tokenizers, settings and the licence; no weights of other frameworks.
+_ALWAYS = ["*.json", "*.spm", "*.model", "*.txt", "*.yml", "README.md", "LICENSE*"]
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  # the first that there are
+
+
+def local_model(given: str) -> Path:
+    """The directory or file of a model that the user named; one that can't be had is a CadecError."""
+    path = Path(given).expanduser()
+    if path.exists():
+        return path
+    if not _NAME.fullmatch(given):
+        raise CadecError(f"no such file or directory: {given}")
+    return _fetched(given)
+
+
+def _fetched(name: str) -> Path:
+    try:
+        import huggingface_hub
+        from huggingface_hub import errors
+    except ImportError:
+        raise CadecError(
+            f"no such file or directory: {name}",
+            "to fetch a model of that name from the Hugging Face hub: pip install 'cadec[huggingface]'",
+        ) from None
+    try:
+        try:
+            # Asked with a limit of time, and once: to list files would try for half a minute.
+            found = huggingface_hub.HfApi().model_info(name, timeout=20)
+        except (errors.HfHubHTTPError, errors.HFValidationError):
+            raise
+        except Exception:  # offline: what the cache has of it, if anything
+            return Path(huggingface_hub.snapshot_download(name, local_files_only=True))
+        patterns = wanted_files([file.rfilename for file in found.siblings or ()])
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
+    except errors.RepositoryNotFoundError:
+        raise CadecError(
+            f"there is no {name}, neither as a directory nor on the Hugging Face hub",
+            "a private model needs `hf auth login` first",
+        ) from None
+    except Exception as error:  # of whatever library the hub's client is built on
+        reason = " ".join(str(error).split())[:200]
+        raise CadecError(
+            f"{name} is no directory here, and the Hugging Face hub can't be reached: {reason}",
+            "download it elsewhere and give its directory",
+        ) from None
+
+
+def wanted_files(files: list[str]) -> list[str]:
+    """The patterns of what to fetch of a model with these files: one kind of weights is enough."""
+    for pattern in _WEIGHTS:
+        if any(Path(name).match(pattern) and "/" not in name for name in files):
+            return [*_ALWAYS, pattern]
+    return _ALWAYS

@@ -1,0 +1,209 @@
+"""A model that is CTranslate2's already: taken as it is, with tokenizer files beside it or named.
+
+What it wants around a sentence is told by its configuration and its vocabulary. Its original is not here to
+be compared with: the scores of its beam must be those that scoring the same translations gives.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.engines.compute_types import check_compute_type
+from cadec_cli.engines.ctranslate2_nmt import Framing
+from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.errors import CadecError
+from cadec_cli.files import atomic_directory, read_json, reading, sha256
+from cadec_cli.models.pretrained import SOURCE, TARGET, TranslationSettings
+from cadec_cli.text.languages import iso_code
+from converters.model_files import stated_licence
+from converters.translation.ctranslate2_file import StoredModel, read_stored
+from converters.translation.opened import Asked, check_vocabulary, ordinary
+from converters.translation.tokenizer_files import tokenizers_of
+from converters.translation.verification import drift_from_itself, random_probes
+from converters.verify import Drift
+
+_POSITIONS = 512  # of models without a table of them
+_MOST_POSITIONS = 1024  # of sinusoids, which some converters write for far longer sentences
+
+# What a language's token looks like in each family; a family has several.
+_LANGUAGES = {
+    "marian": re.compile(r">>[\w-]+<<"),
+    "m2m100": re.compile(r"__[a-z]{2,4}__"),
+    "nllb": re.compile(r"[a-z]{3}_[A-Z][a-z]{3}"),
+    "mbart50": re.compile(r"[a-z]{2}_[A-Z]{2}"),
+    "madlad": re.compile(r"<2[\w-]+>"),
+}
+_PLAIN_T5 = "<extra_id_0>"
+_OPENNMT_PADDING = "<blank>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyTranslation:
+    """A CTranslate2 directory; see `FoundTranslation`."""
+
+    settings: TranslationSettings
+    languages: tuple[str | None, str | None]
+    files: Mapping[str, Path]
+    weights_files: Mapping[str, Path]  # what CTranslate2 reads: to be copied, or linked
+    framing: Framing
+    source_vocabulary: Sequence[str]
+    target_vocabulary: Sequence[str]
+
+    def convert(self, output: Path, compute_type: str) -> Drift:
+        """Copy it as it is; its numbers become those of the compute type when it is loaded."""
+        check_compute_type(compute_type)
+        probes = random_probes(
+            self.framing,
+            ordinary(self.source_vocabulary),
+            ordinary(self.target_vocabulary),
+            min(self.settings.positions - self.framing.source_size, 40),
+        )
+        with atomic_directory(output) as part:
+            for name, path in self.weights_files.items():
+                with reading(path):
+                    shutil.copyfile(path, part / name)
+            # Exact first: with fewer bits a mistake would look like rounding.
+            for kind in dict.fromkeys(("float32", compute_type)):
+                drift = drift_from_itself(part, kind, probes, self.settings.positions)
+                drift.check()
+        return drift
+
+
+def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
+    """Read a directory of CTranslate2's and check that its parts fit."""
+    stored = read_stored(path / "model.bin")
+    if (
+        stored.name in ("TransformerDecoderSpec", "TransformerEncoderSpec")
+        or "Transformer" not in stored.name
+    ):
+        raise CadecError(
+            f"{path} is no translation model: CTranslate2 calls it {stored.name}",
+            "a translation model has an encoder and a decoder",
+        )
+    config = _config(path)
+    source, target = read_vocabularies(path)
+    _check_sizes(stored, source, target)
+    framed = _framed(source, target, config)
+    languages = tuple(dict.fromkeys((*framed.source_languages, *framed.target_languages)))
+    texts = tokenizers_of(path, asked, source, target, languages)
+    added = sum(config.get(name) is True for name in ("add_source_bos", "add_source_eos"))
+    settings = TranslationSettings(
+        family=framed.family,
+        origin=path.resolve().name,
+        licence=stated_licence(path),
+        weights=sha256(path / "model.bin"),
+        positions=_positions(stored) - added,
+        source=texts.source,
+        target=texts.target,
+        source_begin=framed.source_begin,
+        source_end=framed.source_end,
+        target_begin=framed.target_begin,
+        source_languages=framed.source_languages,
+        target_languages=framed.target_languages,
+        verified="the beam's scores are those of scoring its translations; the original was not compared",
+    )
+    said = [
+        None if language is None else iso_code(language)
+        for language in (asked.source_language, asked.target_language)
+    ]
+    return ReadyTranslation(
+        settings=settings,
+        languages=(said[0], said[1]),
+        files=texts.files,
+        weights_files={
+            name: path / name
+            for name in sorted(one.name for one in path.iterdir())
+            if name in ("model.bin", "config.json") or re.fullmatch(r"\w+_vocabulary\.(json|txt)", name)
+        },
+        framing=framing_for(settings, asked.source_language, asked.target_language),
+        source_vocabulary=source,
+        target_vocabulary=target,
+    )
+
+
+def _config(path: Path) -> dict[str, Any]:
+    if not (path / "config.json").is_file():
+        raise CadecError(
+            f"{path} has no config.json, which says what the model wants around a sentence",
+            "it was made by a CTranslate2 before version 3; convert the original anew",
+        )
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict):
+        raise CadecError(f"{path / 'config.json'} is no configuration of CTranslate2's")
+    if config.get("decoder_start_token", "<s>") is None:
+        raise CadecError(
+            f"the model in {path} has no token to start translations with (decoder_start_token)",
+            "convert the original anew, with its default special tokens",
+        )
+    return config
+
+
+def _check_sizes(stored: StoredModel, source: Sequence[str], target: Sequence[str]) -> None:
+    for tokens, side, names in (
+        (source, "source", ("encoder/embeddings_0/weight", "encoder/embeddings/weight")),
+        (target, "target", ("decoder/embeddings/weight",)),
+    ):
+        rows = next((stored.shapes[name][0] for name in names if name in stored.shapes), None)
+        if rows is not None:
+            check_vocabulary(tokens, rows, (), f"the vocabulary of the {side}")
+
+
+def _positions(stored: StoredModel) -> int:
+    tables = [
+        stored.shapes[name][0]
+        for name in ("encoder/position_encodings/encodings", "decoder/position_encodings/encodings")
+        if name in stored.shapes
+    ]
+    return min(_MOST_POSITIONS, *tables) if tables else _POSITIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Framed:
+    family: str
+    source_begin: tuple[str, ...] = ()
+    source_end: tuple[str, ...] = ()
+    target_begin: tuple[str, ...] = ()
+    source_languages: tuple[str, ...] = ()
+    target_languages: tuple[str, ...] = ()
+
+
+def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, Any]) -> _Framed:
+    """The family that a vocabulary is of, and what that one wants around a sentence."""
+    eos = config.get("eos_token") or "</s>"
+    start = config.get("decoder_start_token")
+    end = () if config.get("add_source_eos") else (str(eos),)
+    family, languages = next(
+        ((name, found) for name, shape in _LANGUAGES.items() if len(found := _tokens(source, shape)) > 1),
+        ("", ()),
+    )
+    if family in ("marian", "madlad"):
+        return _Framed(family=family, source_begin=(TARGET,), source_end=end, target_languages=languages)
+    if family == "mbart50" and start in languages:  # mBART, of which every direction is a model of its own
+        return _Framed(family="mbart", source_end=(*end, SOURCE), source_languages=languages)
+    if family:
+        return _Framed(
+            family=family,
+            source_begin=(SOURCE,),
+            source_end=end,
+            target_begin=(TARGET,),
+            source_languages=languages,
+            target_languages=_tokens(target, _LANGUAGES[family]),
+        )
+    if _PLAIN_T5 in source:
+        raise CadecError(
+            "this T5 model is told in words what to do, and has no tokens of languages; cadec can't ask it",
+            "convert the original from its Hugging Face directory",
+        )
+    if _OPENNMT_PADDING in source and start == "<s>":
+        return _Framed(family="opennmt")  # sources of OpenNMT's models have no end
+    return _Framed(family="transformer", source_end=end)
+
+
+def _tokens(vocabulary: Sequence[str], shape: re.Pattern[str]) -> tuple[str, ...]:
+    return tuple(token for token in vocabulary if shape.fullmatch(token))

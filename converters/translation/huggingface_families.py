@@ -1,0 +1,262 @@
+"""The families of Hugging Face translation models: what each wants around a sentence, and its languages.
+
+Everything here is told by a model's files: its configuration, its tokenizer's class and its vocabulary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.pretrained import SOURCE, TARGET
+from cadec_cli.text.languages import is_language, iso_code, own_token
+
+_SHAPES = {
+    "marian": re.compile(r">>[\w-]+<<"),
+    "m2m100": re.compile(r"__[a-z]{2,4}__"),
+    "nllb": re.compile(r"[a-z]{3}_[A-Z][a-z]{3}"),
+    "mbart": re.compile(r"[a-z]{2}_[A-Z]{2}"),
+    "t5": re.compile(r"<2[\w-]+>"),
+}
+# What Marian's decoder starts from, where that is not zero: a token that is never written.
+START = "<start>"
+
+_TASK = re.compile(r"translation_([a-z]{2,3})_to_([a-z]{2,3})")
+_NAMED = re.compile(r"(?:.*[-_/])?([a-z]{2,3})[-_](?:to[-_])?([a-z]{2,3})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """A family's way to be told what to translate, and the direction that is meant by default."""
+
+    family: str
+    source_begin: tuple[str, ...] = ()
+    source_end: tuple[str, ...] = ("</s>",)
+    target_begin: tuple[str, ...] = ()
+    start: str | None = None  # where the decoder starts from; None leaves it to the converter
+    text_prefix: str = ""  # what a user of the original writes before a sentence instead of `source_begin`
+    source_languages: tuple[str, ...] = ()
+    target_languages: tuple[str, ...] = ()
+    source_token: str = ""  # of the default direction, where there are any
+    target_token: str = ""
+    languages: tuple[str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a directory says of its model, the weights aside."""
+
+    name: str
+    config: Mapping[str, Any]
+    tokenizer_config: Mapping[str, Any]
+    tokenizer: Any  # transformers'
+    tokens: Sequence[str]
+    source_language: str | None  # as the user said
+    target_language: str | None
+
+
+def family_of(config: Mapping[str, Any], directory: Path) -> str:
+    """Which family a configuration is of; another is a CadecError."""
+    kind = config.get("model_type")
+    if kind not in _DIRECTIONS:
+        what = f"a {kind} model" if kind else "no model that says what it is"
+        raise CadecError(
+            f"{directory} is {what}, which can't be converted as a translation model",
+            "MarianMT, M2M100, NLLB, mBART and T5 (MADLAD) models of Hugging Face can",
+        )
+    return str(kind)
+
+
+def direction_of(described: Described) -> Direction:
+    """How a model is told what to translate; a language that it does not have is a CadecError."""
+    return _DIRECTIONS[described.config["model_type"]](described)
+
+
+def _marian(described: Described) -> Direction:
+    languages = _languages(described, "marian")
+    source, target = _said_or_known(described, one_direction=not languages)
+    if not languages:
+        return Direction(family="marian", languages=(source, target))
+    if target is None:
+        raise CadecError(
+            f"{described.name} translates into {len(languages)} languages: which one is meant is not said",
+            f"say --target-language; it has {' '.join(languages[:12])}{' …' if len(languages) > 12 else ''}",
+        )
+    token = own_token(target, languages)
+    return Direction(
+        family="marian",
+        source_begin=(TARGET,),
+        text_prefix=f"{token} ",
+        target_languages=languages,
+        target_token=token,
+        languages=(source, iso_code(token)),
+    )
+
+
+def _m2m100(described: Described) -> Direction:
+    nllb = _languages(described, "nllb")
+    languages = nllb or _languages(described, "m2m100")
+    source, target = _both(described, languages)
+    # How NLLB was read before transformers 4.30, and how some models were trained on with it.
+    legacy = bool(nllb) and bool(getattr(described.tokenizer, "legacy_behaviour", False))
+    return Direction(
+        family="nllb" if nllb else "m2m100",
+        source_begin=() if legacy else (SOURCE,),
+        source_end=("</s>", SOURCE) if legacy else ("</s>",),
+        target_begin=(TARGET,),
+        start=_start(described, "</s>"),
+        source_languages=languages,
+        target_languages=languages,
+        source_token=source,
+        target_token=target,
+        languages=(iso_code(source), iso_code(target)),
+    )
+
+
+def _mbart(described: Described) -> Direction:
+    languages = _languages(described, "mbart")
+    if type(described.tokenizer).__name__.startswith("MBart50"):
+        source, target = _both(described, languages)
+        return Direction(
+            family="mbart50",
+            source_begin=(SOURCE,),
+            target_begin=(TARGET,),
+            start=_start(described, "</s>"),
+            source_languages=languages,
+            target_languages=languages,
+            source_token=source,
+            target_token=target,
+            languages=(iso_code(source), iso_code(target)),
+        )
+    # The decoder starts from the language's token: CTranslate2 takes one such for a model, not one per call.
+    start = _start(described, "")
+    source, target = _both(described, languages, target_default=start if start in languages else None)
+    return Direction(
+        family="mbart",
+        source_end=("</s>", source),
+        start=target,
+        source_token=source,
+        target_token=target,
+        languages=(iso_code(source), iso_code(target)),
+    )
+
+
+def _t5(described: Described) -> Direction:
+    languages = _languages(described, "t5")
+    start = _start(described, "<pad>")
+    if languages:
+        source, target = _said_or_known(described, one_direction=False)
+        if target is None:
+            raise CadecError(
+                f"{described.name} translates into {len(languages)} languages: which is meant is not said",
+                "say --target-language",
+            )
+        token = own_token(target, languages)
+        pieces = _before(described.tokenizer, f"{token} ")
+        return Direction(
+            family="t5",
+            source_begin=tuple(TARGET if piece == token else piece for piece in pieces),
+            start=start,
+            text_prefix=f"{token} ",
+            target_languages=languages,
+            target_token=token,
+            languages=(source, iso_code(token)),
+        )
+    prefixes = _tasks(described.config)
+    source, target = _said_or_known(described, one_direction=not prefixes)
+    if not prefixes:
+        return Direction(family="t5", start=start, languages=(source, target))
+    given = (source and iso_code(source), target and iso_code(target))
+    if given not in prefixes:
+        raise CadecError(
+            f"{described.name} does not say how to translate from {source or '?'} to {target or '?'}",
+            "say --source-language and --target-language; it has "
+            + ", ".join(f"{one} to {other}" for one, other in prefixes),
+        )
+    prefix = prefixes[given]
+    return Direction(
+        family="t5",
+        source_begin=tuple(_before(described.tokenizer, prefix)),
+        start=start,
+        text_prefix=prefix,
+        languages=given,
+    )
+
+
+_DIRECTIONS = {"marian": _marian, "m2m_100": _m2m100, "mbart": _mbart, "t5": _t5, "mt5": _t5}
+
+
+def _languages(described: Described, family: str) -> tuple[str, ...]:
+    return tuple(token for token in described.tokens if _SHAPES[family].fullmatch(token))
+
+
+def _start(described: Described, otherwise: str) -> str:
+    index = described.config.get("decoder_start_token_id")
+    if type(index) is int and 0 <= index < len(described.tokens):
+        return described.tokens[index]
+    return otherwise
+
+
+def _before(tokenizer: Any, prefix: str) -> list[str]:
+    """The tokens that a text before a sentence becomes."""
+    ids = tokenizer(prefix.strip(), add_special_tokens=False).input_ids
+    return list(tokenizer.convert_ids_to_tokens(ids))
+
+
+def _tasks(config: Mapping[str, Any]) -> dict[tuple[str | None, str | None], str]:
+    """The prefixes that T5 has for directions."""
+    tasks = config.get("task_specific_params")
+    found: dict[tuple[str | None, str | None], str] = {}
+    for name, task in (tasks if isinstance(tasks, dict) else {}).items():
+        match = _TASK.fullmatch(name)
+        if match and isinstance(task, dict) and isinstance(task.get("prefix"), str):
+            found[iso_code(match[1]), iso_code(match[2])] = task["prefix"]
+    return found
+
+
+def _both(
+    described: Described, languages: Sequence[str], target_default: str | None = None
+) -> tuple[str, str]:
+    """The model's tokens of the two languages that were said, or that its files name."""
+    source, target = _said_or_known(described, one_direction=False)
+    target = described.target_language or target_default or target
+    missing = [f"--{side}-language" for side, said in (("source", source), ("target", target)) if not said]
+    if missing or source is None or target is None:
+        raise CadecError(
+            f"{described.name} translates between {len(languages)} languages: which are meant is not said",
+            f"say {' and '.join(missing)}; it has {' '.join(languages[:6])} …",
+        )
+    return own_token(source, languages), own_token(target, languages)
+
+
+def _said_or_known(described: Described, *, one_direction: bool) -> tuple[str | None, str | None]:
+    """The languages that the user said, or else those that the files or the name tell.
+
+    A model of one direction can't be told another.
+    """
+    settings = described.tokenizer_config
+    named = _NAMED.fullmatch(described.name.lower())
+    told = []
+    for index, keys in enumerate((("source_lang", "src_lang"), ("target_lang", "tgt_lang"))):
+        codes = [settings.get(key) for key in keys] + [named[index + 1] if named else None]
+        told.append(next((code for code in codes if isinstance(code, str) and _language(code)), None))
+    said = (described.source_language, described.target_language)
+    for wanted, known in zip(said, told, strict=True):
+        if one_direction and wanted and known and iso_code(wanted) != iso_code(known):
+            raise CadecError(
+                f"{described.name} translates from {told[0] or '?'} to {told[1] or '?'}, not {wanted}",
+                "leave the languages out, or take another model",
+            )
+    source, target = (
+        wanted or (iso_code(known) if one_direction and known else known)
+        for wanted, known in zip(said, told, strict=True)
+    )
+    return source, target
+
+
+def _language(code: str) -> bool:
+    return is_language(code) or any(shape.fullmatch(code) for shape in _SHAPES.values())

@@ -1,0 +1,175 @@
+"""A translation network as transformers runs it, and as CTranslate2's converter takes it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from ctranslate2.converters import TransformersConverter
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.transformers_library import transformers_library
+from converters.translation.huggingface_families import START, Direction
+
+_NEVER = -1e4  # as a bias, in float16 too
+
+
+@dataclass(frozen=True)
+class TransformersNetwork:
+    """A network in float32 with the tokens of its vocabulary."""
+
+    network: Any
+    directory: Path
+    direction: Direction
+    tokens: Sequence[str]
+
+    @classmethod
+    def read(cls, directory: Path, direction: Direction, tokens: Sequence[str]) -> TransformersNetwork:
+        """Read the weights; some that are missing, or of another size, are a CadecError."""
+        library = transformers_library()
+        try:
+            network, report = library.AutoModelForSeq2SeqLM.from_pretrained(
+                str(directory),
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are in the report
+            )
+        except Exception as error:  # of many kinds, as damaged files are
+            reason = " ".join(str(error).split())[:200]
+            raise CadecError(
+                f"transformers can't read the model in {directory}: {reason}", "nothing was written"
+            ) from None
+        missing = sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])])
+        if missing:
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            raise CadecError(
+                f"weights of {directory} are missing or of another size: {', '.join(missing[:3])}{more}",
+                "nothing was written; download the whole model again",
+            )
+        rows = network.get_input_embeddings().weight.shape[0]
+        expected = len(tokens) + (direction.family == "marian")  # and the padding's
+        if rows != expected:
+            raise CadecError(
+                f"the tokenizer of {directory} does not belong to the model: it has {expected:,} tokens, the "
+                f"model's embedding {rows:,} rows",
+                "nothing was written",
+            )
+        return cls(network.eval(), directory, direction, tokens)
+
+    @property
+    def starts_from_zero(self) -> bool:
+        """Tell whether the decoder starts from nothing, as Marian's own does.
+
+        To train a MarianMT model on with transformers moves the row of its padding, which the decoder starts
+        from: outputs are tied to embeddings, and the padding is among the outputs.
+        """
+        return self.direction.family == "marian" and not self.network.get_input_embeddings().weight[-1].any()
+
+    @torch.inference_mode()
+    def log_probs(
+        self,
+        framed: Sequence[Sequence[str]],
+        targets: Sequence[Sequence[str]],
+        begin: Sequence[str],
+    ) -> list[list[float]]:
+        """log p of every token of each target and of its end, after what every translation begins with."""
+        ids = {token: index for index, token in enumerate(self.tokens)}
+        end = ids["</s>"]
+        first = [self._start(ids), *(ids[token] for token in begin)]
+        found = []
+        for source, target in zip(framed, targets, strict=True):
+            read = torch.tensor([[ids[token] for token in source]])
+            written = [ids[token] for token in target]
+            logits = self.network(
+                input_ids=read,
+                attention_mask=torch.ones_like(read),
+                decoder_input_ids=torch.tensor([[*first, *written]]),
+            ).logits[0, len(begin) :]
+            # Marian's padding is no token of its vocabulary: transformers never writes it either.
+            log_probs = logits[:, : len(self.tokens)].float().log_softmax(-1)
+            found.append(log_probs.gather(1, torch.tensor([*written, end])[:, None])[:, 0].tolist())
+        return found
+
+    def spec(self) -> Any:
+        """The network as CTranslate2's converter builds it, told what configurations do not tell."""
+        if self.direction.family == "marian" and not self.starts_from_zero:
+            return self._spec_with_start()
+        spec = _Converter(self.network, self.directory, self.tokens).built()
+        if self.direction.start is not None:
+            spec.config.decoder_start_token = self.direction.start
+        return spec
+
+    def _spec_with_start(self) -> Any:
+        """Marian's, with the padding's row as a token to start from."""
+        network = copy.deepcopy(self.network)
+        start = len(self.tokens)
+        # The converter takes the last row away: one that nothing uses.
+        network.resize_token_embeddings(start + 2, mean_resizing=False)
+        with torch.no_grad():
+            network.final_logits_bias[0, start] = _NEVER
+        spec = _Converter(network, self.directory, [*self.tokens, START]).built()
+        spec.decoder.start_from_zero_embedding = False
+        spec.config.decoder_start_token = START
+        return spec
+
+    def _start(self, ids: Mapping[str, int]) -> int:
+        if self.direction.start is None:  # Marian's padding, after all tokens
+            return len(self.tokens)
+        return ids[self.direction.start]
+
+
+class _Converter(TransformersConverter):  # type: ignore[misc]  # ctranslate2 is not typed
+    """CTranslate2's converter for a network that was read, with our vocabulary."""
+
+    def __init__(self, network: Any, directory: Path, tokens: Sequence[str]) -> None:
+        super().__init__(str(directory))
+        self._network, self._tokens = network, tokens
+
+    def built(self) -> Any:
+        """The specification, not yet quantised."""
+        try:
+            return self._load()
+        except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
+            reason = " ".join(str(error).split())
+            raise CadecError(
+                f"CTranslate2 can't convert this model: {reason}", "nothing was written"
+            ) from None
+
+    def load_model(self, model_class: Any, model_name_or_path: str, **kwargs: Any) -> Any:
+        """The network that was read."""
+        config = self._network.config
+        if hasattr(config, "scale_decoder_outputs"):
+            # transformers 5 says of every T5 that its embeddings are tied, and CTranslate2 concludes from it
+            # that outputs are scaled: those of T5 v1.1 and MADLAD are not.
+            config.tie_word_embeddings = config.scale_decoder_outputs
+        return self._network
+
+    def load_tokenizer(self, tokenizer_class: Any, model_name_or_path: str, **kwargs: Any) -> Any:
+        """What the converter asks of a tokenizer: the vocabulary."""
+        return _Tokens(self._tokens)
+
+
+class _Tokens:
+    """A vocabulary in the form in which CTranslate2's converter asks for it."""
+
+    bos_token, eos_token, unk_token, pad_token = "<s>", "</s>", "<unk>", "<pad>"
+    special_tokens_map: Mapping[str, Any] = {}
+    num_madeup_words = 0
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._tokens = tokens
+        self.unk_token_id = list(tokens).index(self.unk_token)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Tokens with their ids."""
+        return {token: index for index, token in enumerate(self._tokens)}
+
+    def convert_ids_to_tokens(self, index: int) -> str:
+        """The token of an id; one beyond the vocabulary, as Marian's padding, is that."""
+        return self._tokens[index] if index < len(self._tokens) else self.pad_token

@@ -1,0 +1,233 @@
+"""OpenNMT-py's checkpoints, read without it: a pre-norm transformer's weights, its options, its vocabularies.
+
+A source has nothing around it, a translation begins with <s> and ends with </s>. Vocabularies are plain lists
+in version 3, and fields of torchtext before, of which only the lists are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ctranslate2.converters import opennmt_py as ctranslate2_opennmt
+from ctranslate2.specs import TransformerSpec
+from ctranslate2.specs.common_spec import Activation
+from torch import Tensor
+
+from cadec_cli.engines.ctranslate2_nmt import Framing
+from cadec_cli.errors import CadecError
+from cadec_cli.files import sha256
+from cadec_cli.models.pretrained import TranslationSettings
+from converters.model_files import stated_licence
+from converters.translation.checkpoints import plain, read_checkpoint, tensors
+from converters.translation.opened import (
+    VERIFIED,
+    Asked,
+    OpenedTranslation,
+    check_vocabulary,
+    refuse_unsupported,
+    unread,
+)
+from converters.translation.reference import Network, Stack, check_weights
+from converters.translation.tokenizer_files import tokenizers_of
+
+_EPSILON = 1e-6
+_UNK, _EOS = "<unk>", "</s>"
+_POSITIONS = 1024  # of the 5000 in its tables: longer sentences it was not trained with
+_JOINER = "￭"  # of OpenNMT's own tokenizer
+
+_ACTIVATIONS = {
+    "relu": ("relu", Activation.RELU),
+    "gelu": ("gelu", Activation.GELU),
+    "fast_gelu": ("gelu_tanh", Activation.GELUTanh),
+    "silu": ("swish", Activation.SWISH),
+}
+
+_ATTENTION = {
+    **{"linear_query": "query", "linear_keys": "key", "linear_values": "value", "final_linear": "out"},
+}
+_PARTS = {
+    **{f"self_attn.{theirs}": f"self.{ours}" for theirs, ours in _ATTENTION.items()},
+    **{f"context_attn.{theirs}": f"cross.{ours}" for theirs, ours in _ATTENTION.items()},
+    **{"feed_forward.w_1": "feed_forward.inner", "feed_forward.w_2": "feed_forward.outer"},
+    "feed_forward.layer_norm": "feed_forward.norm",
+    **{"layer_norm": "self.norm", "layer_norm_1": "self.norm", "layer_norm_2": "cross.norm"},
+}
+
+# Options that make another network of a transformer.
+_NOT_SUPPORTED = (
+    "copy_attn",
+    "max_relative_positions",
+    "multiquery",
+    "num_kv",
+    "parallel_residual",
+    "num_experts",
+)
+
+
+def open_opennmt(path: Path, asked: Asked) -> OpenedTranslation:
+    """Read an OpenNMT-py model: a checkpoint, or a directory that has one."""
+    checkpoint = _checkpoint(path)
+    stored = read_checkpoint(checkpoint)
+    options = plain(stored.get("opt"))
+    if not isinstance(options, dict) or "vocab" not in stored:
+        raise CadecError(f"{checkpoint} is no checkpoint of OpenNMT-py's: it has no opt or no vocab")
+    generator = tensors(stored.get("generator"), checkpoint, "generator")
+    state = {
+        **tensors(stored.get("model"), checkpoint, "model"),
+        **{f"generator.{name.removeprefix('0.')}": tensor for name, tensor in generator.items()},
+    }
+    strange = [name for name in state if _renamed(name) is None]
+    sources, targets = _vocabularies(stored["vocab"], checkpoint)
+    refuse_unsupported("OpenNMT-py", [*_unsupported(options, len(sources), len(targets)), *unread(strange)])
+    source, target = sources[0], targets[0]
+    start = str(options.get("decoder_start_token") or "<s>")
+    network = _network(state, options, target, start)
+    for vocabulary, side, needed in ((source, "encoder", (_UNK,)), (target, "decoder", (start, _EOS, _UNK))):
+        rows = network.weights[f"{side}.embedding"].shape[0]
+        check_vocabulary(vocabulary, rows, needed, f"the vocabulary of the {side} in {checkpoint.name}")
+        _check_joiners(vocabulary)
+    directory = checkpoint.parent
+    texts = tokenizers_of(directory, asked, source, target)
+    settings = TranslationSettings(
+        family="opennmt",
+        origin=checkpoint.stem,
+        licence=stated_licence(directory),
+        weights=sha256(checkpoint),
+        positions=min(
+            _POSITIONS, *(network.weights[f"{side}.positions"].shape[0] for side in ("encoder", "decoder"))
+        ),
+        source=texts.source,
+        target=texts.target,
+        verified=VERIFIED,
+    )
+    return OpenedTranslation(
+        settings=settings,
+        languages=(asked.source_language, asked.target_language),
+        files=texts.files,
+        network=network,
+        source_vocabulary=source,
+        target_vocabulary=target,
+        framing=Framing(),
+        spec=lambda: _spec(state, network, source, target, start),
+    )
+
+
+def _checkpoint(path: Path) -> Path:
+    if path.is_file():
+        return path
+    found = sorted(path.glob("*.pt"))
+    if len(found) != 1:
+        seen = f"several: {', '.join(one.name for one in found)}" if found else "none"
+        raise CadecError(
+            f"an OpenNMT-py model is one checkpoint; in {path} there is {seen}", "give the .pt file itself"
+        )
+    return found[0]
+
+
+def _vocabularies(stored: Any, path: Path) -> tuple[list[list[str]], list[list[str]]]:
+    """All vocabularies of both sides: the words first, then those of features, if any."""
+    try:
+        sources, targets = ctranslate2_opennmt.get_vocabs(stored)
+        lists = tuple([list(one) for one in side] for side in (sources, targets))
+        if not all(isinstance(token, str) for side in lists for one in side for token in one):
+            raise TypeError("a token is no text")
+    except (AttributeError, KeyError, TypeError, IndexError) as error:
+        raise CadecError(
+            f"can't read the vocabulary of {path}: {error}",
+            "it is of a version of OpenNMT-py that is not known; those from 1 to 3 are",
+        ) from None
+    return lists[0], lists[1]
+
+
+def _unsupported(options: Mapping[str, Any], sources: int, targets: int) -> list[str]:
+    kinds = (options.get("encoder_type"), options.get("decoder_type"))
+    activation = options.get("pos_ffn_activation_fn") or "relu"
+    attention = options.get("self_attn_type") or "scaled-dot"
+    norm = options.get("layer_norm") or "standard"
+    checks = {
+        f"its encoder is of the type {kinds[0]}, its decoder {kinds[1]}, not transformer": kinds
+        == ("transformer", "transformer"),
+        f"its attention is {attention}": str(attention).startswith("scaled-dot"),
+        f"the activation {activation} is unknown": activation in _ACTIVATIONS,
+        "it has no position_encoding": bool(options.get("position_encoding")),
+        f"its normalisation is {norm}": norm == "standard",
+        "its tokens have features": (sources, targets) == (1, 1),
+        "it does not say its heads": type(options.get("heads", 8)) is int,
+        **{
+            f"it was trained with {name} {options.get(name)}": not options.get(name)
+            for name in _NOT_SUPPORTED
+        },
+    }
+    return [reason for reason, supported in checks.items() if not supported]
+
+
+def _renamed(name: str) -> str | None:
+    """One of OpenNMT-py's names in the words of `reference`; None where there is no such thing."""
+    if found := re.fullmatch(r"generator\.(weight|bias)", name):
+        return f"output.{found[1]}"
+    if found := re.fullmatch(
+        r"(encoder|decoder)\.embeddings\.make_embedding\.(emb_luts\.0\.weight|pe\.pe)", name
+    ):
+        return f"{found[1]}.{'positions' if found[2] == 'pe.pe' else 'embedding'}"
+    if found := re.fullmatch(r"(encoder|decoder)\.layer_norm\.(weight|bias)", name):
+        return f"{found[1]}.norm.{found[2]}"
+    layers = r"(encoder|decoder)\.(?:transformer|transformer_layers)\.(\d+)\.([\w.]+)\.(weight|bias)"
+    if found := re.fullmatch(layers, name):
+        side, layer, part, kind = found.groups()
+        return f"{side}.{layer}.{_PARTS[part]}.{kind}" if part in _PARTS else None
+    return None
+
+
+def _network(
+    state: Mapping[str, Tensor], options: Mapping[str, Any], target: list[str], start: str
+) -> Network:
+    weights = {_renamed(name) or name: tensor for name, tensor in state.items()}
+    for side in ("encoder", "decoder"):
+        if f"{side}.positions" in weights:
+            weights[f"{side}.positions"] = weights[f"{side}.positions"].squeeze(1)
+    encoder, decoder = (
+        Stack(
+            layers=len({name.split(".")[1] for name in weights if re.match(rf"{side}\.\d+\.", name)}),
+            heads=int(options.get("heads", 8)),
+            pre_norm=True,
+            scaled=True,
+        )
+        for side in ("encoder", "decoder")
+    )
+    network = Network(
+        weights=weights,
+        encoder=encoder,
+        decoder=decoder,
+        activation=_ACTIVATIONS[options.get("pos_ffn_activation_fn") or "relu"][0],
+        epsilon=float(options.get("norm_eps") or _EPSILON),
+        start=target.index(start) if start in target else 0,
+        end=target.index(_EOS) if _EOS in target else 0,
+    )
+    check_weights(network, "OpenNMT-py")
+    return network
+
+
+def _check_joiners(vocabulary: list[str]) -> None:
+    if sum(_JOINER in token for token in vocabulary) > len(vocabulary) // 50:
+        raise CadecError(
+            f"the model's tokens are of OpenNMT's own tokenizer (with {_JOINER}), which cadec does not have",
+            "models with SentencePiece or with Moses and BPE can be converted",
+        )
+
+
+def _spec(
+    state: Mapping[str, Tensor], network: Network, source: list[str], target: list[str], start: str
+) -> Any:
+    activation = next(theirs for ours, theirs in _ACTIVATIONS.values() if ours == network.activation)
+    spec = TransformerSpec.from_config(
+        (network.encoder.layers, network.decoder.layers), network.encoder.heads, activation=activation
+    )
+    ctranslate2_opennmt.set_transformer_spec(spec, {name: tensor.clone() for name, tensor in state.items()})
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    spec.config.decoder_start_token = start
+    spec.config.layer_norm_epsilon = network.epsilon
+    return spec

@@ -1,0 +1,190 @@
+"""The tokenizer files of a model: found beside it or named by the user, and held against its vocabulary.
+
+What a tokenizer does with text, `text.pretrained` knows; here it is a file of a kind, and a list of pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, reading
+from cadec_cli.models.pretrained import TextSettings
+from converters.translation.opened import Asked
+
+# The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
+# only steps on the way to longer ones, which no vocabulary has.
+_MOST_MISSING = {"sentencepiece": 0.2, "tokenizers": 0.2, "moses-bpe": 0.5}
+_FREQUENT = 1000
+
+_OPTIONS: Mapping[str, Mapping[str, str]] = {"moses-bpe": {"lowercase": "no"}}
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """How both sides are written, and the files by the names that the settings use."""
+
+    source: TextSettings
+    target: TextSettings
+    files: Mapping[str, Path]
+
+
+def tokenizers_of(
+    directory: Path,
+    asked: Asked,
+    source_vocabulary: Sequence[str],
+    target_vocabulary: Sequence[str],
+    languages: Sequence[str] = (),
+) -> TokenizerFiles:
+    """The tokenizers of a model; none, or another model's, is a CadecError.
+
+    `languages` are the model's own tokens of languages, which are no text.
+    """
+    given = (asked.source_tokenizer, asked.target_tokenizer)
+    source, target = (
+        given[side]
+        or given[1 - side]  # one is enough for both
+        or _beside(directory, name, language)
+        for side, name, language in (
+            (0, "source", asked.source_language),
+            (1, "target", asked.target_language),
+        )
+    )
+    same_name = source.name == target.name and source != target
+    names = (f"source-{source.name}", f"target-{target.name}") if same_name else (source.name, target.name)
+    settings = []
+    for path, name, vocabulary, side in (
+        (source, names[0], source_vocabulary, "source"),
+        (target, names[1], target_vocabulary, "target"),
+    ):
+        kind = kind_of_tokenizer(path)
+        _check_pieces(path, kind, vocabulary, side)
+        options = {**_OPTIONS.get(kind, {}), **_special(vocabulary, languages)}
+        settings.append(TextSettings(kind=kind, files=(name,), options=options))
+    return TokenizerFiles(settings[0], settings[1], dict(zip(names, (source, target), strict=True)))
+
+
+def _special(vocabulary: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
+    """What a text has to be told of tokens that are not text, where the usual names don't tell it."""
+    said = {}
+    if languages:
+        usual = ("<s>", "</s>", "<unk>", "<pad>", "<blank>", "<mask>")
+        said["special"] = " ".join([*(token for token in usual if token in set(vocabulary)), *languages])
+    if "</s>" not in vocabulary and "<blank>" in vocabulary:
+        # Of OpenNMT-py's sources, which have no end: a text has to have one, and this is never written.
+        said["end"] = "<blank>"
+    return said
+
+
+def _beside(directory: Path, side: str, language: str | None) -> Path:
+    own = [f"{side}.spm", f"{side}.model", f"{side}.bpe", f"{side}.codes"]
+    if language:
+        own += [f"spm.{language}.model", f"{language}.spm", f"{language}.model", f"{language}.spm.model"]
+        own += [f"bpecodes.{language}", f"codes.{language}", f"{language}.codes", f"{language}.bpe"]
+    shared = ["sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "spiece.model", "tokenizer.json"]
+    shared += ["bpecodes", "bpe.codes", "bpe.code", "bpe_codes", "codes.bpe", "codes", "code"]
+    for name in (*own, *shared):
+        if (directory / name).is_file():
+            return directory / name
+    for pattern in ("*.spm", "*.model", "*.bpe", "*.codes", "*.bpecodes"):
+        found = sorted(directory.glob(pattern))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise CadecError(
+                f"several files may be the model's tokenizer: {', '.join(one.name for one in found)}",
+                f"say which with --source-tokenizer and --target-tokenizer (this is about the {side})",
+            )
+    raise CadecError(
+        f"no tokenizer of the {side} in {directory}: neither a SentencePiece model ({side}.spm, *.model), "
+        f"nor a tokenizer.json, nor BPE codes ({side}.bpe, bpecodes)",
+        "name its file with --source-tokenizer and --target-tokenizer; one is enough if both sides share it",
+    )
+
+
+def kind_of_tokenizer(path: Path) -> str:
+    """What kind of tokenizer a file is, by its name and its first bytes."""
+    with reading(path), path.open("rb") as stream:
+        start = stream.read(4096)
+    if path.suffix == ".json":
+        return "tokenizers"
+    # A SentencePiece model begins with the field of its first piece, a merge with two pieces in words.
+    if not start.startswith(b"\n"):
+        lines = start.decode("utf-8", errors="ignore").split("\n")[:-1]
+        merges = [line.split() for line in lines if not line.startswith("#version")]
+        if merges and all(len(merge) in (2, 3) for merge in merges):
+            return "moses-bpe"
+    return "sentencepiece"
+
+
+def _check_pieces(path: Path, kind: str, vocabulary: Sequence[str], side: str) -> None:
+    known = set(vocabulary)
+    frequent = list(islice(_pieces(path, kind), _FREQUENT))
+    if not frequent:
+        raise CadecError(f"{path} is a tokenizer without pieces")
+    missing = [piece for piece in frequent if piece not in known]
+    if len(missing) > _MOST_MISSING[kind] * len(frequent):
+        raise CadecError(
+            f"{path} is not the tokenizer of the model's {side}: {len(missing)} of its {len(frequent):,} "
+            f"most frequent pieces are not in the vocabulary, {', '.join(map(repr, missing[:3]))} among them",
+            "name the right file with --source-tokenizer or --target-tokenizer",
+        )
+
+
+def _pieces(path: Path, kind: str) -> Iterator[str]:
+    """What a tokenizer writes, the most frequent first; no special tokens."""
+    if kind == "sentencepiece":
+        return sentencepiece_pieces(path)
+    return _json_pieces(path) if kind == "tokenizers" else _merged_pieces(path)
+
+
+def sentencepiece_pieces(path: Path, *, special: bool = False) -> Iterator[str]:
+    """The pieces of a SentencePiece model in the order of their ids, special ones if they are wanted."""
+    import sentencepiece
+
+    with reading(path):
+        model = path.read_bytes()
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise CadecError(
+            f"{path} is neither a SentencePiece model nor BPE codes: {error}",
+            "the file may be truncated or of another format",
+        ) from None
+    for index in range(processor.get_piece_size()):
+        if special or not (
+            processor.is_control(index)
+            or processor.is_unknown(index)
+            or processor.is_byte(index)
+            or processor.is_unused(index)
+        ):
+            yield processor.id_to_piece(index)
+
+
+def _json_pieces(path: Path) -> Iterator[str]:
+    value = read_json(path)
+    try:
+        special = {token["content"] for token in value["added_tokens"]}
+        vocabulary = value["model"]["vocab"]
+        # Of a unigram model, pairs of a piece and its score; of others, ids by piece.
+        pieces = (
+            [pair[0] for pair in vocabulary]
+            if isinstance(vocabulary, list)
+            else sorted(vocabulary, key=vocabulary.__getitem__)
+        )
+    except (KeyError, TypeError, IndexError):
+        raise CadecError(f"{path} is no tokenizer of the tokenizers library") from None
+    return (piece for piece in pieces if piece not in special)
+
+
+def _merged_pieces(path: Path) -> Iterator[str]:
+    with reading(path):
+        lines = path.read_text("utf-8", errors="replace").split("\n")
+    for line in lines:
+        merge = line.split()
+        if len(merge) >= 2 and not line.startswith("#version"):
+            piece = merge[0] + merge[1]
+            yield piece.removesuffix("</w>") if piece.endswith("</w>") else f"{piece}@@"
