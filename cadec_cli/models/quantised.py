@@ -51,8 +51,18 @@ class Int8Linear(nn.Module):
         rows = x.reshape(-1, self.in_features)
         # torch's norm and aminmax along rows are ten times slower than this.
         scale = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
+        product = self._product(rows * (ACTIVATION_LIMIT / scale))
+        product.mul_(scale)
+        if self.bias is not None:
+            product.add_(self.bias)
+        return product.view(*x.shape[:-1], self.out_features)
+
+    def _product(self, rows: Tensor) -> Tensor:
+        """Rows of numbers from -127 to 127, which may be written to, times the weights over 127."""
         # Cutting off the fraction of a positive number plus ½ rounds it.
-        integers = (rows * (ACTIVATION_LIMIT / scale)).add_(ZERO + 0.5).to(torch.uint8)
+        return self._integer_product(rows.add_(ZERO + 0.5).to(torch.uint8))
+
+    def _integer_product(self, integers: Tensor) -> Tensor:
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
             integers,
             1 / ACTIVATION_LIMIT,
@@ -68,10 +78,7 @@ class Int8Linear(nn.Module):
             [],
             "",
         )
-        product.mul_(scale)
-        if self.bias is not None:
-            product.add_(self.bias)
-        return product.view(*x.shape[:-1], self.out_features)
+        return product
 
     def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
         # Packed weights are never written to, and can't be copied.
@@ -80,6 +87,21 @@ class Int8Linear(nn.Module):
     def extra_repr(self) -> str:
         """Sizes, for print(model)."""
         return f"{self.in_features}, {self.out_features}, int8"
+
+
+class FineInt8Linear(Int8Linear):
+    """The same with activations of 16 bits, as two integers of 8: rounded, and what rounding left over.
+
+    Pretrained networks have rows with a few numbers a hundred times the others, which 8 bits round away: of
+    Gemma-3-270M, differences of PMI within a list came out wrong by more than they are.
+    """
+
+    def _product(self, rows: Tensor) -> Tensor:
+        integers = (rows + (ZERO + 0.5)).to(torch.uint8)
+        left_over = rows.sub_(integers.float().sub_(ZERO)).mul_(2 * ACTIVATION_LIMIT)  # from -127 to 127
+        both = self._integer_product(torch.cat([integers, left_over.add_(ZERO + 0.5).to(torch.uint8)]))
+        coarse, fine = both.chunk(2)
+        return coarse.add_(fine, alpha=1 / (2 * ACTIVATION_LIMIT))
 
 
 def quantised(model: M) -> M:

@@ -1,0 +1,187 @@
+"""Tries after their contexts, of several documents, as rows of a network: who stands where and sees what.
+
+The blocks (context, trie) of several documents stand one after the other in one row, and each attends to
+itself alone: no padding is ever computed. Of the logits only what is needed is kept: the log-sum-exp of a row
+and the logits of its children. What network computes them, and in what form it takes its masks, is not
+known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cadec_cli.arrays import Bools, Floats
+from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.method.context import Context
+from cadec_cli.method.options import Reading
+from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.models.layers import Cache
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys and values of the row that a trie was scored in."""
+
+    row: Cache
+    context: tuple[int, ...]  # where in that row c̃ stands
+    root: int  # and the trie's root, which its nodes follow
+
+    def after(self, trie: Trie, hypothesis: int) -> Cache:
+        """Those of c̃ and the hypothesis."""
+        return self._at([*self.context, *(self.root + node for node in trie.node_path(hypothesis)[1:])])
+
+    def before_root(self) -> Cache:
+        """Those of c̃ without its last token, which is the root of the next trie."""
+        return self._at(list(self.context[:-1]))
+
+    def _at(self, places: list[int]) -> Cache:
+        index = torch.tensor(places, dtype=torch.long, device=self.row.layers[0][0].device)
+        return Cache([(k.index_select(2, index), v.index_select(2, index)) for k, v in self.row.layers])
+
+
+@dataclass(frozen=True)
+class Block:
+    """One trie after its context."""
+
+    trie: Trie
+    context: Context
+    new: list[int]  # tokens of c̃ that are not remembered, the root last
+
+    @classmethod
+    def of(cls, trie: Trie, context: Context, start: int, boundary: int) -> Block:
+        """A trie after ⟨start⟩ c1 ⟨b⟩ … ck ⟨b⟩, of which what is remembered need not be read."""
+        tokens = context.tokens(boundary)
+        tokens[0] = start
+        return cls(trie, context, tokens[context.remembered :])
+
+    @property
+    def size(self) -> int:
+        """New tokens."""
+        return len(self.new) - 1 + len(self.trie)
+
+    def mask(self) -> Bools:
+        """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
+        cached, before = self.context.remembered, len(self.new) - 1
+        mask = np.ones((self.size, cached + self.size), dtype=np.bool_)
+        mask[:before, cached : cached + before] = np.tri(before, dtype=np.bool_)
+        mask[:before, cached + before :] = False
+        mask[before:, cached + before :] = self.trie.ancestors()
+        return mask
+
+
+def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
+    """Put neighbours together up to the size of a row."""
+    row: list[Block] = []
+    taken = 0
+    for block in blocks:
+        if row and taken + block.size > size:
+            yield row
+            row, taken = [], 0
+        row.append(block)
+        taken += block.size
+    if row:
+        yield row
+
+
+class Layout:
+    """Several blocks in one row: tokens, positions, where each stands, and the cached keys of all of them."""
+
+    def __init__(self, blocks: Sequence[Block], device: torch.device) -> None:
+        self.blocks = blocks
+        self.device = device
+        self.cached_total = sum(block.context.remembered for block in blocks)
+        tokens: list[int] = []
+        positions: list[int] = []
+        self.roots: list[int] = []  # where each trie's root stands among the new tokens
+        self.queries: list[slice] = []  # where each block stands among the new tokens
+        self.held: list[slice] = []  # where its cached keys stand among all keys
+        self.own: list[slice] = []  # and its new ones
+        cached_start = start = 0
+        for block in blocks:
+            cached = block.context.remembered
+            before = len(block.new) - 1
+            self.queries.append(slice(start, start + block.size))
+            self.held.append(slice(cached_start, cached_start + cached))
+            self.own.append(slice(self.cached_total + start, self.cached_total + start + block.size))
+            tokens += [*block.new, *block.trie.tokens[1:]]
+            positions += [*range(cached, cached + before), *(cached + before + block.trie.depths)]
+            self.roots.append(start + before)
+            cached_start += cached
+            start += block.size
+        self.length = start
+        self.tokens = torch.tensor([tokens], device=device)
+        self.positions = torch.tensor([positions], device=device)
+
+    def cache(self) -> Cache:
+        """The cached keys of all blocks, one block after the other."""
+        memories = (block.context.memory for block in self.blocks)
+        caches = [memory for memory in memories if isinstance(memory, Cache) and memory.layers]
+        return Cache(
+            [
+                (torch.cat([k for k, _ in layer], 2), torch.cat([v for _, v in layer], 2))
+                for layer in zip(*(cache.layers for cache in caches), strict=True)
+            ]
+        )
+
+    def edges(
+        self, hidden: Tensor, logits: Callable[[Tensor], Tensor], chunk: int, reading: Reading
+    ) -> Floats:
+        """log p of the edges of all blocks, from the last layer (L, D): (temperatures, edges)."""
+        rows = [root + block.trie.edge_nodes for root, block in zip(self.roots, self.blocks, strict=True)]
+        tokens = [block.trie.edge_tokens for block in self.blocks]
+        return edge_log_probs(
+            hidden,
+            torch.from_numpy(np.concatenate(rows)).to(self.device),
+            torch.from_numpy(np.concatenate(tokens)).to(self.device),
+            logits,
+            chunk,
+            reading,
+        )
+
+    def scored(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
+        """Each block with its own edges, and with the row's keys if they are to be remembered."""
+        scored = []
+        start = 0
+        for index, block in enumerate(self.blocks):
+            end = start + len(block.trie.edge_nodes)
+            root = self.cached_total + self.roots[index]
+            held = self.held[index]
+            context = (*range(held.start, held.stop), *range(root - len(block.new) + 1, root + 1))
+            memory = Keys(cache, context, root) if cache is not None else None
+            scored.append(ScoredTrie(block.trie, edges[:, start:end], memory))
+            start = end
+        return scored
+
+
+def edge_log_probs(
+    hidden: Tensor,
+    rows: Tensor,
+    tokens: Tensor,
+    logits: Callable[[Tensor], Tensor],
+    chunk: int,
+    reading: Reading,
+) -> Floats:
+    """log p of `tokens` after the positions `rows` of (L, D): (temperatures, edges).
+
+    `logits` makes (rows, V) of (rows, D), and is never asked for more than `chunk` rows.
+    """
+    result = torch.empty(len(reading.temperatures), len(rows), device=hidden.device)
+    # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
+    used, inverse = torch.unique(rows, return_inverse=True)
+    order = torch.argsort(inverse)
+    bounds = torch.searchsorted(inverse[order], torch.arange(0, len(used) + chunk, chunk, device=rows.device))
+    for number, start in enumerate(range(0, len(used), chunk)):
+        made = logits(hidden[used[start : start + chunk]]).float()  # (rows, V)
+        edges = order[bounds[number] : bounds[number + 1]]
+        own = inverse[edges] - start
+        chosen = made[own, tokens[edges]]
+        for index, temperature in enumerate(reading.temperatures):
+            scaled = made if temperature == 1 else made / temperature
+            log_probs = chosen / temperature - scaled.logsumexp(-1)[own]
+            result[index, edges] = smoothed(log_probs, reading.alpha, made.size(-1))
+    return result.double().cpu().numpy()

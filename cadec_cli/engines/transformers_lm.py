@@ -1,0 +1,268 @@
+"""A pretrained causal language model as D-LM: tries after their contexts, as in `torch_lm`.
+
+A sentence is a line. c̃ is ⟨start⟩ c1 ⏎ c2 ⏎ … ck ⏎, and without context the start alone; or, where texts are
+given, the mean of log p after each of them: log p(y | ⟨start⟩) of a model of the web means "as the beginning
+of a page", and no sentence of a dialogue is that.
+
+Two ways lead to the same scores. The fast one gives the network whole tries in one row with a mask of its
+own, which not every architecture takes as it is meant. The slow one is the model's own forward pass over a
+padded batch of all hypotheses. A self-test says which to use (`self_test`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cadec_cli.arrays import Floats
+from cadec_cli.engines.rows import Block, Keys, Layout, edge_log_probs, rows_of
+from cadec_cli.engines.self_test import Probes, check_vocabulary, choose_way
+from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context, room
+from cadec_cli.method.options import Reading
+from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.models.huggingface import Network, load_network
+from cadec_cli.models.layers import Cache
+from cadec_cli.models.pretrained import read_language_settings
+from cadec_cli.models.transformers_library import quiet_transformers
+from cadec_cli.text.pretrained.line_text import LineText
+
+# Positions of one row of the fast way.
+ROW = 640
+# Bytes of logits that exist at a time, and of a padded batch of the slow way.
+LOGIT_BYTES = 32 << 20
+BATCH_LOGIT_BYTES = 256 << 20
+# Tokens of a padded batch.
+BATCH_TOKENS = 2048
+# Nats per token that int8 weights may change, on average.
+MOST_LOST = 0.5
+
+Job = tuple[Trie, Context]
+
+
+class TransformersLanguageModel:
+    """A pretrained language model with its text. `fast` says whether its network takes masks of ours."""
+
+    def __init__(
+        self,
+        network: Network,
+        text: LineText,
+        *,
+        positions: int,
+        no_context: Sequence[Sequence[str]] = (),
+        fast: bool = True,
+    ) -> None:
+        self.network = network
+        self.text = text
+        self.positions = positions
+        self.fast = fast
+        self._texts = [Context(tuple(tuple(text.encode(line)) for line in lines)) for lines in no_context]
+        self._chunk = max(1, LOGIT_BYTES // (4 * network.vocabulary))
+
+    @torch.inference_mode()
+    def score(
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        reading: Reading,
+        *,
+        remember: bool = False,
+    ) -> list[ScoredTrie]:
+        """Score each trie after its context, which must fit; without one, after the texts given for that."""
+        jobs: list[Job] = []
+        counts = []  # of jobs that together are the answer for a trie; none where it is its own
+        for trie, context in zip(tries, contexts, strict=True):
+            texts = [] if context.sentences else self._no_context(trie)
+            jobs += [(trie, text) for text in texts] or [(trie, context)]
+            counts.append(len(texts))
+        done = iter(self._scored(jobs, reading, remember))
+        scored = []
+        for trie, count in zip(tries, counts, strict=True):
+            if count:
+                edges = np.mean([next(done).edges for _ in range(count)], axis=0)
+                scored.append(ScoredTrie(trie, edges))  # nothing of it is the beginning of a context
+            else:
+                scored.append(next(done))
+        return scored
+
+    def _no_context(self, trie: Trie) -> list[Context]:
+        """The texts that stand for no context, as far as there is room for them."""
+        return [text.fitted(room(self.positions, trie.depth)) for text in self._remembered_texts]
+
+    @cached_property
+    def _remembered_texts(self) -> list[Context]:
+        """The texts with their keys, which are computed once."""
+        texts = [text.fitted(self.positions) for text in self._texts]
+        if not self.fast:
+            return texts
+        remembered = []
+        for text in texts:
+            layout = self._layout([Block.of(Trie.of([], self.text.boundary), text, *self._ends)])
+            cache = Cache()
+            self._hidden(layout, cache)
+            keys = Keys(cache, tuple(range(text.length)), text.length - 1)
+            remembered.append(Context(text.sentences, keys.before_root(), text.length - 1))
+        return remembered
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        return self.text.start, self.text.boundary
+
+    def _scored(self, jobs: Sequence[Job], reading: Reading, remember: bool) -> list[ScoredTrie]:
+        with quiet_transformers():
+            scored = self._tree(jobs, reading, remember) if self.fast else self._flat(jobs, reading)
+        if not all(np.isfinite(one.edges).all() for one in scored):
+            raise CadecError(
+                "the language model gives probabilities that are no numbers",
+                "its weights may be damaged; if they are not, try --compute-type float32",
+            )
+        return scored
+
+    def _tree(self, jobs: Sequence[Job], reading: Reading, remember: bool) -> list[ScoredTrie]:
+        """The fast way: whole tries, many in a row."""
+        scored: list[ScoredTrie] = []
+        for row in rows_of([Block.of(*job, *self._ends) for job in jobs], ROW):
+            layout = self._layout(row)
+            cache = layout.cache()
+            hidden = self._hidden(layout, cache if remember or cache.layers else None)
+            edges = layout.edges(hidden, self.network.logits, self._chunk, reading)
+            scored += layout.scored(edges, cache if remember else None)
+        return scored
+
+    def _layout(self, blocks: Sequence[Block]) -> Layout:
+        return Layout(blocks, self.network.device)
+
+    def _hidden(self, layout: Layout, cache: Cache | None) -> Tensor:
+        seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
+        for block, queries, held, own in zip(
+            layout.blocks, layout.queries, layout.held, layout.own, strict=True
+        ):
+            mask = torch.from_numpy(block.mask())
+            seen[queries, held] = mask[:, : block.context.remembered]
+            seen[queries, own] = mask[:, block.context.remembered :]
+        return self.network.hidden(layout.tokens, layout.positions, seen.to(layout.device), cache)[0]
+
+    def _flat(self, jobs: Sequence[Job], reading: Reading) -> list[ScoredTrie]:
+        """The slow way: every distinct hypothesis after its context, padded on the right."""
+        edges = [np.empty((len(reading.temperatures), len(trie.edge_nodes))) for trie, _ in jobs]
+        lines = [line for number, job in enumerate(jobs) for line in self._lines(number, *job)]
+        for batch in _batches(lines, self.network.vocabulary):
+            for line, log_probs in zip(batch, self._batch(batch, reading), strict=True):
+                edges[line.job][:, list(line.path)] = log_probs
+        return [ScoredTrie(trie, own) for (trie, _), own in zip(jobs, edges, strict=True)]
+
+    def _lines(self, number: int, trie: Trie, context: Context) -> list[_Line]:
+        before = Block.of(trie, context.forgotten(), *self._ends).new
+        found = {
+            path: _Line(number, [*before, *trie.tokens[trie.node_path(index)[1:]]], len(before), path, trie)
+            for index, path in enumerate(trie.paths)
+            if path
+        }
+        return list(found.values())
+
+    def _batch(self, lines: Sequence[_Line], reading: Reading) -> list[Floats]:
+        device = self.network.device
+        length = max(len(line.tokens) for line in lines)
+        tokens = torch.zeros(len(lines), length, dtype=torch.long)
+        real = torch.zeros(len(lines), length, dtype=torch.bool)
+        for row, line in enumerate(lines):
+            tokens[row, : len(line.tokens)] = torch.tensor(line.tokens)
+            real[row, : len(line.tokens)] = True
+        wanted = length - min(line.before for line in lines) + 1
+        made = self.network.own_logits(tokens.to(device), real.to(device), wanted)  # (B, kept, V)
+        cut = length - made.size(1)
+        rows = [
+            row * made.size(1) + line.before - 1 - cut + place
+            for row, line in enumerate(lines)
+            for place in range(len(line.path))
+        ]
+        labels = [token for line in lines for token in line.trie.edge_tokens[list(line.path)]]
+        log_probs = edge_log_probs(
+            made.flatten(0, 1),
+            torch.tensor(rows, device=device),
+            torch.tensor(np.array(labels), device=device),
+            lambda logits: logits,
+            self._chunk,
+            reading,
+        )
+        ends = np.cumsum([len(line.path) for line in lines])[:-1]
+        return np.split(log_probs, ends, axis=1)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One hypothesis after its context."""
+
+    job: int
+    tokens: list[int]  # c̃ and the hypothesis
+    before: int  # tokens of c̃
+    path: tuple[int, ...]  # its edges
+    trie: Trie
+
+
+def _batches(lines: Sequence[_Line], vocabulary: int) -> Iterator[list[_Line]]:
+    """Lines of like length, as many as a batch may have of tokens and of logits."""
+    batch: list[_Line] = []
+    for line in sorted(lines, key=lambda line: len(line.tokens)):
+        longer = [*batch, line]
+        kept = len(line.tokens) - min(one.before for one in longer) + 1
+        too_many = len(longer) * len(line.tokens) > BATCH_TOKENS
+        if batch and (too_many or len(longer) * kept * vocabulary * 4 > BATCH_LOGIT_BYTES):
+            yield batch
+            longer = [line]
+        batch = longer
+    if batch:
+        yield batch
+
+
+def load_language_model(
+    directory: Path,
+    *,
+    language: str,
+    device: torch.device,
+    compute_type: str,
+    note: Callable[[str], None],
+) -> TransformersLanguageModel:
+    """A D-LM of a bundle: in bfloat16 on a GPU, with int8 weights on a CPU, if the compute type says so.
+
+    Without context it is read in `language`, where its settings have texts for that. What a user should know
+    is said through `note`.
+    """
+    settings = read_language_settings(directory)
+    text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
+    model = TransformersLanguageModel(
+        load_network(directory),
+        text,
+        positions=settings.positions,
+        no_context=settings.no_context.get(language, ()),
+    )
+    check_vocabulary(model, str(directory))
+    probes = Probes.of(model)
+    choose_way(model, probes, note)
+    if device.type == "cuda":
+        model.network.to(device, torch.bfloat16 if "float16" in compute_type else torch.float32)
+    elif compute_type == "int8":
+        _to_int8(model, probes, directory, note)
+    return model
+
+
+def _to_int8(
+    model: TransformersLanguageModel, probes: Probes, directory: Path, note: Callable[[str], None]
+) -> None:
+    """Weights of int8, unless they change too much; then it is as if nobody had asked for them."""
+    before = probes.scores(model)
+    try:
+        model.network.to_int8()
+        lost = float(np.abs(probes.scores(model) - before).mean())
+    except Exception:  # an architecture that does more with its linears than call them can fail in any way
+        lost = float("inf")
+    if not lost <= MOST_LOST:
+        why = "can't be run" if lost == float("inf") else f"loses too much ({lost:.2f} nats per token)"
+        note(f"the language model {why} with int8 weights: using float32, which is slower")
+        model.network = load_network(directory)

@@ -1,0 +1,287 @@
+"""Causal language models of the transformers library, as networks: read from disk, made small, run.
+
+Always from files that are here, without a word to any server, and never with code that came along with a
+model. What it knows of an architecture is what comes on top of its output layer; whether that is all, and
+whether masks are understood as they are meant, is for a self-test to find out (`engines.self_test`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.layers import Cache
+from cadec_cli.models.quantised import FineInt8Linear, int8_available
+from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+
+# No more than this is ever read at once: a D-LM reads a few sentences, and attention grows with the square.
+MOST_POSITIONS = 1024
+
+
+def load_config(directory: Path) -> Any:
+    """The configuration of a causal language model; one of another kind is a CadecError."""
+    with quiet_transformers():
+        try:
+            config = transformers_library().AutoConfig.from_pretrained(
+                str(directory), local_files_only=True, trust_remote_code=False
+            )
+        except Exception as error:  # whatever a foreign file makes a foreign library raise
+            raise CadecError(f"{directory} can't be read as a Hugging Face model: {short(error)}") from None
+    check_causal(config, str(directory))
+    return config
+
+
+def check_causal(config: Any, origin: str) -> None:
+    """Refuse what is no causal language model, by what its configuration says."""
+    known = transformers_library().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    names = {name for given in known.values() for name in ([given] if isinstance(given, str) else given)}
+    architectures = getattr(config, "architectures", None) or []
+    what = ", ".join(architectures) or config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise CadecError(
+            f"{origin} is an encoder-decoder ({what}), not a language model",
+            "a D-LM is a causal language model: GPT-2, Llama, Gemma, Qwen …",
+        )
+    if config.model_type not in known or (architectures and not names & set(architectures)):
+        raise CadecError(
+            f"{origin} is no causal language model that transformers knows ({what})",
+            "a D-LM predicts the next token from those before it: GPT-2, Llama, Gemma, Qwen …",
+        )
+
+
+def load_network(directory: Path, *, pickled: bool = False) -> Network:
+    """The network in a directory with float32 weights; `pickled` ones are of an older format.
+
+    Of those nothing but tensors is ever unpickled.
+    """
+    config = load_config(directory)
+    with quiet_transformers():
+        try:
+            model, report = transformers_library().AutoModelForCausalLM.from_pretrained(
+                str(directory),
+                config=config,
+                dtype=torch.float32,
+                attn_implementation=_attention(config),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=not pickled,
+                weights_only=True,
+                output_loading_info=True,
+            )
+        except Exception as error:  # whatever a foreign file makes a foreign library raise
+            raise CadecError(f"{directory} can't be loaded: {short(error)}") from None
+    # What is missing would be random numbers, and nobody would say so.
+    _refuse_missing([*report["missing_keys"], *report["mismatched_keys"]], str(directory))
+    check_finite(model, str(directory))
+    return Network(model.eval().requires_grad_(False))
+
+
+def empty_network(config: Any) -> Any:
+    """A model of this shape, to be filled: no memory is taken for its weights."""
+    with quiet_transformers(), torch.device("meta"):
+        return transformers_library().AutoModelForCausalLM.from_config(
+            config, dtype=torch.float32, attn_implementation=_attention(config), trust_remote_code=False
+        )
+
+
+def filled_network(config: Any, state: dict[str, Tensor], origin: str) -> Network:
+    """A network of this shape with these weights."""
+    with quiet_transformers():
+        # Not on "meta": what is computed and not stored, such as rotary frequencies, has to be real.
+        model = transformers_library().AutoModelForCausalLM.from_config(
+            config, dtype=torch.float32, attn_implementation=_attention(config), trust_remote_code=False
+        )
+    try:
+        found = model.load_state_dict(state, strict=False, assign=True)
+    except RuntimeError as error:
+        raise CadecError(f"the weights in {origin} do not fit: {short(error)}") from None
+    model.tie_weights()
+    tied = set(getattr(model, "all_tied_weights_keys", None) or ())
+    _refuse_missing([name for name in found.missing_keys if name not in tied], origin)
+    check_finite(model, origin)
+    return Network(model.eval().requires_grad_(False))
+
+
+def _refuse_missing(names: Iterable[Any], origin: str) -> None:
+    missing = sorted(map(str, names))
+    if missing:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise CadecError(
+            f"{origin} lacks weights, or has them in other shapes: {', '.join(missing[:5])}{more}"
+        )
+
+
+def check_finite(model: nn.Module, origin: str) -> None:
+    """Refuse weights that are no numbers."""
+    for name, weight in model.named_parameters():
+        # The sum of finite numbers is finite, or far from any weights that make sense; a mask of all would
+        # take as much memory again.
+        if not torch.isfinite(weight.sum()):
+            raise CadecError(f"the weights of {origin} hold NaN or infinite values: {name}")
+
+
+def readable_positions(config: Any) -> int:
+    """How many tokens can be read with a mask of our own: no more than its positions or any window."""
+    text = config.get_text_config()
+    limits = [MOST_POSITIONS]
+    for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
+        limits.append(getattr(text, name, None) or MOST_POSITIONS)
+    if getattr(text, "use_sliding_window", True):
+        limits.append(getattr(text, "sliding_window", None) or MOST_POSITIONS)
+    for name in ("attention_chunk_size", "window_size"):
+        limits.append(getattr(text, name, None) or MOST_POSITIONS)
+    return min(limit for limit in limits if isinstance(limit, int) and limit > 0)
+
+
+class Network:
+    """A causal language model of transformers: hidden states, their logits, and its own way to logits."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.config = model.config.get_text_config()
+        self.dtype = torch.float32  # of what is computed between its layers
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @property
+    def vocabulary(self) -> int:
+        """Rows of the output layer; some are of no token."""
+        return int(self.config.vocab_size)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return next(self.model.parameters()).device  # type: ignore[no-any-return]  # transformers is untyped
+
+    def hidden(self, tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache | None) -> Tensor:
+        """The last layer (1, L, D) of one row, whose tokens see what `seen` (L, S + L) says.
+
+        With a cache, the S keys that it holds stand before the new ones, which are appended to it.
+        """
+        # A float mask: attention "eager" would take a boolean one for numbers to add.
+        mask = torch.zeros(seen.shape, dtype=self.dtype, device=seen.device)
+        mask.masked_fill_(~seen, torch.finfo(self.dtype).min)
+        # Without a configuration it keeps all keys, also of layers with a sliding window.
+        keys: Any = None if cache is None else transformers_library().DynamicCache(cache.layers or None)
+        made = self.model.base_model(
+            input_ids=tokens,
+            attention_mask=mask[None, None],
+            position_ids=positions,
+            past_key_values=keys,
+            use_cache=keys is not None,
+        )
+        if cache is not None:
+            cache.layers[:] = [(layer.keys, layer.values) for layer in keys.layers]
+        hidden: Tensor = made.last_hidden_state
+        return hidden
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(rows, D) → (rows, V)."""
+        logits: Tensor = self.model.get_output_embeddings()(hidden)
+        cap = getattr(self.config, "final_logit_softcapping", None)  # Gemma 2
+        if cap:
+            logits = (logits / cap).tanh() * cap
+        for name in ("logit_scale", "lm_head_multiplier"):  # Cohere; Falcon-H1
+            logits = logits * (getattr(self.config, name, None) or 1)
+        return logits / (getattr(self.config, "logits_scaling", None) or 1)  # Granite
+
+    def own_logits(self, tokens: Tensor, real: Tensor | None, last: int) -> Tensor:
+        """Logits (B, ≤ T, V) of at least the last positions, in the model's own way.
+
+        tokens (B, T) are padded on the right where `real` (B, T) says so.
+        """
+        keep = {"logits_to_keep": last} if self._keeps else {}
+        mask = None if real is None else real.long()
+        made = self.model(input_ids=tokens, attention_mask=mask, use_cache=False, **keep)
+        logits: Tensor = made.logits
+        return logits
+
+    def to_int8(self) -> None:
+        """Give all linears int8 weights, for a CPU; the floats are gone as soon as they are not needed.
+
+        The table that tokens are looked up in stays, in half precision where that loses nothing.
+        """
+        if not int8_available():
+            raise CadecError(
+                "this build of torch has no int8 linears for this machine", "use float32 weights"
+            )
+        conv1d = transformers_library().pytorch_utils.Conv1D
+        for parent in list(self.model.modules()):
+            for name, part in list(parent.named_children()):
+                if type(part) is nn.Linear:
+                    setattr(parent, name, FineInt8Linear(part))
+                elif type(part) is conv1d:  # GPT-2's linears, written the other way round
+                    setattr(parent, name, FineInt8Linear(_linear(part)))
+        table = self.model.get_input_embeddings()
+        if isinstance(table, nn.Embedding):
+            self.model.set_input_embeddings(HalfEmbedding.of(table))
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Move it, and compute in another precision."""
+        self.model.to(device, dtype)
+        self.dtype = dtype
+
+
+class HalfEmbedding(nn.Module):
+    """A table of half precision that gives float32: exactly what the table it was made from gave.
+
+    Of a model with 262,144 tokens it is the larger part, and only some rows of it are ever used at once.
+    """
+
+    def __init__(self, embedding: nn.Embedding, table: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("weight", table, persistent=False)
+        # It goes on doing whatever its kind does to the rows (Gemma's scales them), with a table of few.
+        embedding.weight = nn.Parameter(table.new_empty(0, table.size(1), dtype=torch.float32), False)
+        embedding.padding_idx = None
+        self._embedding = embedding
+
+    @staticmethod
+    def of(embedding: nn.Embedding) -> nn.Module:
+        """Such a table, or the given one where half precision would lose something."""
+        weight = embedding.weight.detach()
+        starts = range(0, len(weight), 8192)
+        for dtype in (torch.bfloat16, torch.float16):
+            table = torch.empty(weight.shape, dtype=dtype)
+            if all(_fits(weight[start : start + 8192], table[start : start + 8192]) for start in starts):
+                return HalfEmbedding(embedding, table)
+        return embedding
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(…) → (…, D)."""
+        used, inverse = torch.unique(tokens, return_inverse=True)
+        rows = self.get_buffer("weight")[used].float()
+        made: Tensor = torch.func.functional_call(self._embedding, {"weight": rows}, (inverse,))
+        return made
+
+
+def _fits(weight: Tensor, half: Tensor) -> bool:
+    """Copy weights into a half-precision table, and tell whether nothing was lost."""
+    half.copy_(weight)
+    return torch.equal(half.float(), weight)
+
+
+def _linear(conv1d: Any) -> nn.Linear:
+    inputs, outputs = conv1d.weight.shape
+    made = nn.Linear(inputs, outputs, device="meta")
+    made.weight = nn.Parameter(conv1d.weight.detach().T.contiguous(), requires_grad=False)
+    made.bias = nn.Parameter(conv1d.bias.detach(), requires_grad=False)
+    return made
+
+
+def _attention(config: Any) -> str:
+    """The kind of attention to ask for: `sdpa` where there is one, which Gemma 2's softcapping prevents."""
+    models = transformers_library().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING
+    return "sdpa" if getattr(models[type(config)], "_supports_sdpa", False) else "eager"
+
+
+def short(error: Exception) -> str:
+    """What a foreign error says, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    return text if len(text) < 300 else f"{text[:300]} …"

@@ -1,0 +1,115 @@
+"""A GGUF file as a network and a tokenizer: its weights as numbers again, whatever they were packed in.
+
+transformers knows how; but its own loading wants another package (accelerate), and reads the header, which
+takes a quarter of a minute where a vocabulary is large, once for each thing that is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
+from cadec_cli.models.huggingface import (
+    Network,
+    check_causal,
+    empty_network,
+    filled_network,
+    short,
+)
+from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+
+
+@dataclass(frozen=True)
+class GgufModel:
+    """What a GGUF file holds."""
+
+    network: Network
+    tokenizer: str  # as the content of tokenizer.json
+    bos: str | None
+    name: str
+    licence: str | None
+
+
+def read_gguf(path: Path) -> GgufModel:
+    """Read a GGUF file; one that is cut short, damaged or of another kind is a CadecError."""
+    with reading(path), path.open("rb") as stream:
+        magic = stream.read(4)
+    if magic != b"GGUF":
+        raise CadecError(f"{path} is not a GGUF file, or is damaged")
+    with _errors(path), quiet_transformers():
+        reader = _reader(path)
+        fields = {name: reader.get_field(name) for name in ("general.name", "general.license")}
+        name, licence = (None if field is None else str(field.contents()) for field in fields.values())
+        with _read_by(reader):
+            parsed = _parsed(path, None)
+            config = transformers_library().AutoConfig.for_model(**parsed["config"])
+            check_causal(config, str(path))
+            tensors = _parsed(path, empty_network(config))["tensors"]
+        tokenizer, bos = _tokenizer(path)
+    return GgufModel(filled_network(config, tensors, str(path)), tokenizer, bos, name or path.stem, licence)
+
+
+def _reader(path: Path) -> Any:
+    try:
+        import gguf
+    except ImportError:
+        raise CadecError(
+            "GGUF files need the gguf package, which is not installed", "pip install 'cadec[huggingface]'"
+        ) from None
+    return gguf.GGUFReader(path)
+
+
+@contextlib.contextmanager
+def _read_by(reader: Any) -> Iterator[None]:
+    """Let transformers take a header that was read, instead of reading it again at each call."""
+    import gguf
+
+    kept = gguf.GGUFReader
+    gguf.GGUFReader = lambda path: reader
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = kept
+
+
+def _parsed(path: Path, model: Any) -> dict[str, Any]:
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+    with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that no setting turns off
+        parsed: dict[str, Any] = load_gguf_checkpoint(
+            str(path), return_tensors=model is not None, model_to_load=model
+        )
+    return parsed
+
+
+def _tokenizer(path: Path) -> tuple[str, str | None]:
+    """The tokenizer, and the token that begins a text."""
+    try:
+        from transformers.integrations.gguf import convert_gguf_tokenizer, get_gguf_tokenizer
+    except ImportError:  # transformers before 5.20 has one way only, the slow one
+        made = transformers_library().AutoTokenizer.from_pretrained(
+            str(path.parent), gguf_file=path.name, local_files_only=True, trust_remote_code=False
+        )
+        return made.backend_tokenizer.to_str(), made.bos_token
+    architecture, parts, settings = get_gguf_tokenizer(str(path))
+    tokenizer, _ = convert_gguf_tokenizer(architecture, parts)
+    return tokenizer.to_str(), settings.get("bos_token")
+
+
+@contextlib.contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except CadecError:
+        raise
+    except Exception as error:  # whatever a damaged file makes numpy, gguf and transformers raise
+        raise CadecError(
+            f"{path} can't be read as GGUF: {short(error)}",
+            "the file may be cut short, or of an architecture that transformers does not know",
+        ) from None

@@ -1,0 +1,349 @@
+"""Pretrained causal language models as D-LMs: a Hugging Face directory, or a GGUF file.
+
+Load, look, compare, and only then write: what disagrees with itself or with its tokenizer is not written. Of
+a directory with safetensors the files are taken as they are, or linked; pickled weights and GGUF are written
+anew as safetensors, in half precision where that loses nothing (or, of a GGUF, next to nothing).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cadec_cli.arrays import Floats
+from cadec_cli.engines.self_test import QUICK, Probes, check_vocabulary, choose_way
+from cadec_cli.engines.transformers_lm import TransformersLanguageModel
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, reading, writing
+from cadec_cli.models.huggingface import (
+    Network,
+    load_config,
+    load_network,
+    readable_positions,
+    short,
+)
+from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, LanguageSettings, write_settings
+from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+from cadec_cli.text.pretrained.line_text import LineText, found_boundary
+from converters.hub import local_model
+from converters.language.gguf import read_gguf
+from converters.language.no_context import Texts
+from converters.model_files import stated_licence, weights_checksum
+
+Note = Callable[[str], None]
+
+# Nats per token that half precision may change of weights that were packed into a few bits before.
+HALF_TOLERANCE = 1e-2
+# Nats per token between what was written and what was to be written.
+STORED_TOLERANCE = 1e-3
+_INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True)
+class FoundLanguageModel:
+    """A language model that was read, understood and compared: nothing but `write` writes anything."""
+
+    settings: LanguageSettings
+    directory: Path | None  # whose files are taken as they are; else the network is written
+    files: tuple[str, ...]  # of weights, in that directory
+    tokenizer: str  # the content of tokenizer.json
+    network: Network
+    dtype: torch.dtype  # in which the network is written
+    probes: Probes
+    expected: Floats  # their scores
+
+    def write(self, directory: Path, *, link: bool = False) -> Mapping[str, Path]:
+        """Write all that a bundle needs into a directory that exists; gives what was linked, by name."""
+        if link and self.directory is None:
+            raise CadecError(
+                f"{self.settings.origin} can't be linked: only safetensors can be used as they are",
+                "leave --link out: its weights are written anew",
+            )
+        with writing(directory):
+            linked = self._write_files(directory, link) if self.directory is not None else {}
+            if self.directory is None:
+                self._write_network(directory)
+            (directory / "tokenizer.json").write_text(self.tokenizer, "utf-8")
+            write_settings(directory / LANGUAGE_SETTINGS, self.settings)
+        return linked
+
+    def _write_files(self, directory: Path, link: bool) -> Mapping[str, Path]:
+        assert self.directory is not None
+        shutil.copyfile(self.directory / "config.json", directory / "config.json")
+        linked = {}
+        for name in self.files:
+            source = (self.directory / name).resolve()
+            if link and name.endswith(".safetensors"):
+                (directory / name).symlink_to(source)
+                linked[name] = source
+            else:
+                shutil.copyfile(source, directory / name)
+        return linked
+
+    def _write_network(self, directory: Path) -> None:
+        model = self.network.model
+        with quiet_transformers():
+            model.to(self.dtype)
+            try:
+                model.save_pretrained(str(directory))
+            finally:
+                model.to(torch.float32)
+        (directory / "generation_config.json").unlink(missing_ok=True)  # nothing is generated
+        for file in directory.glob("*.safetensors"):  # which are made for their owner only
+            file.chmod((directory / "config.json").stat().st_mode)
+        stored = _scorer(load_network(directory), self.tokenizer, self.settings)
+        choose_way(stored, self.probes, lambda _: None)
+        drift = _drift(self.probes, stored, self.expected)
+        if not drift <= STORED_TOLERANCE:
+            raise CadecError(
+                f"what was written of {self.settings.origin} differs from what was read, "
+                f"by {drift:.1g} nats per token"
+            )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A model as it was read."""
+
+    network: Network
+    tokenizer: str  # the content of tokenizer.json
+    start: str | None
+    origin: str
+    licence: str | None
+    weights: str  # a checksum
+    directory: Path | None = None  # whose files of weights can be taken as they are
+    files: tuple[str, ...] = ()
+    packed: bool = False  # whether its weights were packed into a few bits
+
+
+def open_language_model(given: str, *, note: Note, no_context: Texts) -> FoundLanguageModel:
+    """Find out what a directory, a GGUF file or a name on the hub is as a language model.
+
+    All that is wrong is a CadecError. `no_context` is what stands for no context, by language.
+    """
+    path = local_model(given)
+    if path.is_file():
+        return _found(_read_gguf(path), no_context, note)
+    if not (path / "config.json").is_file():
+        ggufs = sorted(path.glob("*.gguf"))
+        if len(ggufs) == 1:
+            return _found(_read_gguf(ggufs[0]), no_context, note)
+        raise CadecError(
+            f"{path} is not a Hugging Face model (it has no config.json)",
+            f"give one of its files: {', '.join(file.name for file in ggufs)}" if ggufs else "",
+        )
+    return _found(_read_directory(path), no_context, note)
+
+
+def _read_directory(path: Path) -> _Read:
+    config = load_config(path)
+    tokenizer = _tokenizer(path)
+    files = _weight_files(path)
+    pickled = any(name.endswith(".bin") for name in files)
+    return _Read(
+        network=load_network(path, pickled=pickled),
+        tokenizer=tokenizer,
+        start=_start(tokenizer, _named_bos(path), config.get_text_config().bos_token_id),
+        origin=path.resolve().name,
+        licence=stated_licence(path),
+        weights=weights_checksum([path / name for name in files]),
+        directory=None if pickled else path,
+        files=files,
+    )
+
+
+def _read_gguf(path: Path) -> _Read:
+    found = read_gguf(path)
+    return _Read(
+        network=found.network,
+        tokenizer=found.tokenizer,
+        start=_start(found.tokenizer, found.bos, found.network.config.bos_token_id),
+        origin=found.name,
+        licence=found.licence,
+        weights=weights_checksum([path]),
+        packed=True,
+    )
+
+
+def _found(read: _Read, texts: Texts, note: Note) -> FoundLanguageModel:
+    boundary, apart = found_boundary(read.tokenizer, read.origin)
+    if not apart:
+        note(
+            f"the tokenizer of {read.origin} glues line breaks to what stands before them: "
+            "where a sentence ends, its scores are a little off"
+        )
+    network = read.network
+    settings = LanguageSettings(
+        family=str(network.model.config.model_type),
+        origin=read.origin,
+        licence=read.licence,
+        weights=read.weights,
+        positions=readable_positions(network.model.config),
+        boundary=boundary,
+        start=read.start,
+        no_context=texts,
+    )
+    model = _scorer(network, read.tokenizer, settings)
+    check_vocabulary(model, read.origin)
+    verified = [_agree(model, note)]
+    probes = Probes.of(model)
+    dtype = torch.float32
+    if read.directory is None:
+        dtype, said = _stored_dtype(model, probes, packed=read.packed)
+        verified.append(said)
+    return FoundLanguageModel(
+        settings=replace(settings, positions=model.positions, verified="; ".join(verified)),
+        directory=read.directory,
+        files=read.files,
+        tokenizer=read.tokenizer,
+        network=network,
+        dtype=dtype,
+        probes=probes,
+        expected=probes.scores(model),
+    )
+
+
+def _scorer(network: Network, tokenizer: str, settings: LanguageSettings) -> TransformersLanguageModel:
+    text = LineText(tokenizer, boundary=settings.boundary, start=settings.start, origin=settings.origin)
+    return TransformersLanguageModel(network, text, positions=settings.positions)
+
+
+def _agree(model: TransformersLanguageModel, note: Note) -> str:
+    """Read as much as all ways agree on, and say on how much they do.
+
+    Attention may be local in a way that no setting here knows of: then less is read. Where nothing is short
+    enough, neither is the test at loading, and both take the slow way.
+    """
+    readable = model.positions
+    length = readable
+    while length >= min(QUICK, readable):
+        model.positions = length
+        difference = choose_way(model, Probes.of(model, length), lambda _: None)
+        if difference is not None:
+            if length < readable:
+                note(f"this language model looks back less far than it says: {length} tokens are read")
+            return f"tries = single sentences within {difference:.0e} nats per token of up to {length}"
+        length //= 2
+    model.positions = readable
+    choose_way(model, Probes.of(model), note)
+    return "single sentences only: tries can't be scored in one pass"
+
+
+def _stored_dtype(
+    model: TransformersLanguageModel, probes: Probes, *, packed: bool
+) -> tuple[torch.dtype, str]:
+    """The smallest type that keeps the weights; of packed ones, which were rounded before, what they say."""
+    weights = [parameter for parameter in model.network.model.parameters() if parameter.dim()]
+    for dtype in (torch.bfloat16, torch.float16):
+        if all(torch.equal(weight.to(dtype).float(), weight) for weight in weights):
+            return dtype, f"stored without loss as {_name(dtype)}"
+    if not packed:
+        return torch.float32, "stored without loss as float32"
+    expected = probes.scores(model)
+    kept = [weight.detach().clone() for weight in weights]
+    for weight in weights:
+        weight.data.copy_(weight.detach().half())
+    drift = _drift(probes, model, expected)
+    if drift <= HALF_TOLERANCE:
+        return torch.float16, f"stored as float16, which changes {drift:.0e} nats per token at most"
+    for weight, own in zip(weights, kept, strict=True):
+        weight.data.copy_(own)
+    return torch.float32, "stored without loss as float32"
+
+
+def _drift(probes: Probes, model: TransformersLanguageModel, expected: Floats) -> float:
+    """How far scores are from those expected; probabilities that are no numbers are far from all."""
+    try:
+        return float(np.abs(probes.scores(model) - expected).max())
+    except CadecError:
+        return float("inf")
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _weight_files(path: Path) -> tuple[str, ...]:
+    """The files that hold the weights, with the index that names them where they are several."""
+    for single, index in (
+        ("model.safetensors", _INDEX),
+        ("pytorch_model.bin", "pytorch_model.bin.index.json"),
+    ):
+        if (path / single).is_file():
+            return (single,)
+        if (path / index).is_file():
+            listed = read_json(path / index)
+            named = listed.get("weight_map") if isinstance(listed, dict) else None
+            if not isinstance(named, dict) or not all(_plain(name) for name in named.values()):
+                raise CadecError(f"{path / index} is damaged")
+            files = tuple(sorted(set(named.values())))
+            missing = [name for name in files if not (path / name).is_file()]
+            if missing:
+                raise CadecError(f"{path} lacks {', '.join(missing)}", "download the whole model")
+            return (*files, index)
+    raise CadecError(
+        f"{path} has no weights (no model.safetensors, no pytorch_model.bin)", "download the whole model"
+    )
+
+
+def _plain(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name
+
+
+def _tokenizer(path: Path) -> str:
+    """The content of tokenizer.json, or what the older files of a tokenizer make."""
+    if (path / "tokenizer.json").is_file():
+        with reading(path):
+            try:
+                return (path / "tokenizer.json").read_text("utf-8")
+            except UnicodeDecodeError:
+                raise CadecError(f"{path / 'tokenizer.json'} is damaged: it is not UTF-8") from None
+    if not any((path / name).is_file() for name in ("tokenizer.model", "vocab.json", "spiece.model")):
+        raise CadecError(f"{path} has no tokenizer (no tokenizer.json)", "download the whole model")
+    with quiet_transformers():
+        try:
+            made = transformers_library().AutoTokenizer.from_pretrained(
+                str(path), local_files_only=True, trust_remote_code=False
+            )
+            serialised: str = made.backend_tokenizer.to_str()
+            return serialised
+        except Exception as error:  # whatever a foreign file makes a foreign library raise
+            raise CadecError(
+                f"the tokenizer of {path} can't be read: {short(error)}", "it needs a tokenizer.json"
+            ) from None
+
+
+def _named_bos(path: Path) -> str | None:
+    """The token that begins a text, as the tokenizer's settings name it."""
+    if not (path / "tokenizer_config.json").is_file():
+        return None
+    settings = read_json(path / "tokenizer_config.json")
+    token = settings.get("bos_token") if isinstance(settings, dict) else None
+    content = token.get("content") if isinstance(token, dict) else token
+    return content if isinstance(content, str) else None
+
+
+def _start(tokenizer: str, named: str | None, configured: object) -> str | None:
+    """What a text begins with: what the tokenizer adds itself, else the beginning that is named somewhere.
+
+    A GGUF's tokenizer adds nothing, whatever the file says of it.
+    """
+    from tokenizers import Tokenizer
+
+    try:
+        made = Tokenizer.from_str(tokenizer)
+    except Exception as error:  # the library raises nothing more exact
+        raise CadecError(f"tokenizer.json is damaged: {short(error)}") from None
+    plain = made.encode("a", add_special_tokens=False).ids
+    added = made.encode("a", add_special_tokens=True).ids
+    if len(added) > len(plain) and added[1 : len(plain) + 1] == plain:
+        return str(made.id_to_token(added[0]))
+    if named is not None and made.token_to_id(named) is not None:
+        return named
+    token = made.id_to_token(configured) if isinstance(configured, int) and configured >= 0 else None
+    return None if token is None else str(token)
