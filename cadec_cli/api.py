@@ -20,6 +20,8 @@ def load(
     bundle: str | Path | None = None,
     *,
     options: Mapping[str, Any] | TranslationOptions | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
     device: str = "auto",
     compute_type: str = "int8",
     threads: int = 0,
@@ -27,11 +29,18 @@ def load(
     """Open a bundle and make a translator of it.
 
     Without `bundle` it is $CADEC_BUNDLE's, else the embedded one. `options` are all of them, or a mapping of
-    what shall differ from the bundle's defaults: {"temperature": 1, "search": "lattice"}. What can't be done
-    is a CadecError, which says why.
+    what shall differ from the bundle's defaults: {"temperature": 1, "search": "lattice"}. Languages are the
+    bundle's own, unless its models know more. What can't be done is a CadecError, which says why.
     """
     opened = Bundle.open(find_bundle(Path(bundle) if bundle is not None else None))
-    models = load_models(opened, device=device, compute_type=compute_type, threads=threads)
+    models = load_models(
+        opened,
+        source_language=source_language,
+        target_language=target_language,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+    )
     if not isinstance(options, TranslationOptions):
         options = with_flags(default_options(opened), options or {})
     return Translator(models, options)

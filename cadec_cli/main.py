@@ -17,6 +17,7 @@ from cadec_cli.commands.bench import bench
 from cadec_cli.commands.convert import convert
 from cadec_cli.commands.eval_contrastive import eval_contrastive
 from cadec_cli.commands.evaluate import evaluate
+from cadec_cli.commands.info import info
 from cadec_cli.commands.prepare import prepare_app
 from cadec_cli.commands.repl.command import repl
 from cadec_cli.commands.rerank import rerank
@@ -44,6 +45,7 @@ app.command("bench", rich_help_panel=_MEASURE)(bench)
 app.add_typer(prepare_app, name="prepare", rich_help_panel=_BUILD)
 app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
 app.command("convert", rich_help_panel=_BUILD)(convert)
+app.command("info", rich_help_panel=_BUILD)(info)
 app.command("tune", rich_help_panel=_BUILD)(tune)
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cadec_cli.bundle.cache import Note, silence
+from cadec_cli.bundle.directions import Languages, chosen_languages
+from cadec_cli.bundle.manifest import PRETRAINED_LM, PRETRAINED_NMT
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
@@ -15,8 +20,7 @@ from cadec_cli.workers import available_cores
 if TYPE_CHECKING:
     import torch
 
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.engines.torch_lm import TorchLanguageModel
+    from cadec_cli.engines.protocols import LanguageModel
     from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
@@ -26,6 +30,8 @@ _INT8 = ("int8",)
 def load_models(
     bundle: Bundle,
     *,
+    source_language: str | None = None,
+    target_language: str | None = None,
     device: str = "auto",
     compute_type: str = "int8",
     threads: int = 0,
@@ -33,75 +39,148 @@ def load_models(
 ) -> LoadedModels:
     """A bundle's models; `threads` are torch's as well as CTranslate2's, 0 is all cores.
 
-    That a model has to be converted first, which takes its time, is said through `note`.
+    Languages are the bundle's own unless given. That a model has to be converted first, which takes its time,
+    is said through `note`.
     """
     import torch
 
     from cadec_cli.models.devices import choose_device
 
+    languages = chosen_languages(bundle, source_language, target_language)
     torch.set_num_threads(threads or available_cores())
-    return LoadedModels(bundle, choose_device(device), compute_type, threads, note)
+    return LoadedModels(
+        bundle, languages, Machine(choose_device(device), compute_type, threads or available_cores()), note
+    )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What models compute with."""
+
+    device: torch.device
+    compute_type: str
+    threads: int
 
 
 class LoadedModels:
     """A bundle's models, each loaded when it is first asked for, and then kept."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        device: torch.device,
-        compute_type: str,
-        threads: int,
-        note: Note = silence,
-    ) -> None:
+    def __init__(self, bundle: Bundle, languages: Languages, machine: Machine, note: Note = silence) -> None:
         self.bundle = bundle
+        self.languages = languages
+        self._machine = machine
         self._note = note
-        self._device = device
-        self._compute_type = compute_type
-        self._threads = threads
 
     @cached_property
     def translation(self) -> CTranslate2Model:
         """The S-NMT in CTranslate2."""
-        bundle = self.bundle
-        if not bundle.has_translation:
-            raise CadecError(f"{bundle.directory} has no S-NMT and can't translate")
-        return CTranslate2Model(
-            bundle.ctranslate2_model(self._compute_type, self._note),
-            bundle.source,
-            bundle.target,
-            positions=bundle.translation_positions,
-            device=self._device.type,
-            device_index=self._device.index or 0,
-            compute_type=self._compute_type,
-            threads=self._threads,
-        )
+        if not self.bundle.has_translation:
+            raise CadecError(f"{self.bundle.directory} has no S-NMT and can't translate")
+        load = TRANSLATION_ENGINES[self.bundle.engine("nmt")]
+        return load(self.bundle, self.languages, self._machine, self._note)
 
     @cached_property
-    def language(self) -> TorchLanguageModel | None:
+    def language(self) -> LanguageModel | None:
         """The D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the compute type says so."""
-        import torch
-
-        from cadec_cli.engines.torch_lm import TorchLanguageModel
-        from cadec_cli.models.quantised import quantised
-
         if not self.bundle.has_lm:
             return None
-        network = self.bundle.lm_network()
-        if self._device.type == "cuda":
-            half = "float16" in self._compute_type
-            network = network.to(self._device, torch.bfloat16 if half else torch.float32)
-        elif self._compute_type in _INT8:
-            network = quantised(network)  # of float weights nothing is kept
-        return TorchLanguageModel(network, self.bundle.lm_pipeline)
+        load = LANGUAGE_ENGINES[self.bundle.engine("lm")]
+        return load(self.bundle, self.languages, self._machine, self._note)
 
     @cached_property
     def stepped(self) -> TorchTranslationModel:
         """The S-NMT in torch, for the C-aware beam."""
         from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
-        network = self.bundle.translation_network().to(self._device)
+        if self.bundle.translation_settings is not None:
+            raise CadecError(
+                "a pretrained S-NMT can't be stepped token by token, as --search beam does",
+                "use --search rerank or lattice",
+            )
+        network = self.bundle.translation_network().to(self._machine.device)
         return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
+
+
+def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> CTranslate2Model:
+    return CTranslate2Model(
+        bundle.ctranslate2_model(machine.compute_type, note),
+        bundle.source,
+        bundle.target,
+        positions=bundle.translation_positions,
+        device=machine.device.type,
+        device_index=machine.device.index or 0,
+        compute_type=machine.compute_type,
+        threads=machine.threads,
+    )
+
+
+def _pretrained_translation(
+    bundle: Bundle, languages: Languages, machine: Machine, note: Note
+) -> CTranslate2Model:
+    from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+    from cadec_cli.engines.pretrained_framing import framing_for
+    from cadec_cli.text.pretrained import load_text
+
+    settings = bundle.translation_settings
+    assert settings is not None, "the engine says that there are some"
+    model = bundle.ctranslate2_model(machine.compute_type, note)
+    source, target = read_vocabularies(model)
+    files = bundle.path("nmt")
+    return CTranslate2Model(
+        model,
+        load_text(files, settings.source, source, languages.source or ""),
+        load_text(files, settings.target, target, languages.target),
+        framing=framing_for(settings, languages.source, languages.target),
+        positions=settings.positions,
+        device=machine.device.type,
+        device_index=machine.device.index or 0,
+        compute_type=machine.compute_type,
+        threads=machine.threads,
+    )
+
+
+def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> LanguageModel:
+    import torch
+
+    from cadec_cli.engines.torch_lm import TorchLanguageModel
+    from cadec_cli.models.quantised import quantised
+
+    if languages.target != bundle.lm_pipeline.language:
+        raise CadecError(
+            f"the D-LM of {bundle.directory} is for {bundle.lm_pipeline.language!r}, "
+            f"not for {languages.target!r}",
+            "translate with --search sentence, which needs none",
+        )
+    network = bundle.lm_network()
+    if machine.device.type == "cuda":
+        half = "float16" in machine.compute_type
+        network = network.to(machine.device, torch.bfloat16 if half else torch.float32)
+    elif machine.compute_type in _INT8:
+        network = quantised(network)  # of float weights nothing is kept
+    return TorchLanguageModel(network, bundle.lm_pipeline)
+
+
+def _pretrained_language(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> LanguageModel:
+    from cadec_cli.engines.transformers_lm import load_language_model
+
+    return load_language_model(
+        bundle.path("lm"),
+        language=languages.target,
+        device=machine.device,
+        compute_type=machine.compute_type,
+        note=note,
+    )
+
+
+# engine → how its model is loaded; the names are those of bundle.manifest.ENGINES
+TRANSLATION_ENGINES: Mapping[str, Callable[[Bundle, Languages, Machine, Note], CTranslate2Model]] = {
+    "ctranslate2": _own_translation,
+    PRETRAINED_NMT: _pretrained_translation,
+}
+LANGUAGE_ENGINES: Mapping[str, Callable[[Bundle, Languages, Machine, Note], LanguageModel]] = {
+    "torch": _own_language,
+    PRETRAINED_LM: _pretrained_language,
+}
 
 
 def default_options(bundle: Bundle) -> TranslationOptions:

@@ -20,11 +20,13 @@ from cadec_cli.method.options import DecodingDefaults
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
 
-# The engines that can run a model part. A manifest that names none, as all earlier ones, means the first. The
-# format is still 1: an earlier cadec ignores the field, and so reads such a bundle as it is meant.
+# The engines that can run a model part: ours first, then those of other toolkits' models. A manifest that
+# names none, as all earlier ones, means the first. The format is still 1: an earlier cadec ignores the field,
+# and so reads a bundle of ours as it is meant; of the others it misses the files that it knows.
+PRETRAINED_NMT, PRETRAINED_LM = "ctranslate2-pretrained", "transformers"
 ENGINES: Mapping[str, tuple[str, ...]] = {
-    "nmt": ("ctranslate2", "ctranslate2-pretrained"),
-    "lm": ("torch", "transformers"),
+    "nmt": ("ctranslate2", PRETRAINED_NMT),
+    "lm": ("torch", PRETRAINED_LM),
 }
 
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
@@ -58,6 +60,7 @@ class Manifest:
     parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2
     engines: Mapping[str, str] = field(default_factory=dict)  # model part → engine; see `engine`
     files: Mapping[str, FileRecord]
+    links: Mapping[str, str] = field(default_factory=dict)  # file → where it is linked to, outside
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # directory → how it was made
     defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -98,8 +101,9 @@ class Manifest:
     def content(self) -> bytes:
         """The file, with its own checksum."""
         value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
-        if not self.engines:  # an earlier manifest is written as it was read
-            del value["engines"]
+        for name in ("engines", "links"):
+            if not value[name]:  # an earlier manifest is written as it was read
+                del value[name]
         # The D-LM's weight alone is a number, and none is null: so earlier versions read it too.
         weights = dict(self.defaults.weight)
         value["defaults"]["weight"] = weights["lm"] if weights.keys() == {"lm"} else weights or None
@@ -162,8 +166,13 @@ def check_files(directory: Path, manifest: Manifest, checksums: bool = True) -> 
     wrong = []
     for name, expected in manifest.files.items():
         path = directory / name
-        if not path.is_file():
-            wrong.append(f"{name} is missing")
+        if name in manifest.links and not (
+            path.is_symlink() and str(path.readlink()) == manifest.links[name]
+        ):
+            wrong.append(f"{name} is no link to {manifest.links[name]}")
+        elif not path.is_file():
+            linked = f" (it was linked to {manifest.links[name]})" if name in manifest.links else ""
+            wrong.append(f"{name} is missing{linked}")
         elif (size := path.stat().st_size) != expected.size:
             state = "truncated" if size < expected.size else "modified"
             wrong.append(f"{name} is {state} ({size:,} bytes, not {expected.size:,})")
@@ -182,6 +191,7 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
         parts=dict(value["parts"]),
         engines=dict(value.get("engines", {})),
         files={name: FileRecord(**entry) for name, entry in value["files"].items()},
+        links={str(name): str(place) for name, place in value.get("links", {}).items()},
         conversions={name: _conversion(entry) for name, entry in value["conversions"].items()},
         defaults=DecodingDefaults(**value["defaults"]),
         versions=dict(value["versions"]),

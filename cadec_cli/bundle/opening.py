@@ -1,12 +1,16 @@
 """A bundle: a directory with all that one translation direction needs.
 
 bundle.json         what there is, with checksums, and the engines that run it (manifest.py)
-source/  target/    text pipelines
+source/  target/    text pipelines of models trained here
 nmt/                the S-NMT; a bundle for scoring does without, and without source/
 lm/                 the D-LM; a sentence-level bundle does without
 lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
 ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
 MODEL_CARD.md       if there is one
+
+A pretrained model of another toolkit brings its own tokenizer and needs no text pipeline: nmt/ then holds the
+tokenizers of an S-NMT whose weights are in ct2/ alone, lm/ a D-LM as transformers reads it; either with
+settings in JSON (models.pretrained).
 
 Opening reads and checks; what is in it is loaded when asked for. Text pipelines are then kept, networks are
 not: whoever loads one owns it, may move it to a device or make a smaller copy of it, and let it go.
@@ -22,11 +26,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note, converted_once, silence
-from cadec_cli.bundle.manifest import MANIFEST, Manifest, check_files, conversion_part, read_manifest
+from cadec_cli.bundle.manifest import (
+    MANIFEST,
+    PRETRAINED_LM,
+    PRETRAINED_NMT,
+    Manifest,
+    check_files,
+    conversion_part,
+    read_manifest,
+)
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.models.pretrained import (
+    LanguageSettings,
+    TranslationSettings,
+    read_language_settings,
+    read_translation_settings,
+)
 from cadec_cli.text.pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -129,8 +147,20 @@ class Bundle:
 
     def engine(self, part: str) -> str:
         """The name of the engine that runs a model part: `nmt` or `lm`."""
-        self._path(part)
+        self.path(part)
         return self.manifest.engine(part)
+
+    @cached_property
+    def translation_settings(self) -> TranslationSettings | None:
+        """What is known of a pretrained S-NMT; None where it was trained here, or there is none."""
+        pretrained = self.has_translation and self.engine("nmt") == PRETRAINED_NMT
+        return read_translation_settings(self.path("nmt")) if pretrained else None
+
+    @cached_property
+    def language_settings(self) -> LanguageSettings | None:
+        """What is known of a pretrained D-LM; None where it was trained here, or there is none."""
+        pretrained = self.has_lm and self.engine("lm") == PRETRAINED_LM
+        return read_language_settings(self.path("lm")) if pretrained else None
 
     def translation_network(self) -> Transformer:
         """The S-NMT in torch, ready to evaluate: loaded anew at each call, and the caller's to keep."""
@@ -143,10 +173,17 @@ class Bundle:
     def ctranslate2_model(self, compute_type: str = "int8", note: Note = silence) -> Path:
         """The S-NMT for CTranslate2: the bundle's own, else converted once, into the user's cache.
 
-        That a conversion takes place, which takes its time, is said through `note`.
+        That a conversion takes place, which takes its time, is said through `note`. Of a pretrained model
+        there is what the bundle holds: CTranslate2 computes with it in any type.
         """
         check_compute_type(compute_type)
-        self._path("nmt")
+        if self.translation_settings is not None:
+            held = self.manifest.translation_conversions
+            chosen = next(name for name in (compute_type, "float32", *held) if name in held)
+            if chosen != compute_type:
+                note(f"the S-NMT's weights are stored in {chosen}, and computed with in {compute_type}")
+            return self.directory / conversion_part(chosen)
+        self.path("nmt")
         part = conversion_part(compute_type)
         if conversion.is_current(self.manifest.conversions.get(part), self.manifest):
             return self.directory / part
@@ -173,7 +210,8 @@ class Bundle:
             probes=probes,
         )
 
-    def _path(self, part: str) -> Path:
+    def path(self, part: str) -> Path:
+        """Where a part is, which must be there."""
         if part not in self.manifest.parts:
             what = {"nmt": "S-NMT", "lm": "D-LM"}.get(part, f"{part}/")
             raise CadecError(
@@ -183,13 +221,13 @@ class Bundle:
         return self.directory / part
 
     def _positions(self, part: str) -> int:
-        positions = model_config(self._path(part))["config"].get("positions")
+        positions = model_config(self.path(part))["config"].get("positions")
         if type(positions) is not int:
             raise CadecError(f"{self.directory / part / 'config.json'} says nothing of positions")
         return positions
 
     def _pipeline(self, part: str, language: str | None) -> TextPipeline:
-        pipeline = TextPipeline.load(self._path(part))
+        pipeline = TextPipeline.load(self.path(part))
         if pipeline.language != language:
             raise CadecError(
                 f"{self.directory / part} is a pipeline for {pipeline.language!r}, not for {language!r}"
@@ -199,19 +237,25 @@ class Bundle:
     def _network(self, kind: str) -> Any:
         from cadec_cli.models.storage import load_model
 
-        return load_model(self._path(kind), kind).model
+        return load_model(self.path(kind), kind).model
 
     def _check_parts(self) -> None:
         """Refuse parts that are sound in themselves but not made for one another."""
         wrong = []
-        if self.has_translation:
+        if (settings := self.translation_settings) is not None:
+            for name in {*settings.source.files, *settings.target.files}:
+                if f"nmt/{name}" not in self.manifest.files:
+                    wrong.append(f"nmt/: there is no {name}")
+            if not self.manifest.translation_conversions:
+                wrong.append("nmt/: there are no weights for CTranslate2")
+        elif self.has_translation:
             wrong += [
                 f"nmt/: {problem}"
-                for problem in translation_misfits(model_config(self._path("nmt")), self.source, self.target)
+                for problem in translation_misfits(model_config(self.path("nmt")), self.source, self.target)
             ]
-        if self.has_lm:
+        if self.has_lm and self.language_settings is None:
             wrong += [
-                f"lm/: {problem}" for problem in lm_misfits(model_config(self._path("lm")), self.lm_pipeline)
+                f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_pipeline)
             ]
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")

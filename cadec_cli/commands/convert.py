@@ -1,4 +1,4 @@
-"""`cadec convert`: trained models to a bundle, and a bundle's models to CTranslate2."""
+"""`cadec convert`: models trained here or elsewhere to a bundle, and a bundle's models to CTranslate2."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.options import DecodingDefaults
 
 _PARTS = "Parts"
+_PRETRAINED = "Pretrained models"
 
 
 @flags_of("bundle's", decoding_defaults_of_the_bundle=DecodingDefaults)
@@ -23,20 +24,33 @@ def convert(
         typer.Option("--output", "-o", help="The bundle to write. Without it, BUNDLE itself is changed."),
     ] = None,
     nmt: Annotated[
-        Path | None,
-        typer.Option(help="The S-NMT: a model directory or a training run.", rich_help_panel=_PARTS),
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="The S-NMT: a model directory or training run of cadec; a directory or id of Hugging Face "
+            "(MarianMT, M2M100, NLLB, mBART-50, T5, MADLAD); a Marian, fairseq, OpenNMT-py or CTranslate2 "
+            "model.",
+            rich_help_panel=_PARTS,
+        ),
     ] = None,
     lm: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="The D-LM (optional): a model directory or a training run.", rich_help_panel=_PARTS
+            metavar="MODEL",
+            help="The D-LM (optional): a model directory or training run of cadec, a directory or id of "
+            "Hugging Face with a causal language model, or a GGUF file.",
+            rich_help_panel=_PARTS,
         ),
     ] = None,
     source_pipeline: Annotated[
-        Path | None, typer.Option(help="The source language's text pipeline.", rich_help_panel=_PARTS)
+        Path | None,
+        typer.Option(
+            help="The source language's text pipeline, of a model trained here.", rich_help_panel=_PARTS
+        ),
     ] = None,
     target_pipeline: Annotated[
-        Path | None, typer.Option(help="The target language's text pipeline.", rich_help_panel=_PARTS)
+        Path | None,
+        typer.Option(help="The target language's text pipeline, likewise.", rich_help_panel=_PARTS),
     ] = None,
     lm_pipeline: Annotated[
         Path | None,
@@ -47,12 +61,71 @@ def convert(
     card: Annotated[
         Path | None, typer.Option(help="A model card (Markdown) to include.", rich_help_panel=_PARTS)
     ] = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Language that the S-NMT translates from, as en; it becomes the model's own code.",
+            show_default="what the model says",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Language that it translates to, and that the D-LM reads.",
+            show_default="what the model says",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = None,
+    nmt_kind: Annotated[
+        str | None,
+        typer.Option(
+            help="What kind of model --nmt is: huggingface, marian, fairseq, opennmt or ctranslate2.",
+            show_default="found by looking",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = None,
+    source_tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            help="The S-NMT's tokenizer, where it is not beside the model: a SentencePiece model, "
+            "tokenizer.json or BPE codes.",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = None,
+    target_tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            help="Its target side's tokenizer.", show_default="the same", rich_help_panel=_PRETRAINED
+        ),
+    ] = None,
+    no_context: Annotated[
+        str | None,
+        typer.Option(
+            help="What the D-LM reads where there is no context: texts (the mean over short neutral ones, "
+            "which come with cadec), start (nothing), or a file with texts of your own, a blank line between "
+            "them.",
+            rich_help_panel=_PRETRAINED,
+            show_default="texts, where cadec has some in the language",
+        ),
+    ] = None,
+    link: Annotated[
+        bool,
+        typer.Option(
+            "--link",
+            help="Link the D-LM's weights instead of copying them: the bundle then works on this machine, as "
+            "long as they stay where they are.",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = False,
     compute_type: Annotated[
         list[str] | None,
         typer.Option(
             help=f"Convert the S-NMT for CTranslate2 to {', '.join(COMPUTE_TYPES[:-1])} or "
             f"{COMPUTE_TYPES[-1]}. Can be repeated. A type that the bundle lacks is converted when it is "
-            "first needed, into a cache.",
+            "first needed, into a cache; of a pretrained model int8 is converted unless others are named.",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +144,15 @@ def convert(
         typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
     ] = "",
 ) -> None:
-    """Build a bundle from trained models, or complete one. Nothing is written before everything fits.
+    """Build a bundle from trained or pretrained models, or complete one. Nothing is written before all fits.
+
+    What a pretrained model is, is found by looking; its tokenizer comes along, and its conversion is compared
+    with the original, token by token.
+
+    Example: cadec convert --nmt opus-mt-en-fr --lm gemma-3-270m.gguf -o en-fr
+
+    Example: cadec convert --nmt facebook/nllb-200-distilled-600M --source-language en
+    --target-language ru -o nllb
 
     Example: cadec convert --nmt runs/nmt --lm runs/lm --source-pipeline pipelines/en
     --target-pipeline pipelines/ru -o en-ru --compute-type int8 --half
@@ -87,6 +168,7 @@ def convert(
     from cadec_cli import console
     from cadec_cli.bundle.building import build_bundle
     from cadec_cli.bundle.manifest import read_manifest
+    from cadec_cli.bundle.pretrained_parts import PretrainedGiven
     from cadec_cli.method.options import with_flags
 
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
@@ -101,6 +183,15 @@ def convert(
             nmt=nmt,
             lm=lm,
             lm_pipeline=lm_pipeline,
+            pretrained=PretrainedGiven(
+                nmt_kind=nmt_kind,
+                source_language=source_language,
+                target_language=target_language,
+                source_tokenizer=source_tokenizer,
+                target_tokenizer=target_tokenizer,
+                no_context=no_context,
+                link=link,
+            ),
             name=name,
             defaults=defaults,
             half=half,

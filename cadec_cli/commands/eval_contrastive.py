@@ -13,6 +13,8 @@ from cadec_cli.commands.shared_flags import (
     Device,
     ExactComputeType,
     SetLayout,
+    SourceLanguage,
+    TargetLanguage,
     Threads,
     Weight,
 )
@@ -42,6 +44,8 @@ def eval_contrastive(
     ] = False,
     layout: SetLayout = None,
     bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     device: Device = "auto",
     compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
@@ -74,7 +78,14 @@ def eval_contrastive(
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
         raise typer.BadParameter("standard input can be read only once")
-    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    opened = open_models(
+        bundle,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
     reading = Reading(tuple(dict.fromkeys(temperature or [1.0])), alpha)
     objectives, models = contrastive_models(opened, objective or ["all"], weight, reading, context)
     contrastive_sets = [read_set(path, layout) for path in sets]

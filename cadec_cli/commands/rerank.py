@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, TargetLanguage, Threads
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -32,6 +32,7 @@ def rerank(
         bool, typer.Option("--json", help="Write one JSON object per sentence, with all scores.")
     ] = False,
     bundle: BundleOption = None,
+    target_language: TargetLanguage = None,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -55,9 +56,11 @@ def rerank(
     from cadec_cli.method.context import Context
     from cadec_cli.method.options import with_flags
 
-    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    models = open_models(
+        bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language
+    )
     options = with_flags(default_options(models.bundle), flags)
-    documents = read_documents(nbest_lists, models.bundle.target, feature=feature)
+    documents = read_documents(nbest_lists, feature=feature)
     contexts = [Context() for _ in documents]
     if context_file is not None:
         before = list(read_lines(context_file))

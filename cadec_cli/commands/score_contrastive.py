@@ -13,6 +13,8 @@ from cadec_cli.commands.shared_flags import (
     Device,
     ExactComputeType,
     SetLayout,
+    SourceLanguage,
+    TargetLanguage,
     Threads,
     Weight,
 )
@@ -41,6 +43,8 @@ def score_contrastive(
     ] = False,
     layout: SetLayout = None,
     bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     device: Device = "auto",
     compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
@@ -67,7 +71,14 @@ def score_contrastive(
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
     if objective == "all":
         raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
-    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    opened = open_models(
+        bundle,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
     if objective is None:
         has_both = "c-score" if opened.bundle.has_lm else "sentence"
         objective = has_both if opened.bundle.has_translation else "pmi"

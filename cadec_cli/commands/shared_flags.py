@@ -16,6 +16,31 @@ BundleOption = Annotated[
         show_default=False,
     ),
 ]
+BundleArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The bundle to look at. [dim]\\[default: CADEC_BUNDLE, else the embedded one][/dim]",
+        show_default=False,
+    ),
+]
+SourceLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Language to translate from, if the S-NMT knows several. [dim]\\[default: the bundle's][/dim]",
+        show_default=False,
+        metavar="LANGUAGE",
+    ),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="Language to translate to, if the models know several. [dim]\\[default: the bundle's][/dim]",
+        show_default=False,
+        metavar="LANGUAGE",
+    ),
+]
 Device = Annotated[str, typer.Option(help="Device to compute on: auto, cpu or cuda.")]
 ComputeType = Annotated[
     str, typer.Option(help="Number format: int8 or float32; on a GPU also float16, int8_float16 …")

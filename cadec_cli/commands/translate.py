@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Lines, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    Lines,
+    SourceLanguage,
+    TargetLanguage,
+    Threads,
+)
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -25,6 +33,8 @@ def translate(
         ),
     ] = None,
     bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     lines: Lines = False,
     input_format: Annotated[
         str | None,
@@ -86,6 +96,8 @@ def translate(
         device=device,
         compute_type=compute_type,
         threads=threads,
+        source_language=source_language,
+        target_language=target_language,
     )
     if explain and not work.translator.options.maximised.uses_lm:
         raise CadecError(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    SourceLanguage,
+    TargetLanguage,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.tuning.grid import Point, Setting
@@ -24,6 +31,8 @@ def tune(
     ],
     reference: Annotated[Path, typer.Option("--ref", "-r", help="Its translation, line by line.")],
     bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     objective: Annotated[
         str | None, typer.Option(help="What is maximised. [dim]\\[default: the bundle's][/dim]")
     ] = None,
@@ -93,7 +102,14 @@ def tune(
     if output is not None and plot:
         require_matplotlib(instead="--no-plot")
     directory = find_bundle(bundle)
-    models = open_models(directory, device=device, compute_type=compute_type, threads=threads)
+    models = open_models(
+        directory,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
     opened = models.bundle
     if save and not os.access(directory / MANIFEST, os.W_OK):
         raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
@@ -124,7 +140,7 @@ def tune(
             settings,
             context=opened.defaults.context if context is None else context,
             nbest=nbest or opened.defaults.nbest,
-            split_language=(opened.source_language or "") if split else None,
+            split_language=(models.languages.source or "") if split else None,
             counted=counted,
         )
     try:

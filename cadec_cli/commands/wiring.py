@@ -17,13 +17,29 @@ if TYPE_CHECKING:
     from cadec_cli.method.options import Reading
 
 
-def open_models(bundle: Path | None, *, device: str, compute_type: str, threads: int) -> LoadedModels:
-    """The models of the bundle that was named, or of the default one."""
+def open_models(
+    bundle: Path | None,
+    *,
+    device: str,
+    compute_type: str,
+    threads: int,
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> LoadedModels:
+    """The models of the bundle that was named, or of the default one; for its languages, unless given."""
     from cadec_cli.bundle.loading import load_models
     from cadec_cli.bundle.opening import Bundle, find_bundle
 
     opened = Bundle.open(find_bundle(bundle))
-    return load_models(opened, device=device, compute_type=compute_type, threads=threads, note=console.note)
+    return load_models(
+        opened,
+        source_language=source_language,
+        target_language=target_language,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        note=console.note,
+    )
 
 
 def file_translation(
@@ -37,8 +53,11 @@ def file_translation(
     device: str,
     compute_type: str,
     threads: int,
+    source_language: str | None = None,
+    target_language: str | None = None,
 ) -> FileTranslation:
     """The inputs, read, and the translator that was asked for."""
+    from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
@@ -46,18 +65,27 @@ def file_translation(
     from cadec_cli.method.options import with_flags
     from cadec_cli.text.formats import read_text_file
 
-    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    models = open_models(
+        bundle,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
     opened = models.bundle
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     options = with_flags(default_options(opened), flags)
-    language = opened.source_language or ""
+    language = models.languages.source or ""
     files = [
         read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
         for path in inputs
     ]
-    origin = (("bundle", opened.manifest.identity), ("compute type", compute_type))
-    return FileTranslation(Translator(models, options), files, origin)
+    origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
+    if models.languages != chosen_languages(opened):
+        origin.append(("languages", str(models.languages)))
+    return FileTranslation(Translator(models, options), files, tuple(origin))
 
 
 def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
@@ -91,6 +119,6 @@ def contrastive_models(
         opened.language if any(chosen.uses_lm for chosen in objectives) else None,
         reading,
         ContextPolicy(bundle.defaults.context if context is None else context),
-        Wording(bundle.source_language or "", bundle.target_language),
+        Wording(opened.languages.source or "", opened.languages.target),
     )
     return objectives, models

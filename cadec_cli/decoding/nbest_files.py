@@ -19,13 +19,13 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
-from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 
 
-def read_documents(path: Path, target: TokenText, *, feature: str = "") -> list[list[NBest]]:
+def read_documents(path: Path, *, feature: str = "") -> list[list[NBest]]:
     """The n-best lists of a file by document; `read_nbest` says how."""
     documents: list[list[NBest]] = [[]]
-    for nbest in read_nbest(path, target, feature=feature):
+    for nbest in read_nbest(path, feature=feature):
         if nbest is None:
             documents.append([])
         else:
@@ -33,8 +33,8 @@ def read_documents(path: Path, target: TokenText, *, feature: str = "") -> list[
     return [document for document in documents if document]
 
 
-def read_nbest(path: Path, target: TokenText, *, feature: str = "") -> Iterator[NBest | None]:
-    """Yield the n-best lists of a file; None is a document boundary. Hypotheses are encoded from their text.
+def read_nbest(path: Path, *, feature: str = "") -> Iterator[NBest | None]:
+    """Yield the n-best lists of a file; None is a document boundary. Hypotheses are text alone.
 
     Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
     """
@@ -44,9 +44,9 @@ def read_nbest(path: Path, target: TokenText, *, feature: str = "") -> Iterator[
         raise CadecError(f"{path} has no n-best lists")
     with_first = _again(first, lines)
     if "|||" in first and not first.lstrip().startswith("{"):
-        yield from _moses(path, with_first, target, feature)
+        yield from _moses(path, with_first, feature)
     else:
-        yield from _json_lines(path, with_first, target)
+        yield from _json_lines(path, with_first)
 
 
 def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
     yield from rest
 
 
-def _json_lines(path: Path, lines: Iterator[str], target: TokenText) -> Iterator[NBest | None]:
+def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
     document: object = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -71,7 +71,7 @@ def _json_lines(path: Path, lines: Iterator[str], target: TokenText) -> Iterator
         if number > 1 and record.get("document") != document:
             yield None
         document = record.get("document")
-        yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses, target)
+        yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses)
 
 
 def _hypotheses(record: Any) -> Any:
@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _moses(path: Path, lines: Iterator[str], target: TokenText, feature: str) -> Iterator[NBest | None]:
+def _moses(path: Path, lines: Iterator[str], feature: str) -> Iterator[NBest | None]:
     current = ""
     hypotheses: list[tuple[str, float]] = []
     for number, line in enumerate(lines, 1):
@@ -95,12 +95,12 @@ def _moses(path: Path, lines: Iterator[str], target: TokenText, feature: str) ->
         if len(fields) < 3:
             raise CadecError(f"{path}: line {number} is not «number ||| text ||| features ||| score»")
         if hypotheses and fields[0] != current:
-            yield _nbest(f"{path}: sentence {current}", "", hypotheses, target)
+            yield _nbest(f"{path}: sentence {current}", "", hypotheses)
             hypotheses = []
         current = fields[0]
         hypotheses.append((fields[1], _score(f"{path}: line {number}", fields, feature)))
     if hypotheses:
-        yield _nbest(f"{path}: sentence {current}", "", hypotheses, target)
+        yield _nbest(f"{path}: sentence {current}", "", hypotheses)
 
 
 def _score(where: str, fields: list[str], feature: str) -> float:
@@ -114,12 +114,12 @@ def _score(where: str, fields: list[str], feature: str) -> float:
         raise CadecError(f"{where} has no score" + (f" {feature}" if feature else "")) from None
 
 
-def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]], target: TokenText) -> NBest:
+def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]]) -> NBest:
     """Best first, of equal texts the best."""
     if any(not math.isfinite(score) for _, score in hypotheses):
         raise CadecError(f"{where} has a score that is no number")
     found: dict[str, Hypothesis] = {}
     for text, score in sorted(hypotheses, key=lambda item: -item[1]):
         if text not in found:
-            found[text] = Hypothesis(text, score, tuple(target.encode(text)))
-    return NBest(source, tuple(found.values()), target.identity)
+            found[text] = Hypothesis(text, score)
+    return NBest(source, tuple(found.values()))

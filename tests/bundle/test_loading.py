@@ -10,6 +10,7 @@ from bundle_parts import write_bundle, write_parts
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
+from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.quantised import Int8Linear
@@ -36,7 +37,7 @@ def test_one_copy_of_the_d_lm_is_kept(
     monkeypatch.setattr(Bundle, "lm_network", watched)
     models = load_models(bundle, compute_type=compute_type, device="cpu")
     language = models.language
-    assert language is not None and models.language is language
+    assert isinstance(language, TorchLanguageModel) and models.language is language
     gc.collect()
     (read_from_disk,) = loaded
     if compute_type == "int8":
@@ -48,7 +49,7 @@ def test_one_copy_of_the_d_lm_is_kept(
 
 def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
     first, second = (load_models(bundle, compute_type="float32", device="cpu") for _ in range(2))
-    assert first.language is not None and second.language is not None
+    assert isinstance(first.language, TorchLanguageModel) and isinstance(second.language, TorchLanguageModel)
     assert first.language.network is not second.language.network
     first.language.network.half()  # as moving it to a device would
     assert next(second.language.network.parameters()).dtype != next(first.language.network.parameters()).dtype

@@ -5,7 +5,14 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    SourceLanguage,
+    TargetLanguage,
+    Threads,
+)
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -13,6 +20,8 @@ from cadec_cli.method.options import TranslationOptions
 def repl(
     flags: dict[str, Any],
     bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the last session, however it ended.")
     ] = False,
@@ -52,11 +61,18 @@ def repl(
     from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
 
-    models = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    models = open_models(
+        bundle,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
     opened = models.bundle
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
-    direction = Direction(opened.source_language or "", opened.target_language, opened.manifest.identity)
+    direction = Direction(models.languages.source or "", models.languages.target, opened.manifest.identity)
     autosave = Autosave.open()
     stored = resumed(autosave, direction, models.language) if resume else None
     known = (stored.options if stored is not None else None) or default_options(opened)

@@ -1,0 +1,39 @@
+"""From which language to which a bundle translates: its own pair, or another that its models can serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.errors import CadecError
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The two languages of a translation; a bundle that only scores has no first."""
+
+    source: str | None
+    target: str
+
+    def __str__(self) -> str:
+        return " → ".join(filter(None, (self.source, self.target)))
+
+
+def chosen_languages(bundle: Bundle, source: str | None = None, target: str | None = None) -> Languages:
+    """The languages that a user asked for, else the bundle's own; what its models can't serve is refused."""
+    usual = Languages(bundle.source_language, bundle.target_language)
+    chosen = Languages(source or usual.source, target or usual.target)
+    if chosen == usual:
+        return usual
+    if bundle.has_translation:
+        settings = bundle.translation_settings
+        if settings is None or not settings.directions:
+            raise CadecError(
+                f"the S-NMT of {bundle.directory} translates {usual} and nothing else",
+                "leave out --from and --to, or use another bundle",
+            )
+        framing_for(settings, chosen.source, chosen.target)  # refuses what the model does not know
+    elif source is not None:
+        raise CadecError(f"{bundle.directory} has no S-NMT, so there is no language that it translates from")
+    return chosen

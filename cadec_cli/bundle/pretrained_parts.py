@@ -1,0 +1,230 @@
+"""The parts of a bundle that other toolkits' models make: found by the converters, or taken from a bundle.
+
+What a model is, and whether its conversion says the same as the original, the converters know; where its
+files go is known here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from cadec_cli.bundle import conversion
+from cadec_cli.bundle.cache import Note
+from cadec_cli.bundle.manifest import Conversion, Manifest, conversion_part
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json
+from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, TRANSLATION_SETTINGS, write_settings
+
+if TYPE_CHECKING:
+    from converters.language.huggingface import FoundLanguageModel
+    from converters.translation.found import FoundTranslation
+    from converters.verify import Drift
+
+DEFAULT_COMPUTE_TYPE = "int8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainedGiven:
+    """What looking at a pretrained model does not tell, or what its user wants otherwise."""
+
+    nmt_kind: str | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    source_tokenizer: Path | None = None
+    target_tokenizer: Path | None = None
+    no_context: str | None = None  # what the D-LM reads where there is no context: a way, or a file
+    link: bool = False
+
+
+def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
+    """Tell whether a model is another toolkit's: one that was trained here says so in its files."""
+    if part == "nmt" and other.nmt_kind is not None:
+        return True
+    path = Path(given)
+    if not path.exists():
+        return _is_hub_name(str(given))
+    if path.is_dir() and any((path / name).is_dir() for name in ("model", "checkpoints")):
+        return False  # a training run
+    config = path / "config.json"
+    if path.is_dir() and config.is_file():
+        stored = read_json(config)
+        return not (isinstance(stored, dict) and "kind" in stored and "pipelines" in stored)
+    return path.is_file() or part == "nmt"
+
+
+def _is_hub_name(given: str) -> bool:
+    """Tell owner/name from a path that is not there."""
+    owner, _, name = given.partition("/")
+    return (
+        bool(owner and name) and "/" not in name and owner not in (".", "..", "~") and not given.endswith("/")
+    )
+
+
+def found_translation(
+    given: str, other: PretrainedGiven, compute_types: Sequence[str], note: Note
+) -> PretrainedTranslation:
+    """An S-NMT of another toolkit, read and checked."""
+    from converters.translation.looking import open_translation
+
+    found = open_translation(
+        given,
+        kind=other.nmt_kind,
+        source_language=other.source_language,
+        target_language=other.target_language,
+        source_tokenizer=other.source_tokenizer,
+        target_tokenizer=other.target_tokenizer,
+        note=note,
+    )
+    return FoundPart(found, compute_types)
+
+
+def kept_translation(bundle: Bundle, compute_types: Sequence[str]) -> PretrainedTranslation:
+    """The S-NMT of a bundle."""
+    return KeptPart(bundle, compute_types)
+
+
+def found_language(
+    given: str, other: PretrainedGiven, target_language: str | None, note: Note
+) -> PretrainedLanguage:
+    """A D-LM of another toolkit, read and checked."""
+    from converters.language.huggingface import open_language_model
+    from converters.language.no_context import TEXTS, no_context_texts
+
+    texts = no_context_texts(other.no_context or TEXTS, target_language)
+    return FoundLanguagePart(open_language_model(given, no_context=texts, note=note), other.link)
+
+
+def kept_language(bundle: Bundle, other: PretrainedGiven) -> PretrainedLanguage:
+    """The D-LM of a bundle; what it reads where there is no context can be said anew."""
+    from converters.language.no_context import no_context_texts
+
+    if other.no_context is None:
+        return KeptLanguagePart(bundle)
+    language = other.target_language or bundle.target_language
+    return KeptLanguagePart(bundle, no_context_texts(other.no_context, language))
+
+
+class PretrainedTranslation(Protocol):
+    """An S-NMT on its way into a bundle: first its files, then its weights for CTranslate2."""
+
+    def languages(self) -> tuple[str | None, str | None]:
+        """From which language to which, unless its user says otherwise."""
+        ...
+
+    def write(self, directory: Path) -> None:
+        """Write its tokenizers and settings."""
+        ...
+
+    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
+        """Write its weights; the manifest is of all that is written so far."""
+        ...
+
+
+@dataclass(frozen=True)
+class FoundPart:
+    """An S-NMT that a converter has found."""
+
+    found: FoundTranslation
+    compute_types: Sequence[str]
+
+    def languages(self) -> tuple[str | None, str | None]:
+        """As the model or its user says."""
+        return self.found.languages
+
+    def write(self, directory: Path) -> None:
+        """Write its tokenizers and settings."""
+        place = directory / "nmt"
+        place.mkdir()
+        for name, path in self.found.files.items():
+            shutil.copyfile(path, place / name)
+        write_settings(place / TRANSLATION_SETTINGS, self.found.settings)
+
+    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
+        """Convert and verify."""
+        conversions, drifts = {}, []
+        for compute_type in dict.fromkeys(self.compute_types or [DEFAULT_COMPUTE_TYPE]):
+            name = conversion_part(compute_type)
+            (directory / name).parent.mkdir(exist_ok=True)
+            drift = self.found.convert(directory / name, compute_type)
+            conversions[name] = conversion.described(manifest, drift)
+            drifts.append(drift)
+        return conversions, drifts
+
+
+@dataclass(frozen=True)
+class KeptPart:
+    """An S-NMT of a bundle that is there already: its original is not, so it is taken as it is."""
+
+    bundle: Bundle
+    compute_types: Sequence[str]
+
+    def __post_init__(self) -> None:
+        missing = set(self.compute_types) - self.bundle.manifest.translation_conversions.keys()
+        if missing:
+            raise CadecError(
+                f"the S-NMT of {self.bundle.directory} can't be converted to {', '.join(sorted(missing))}: "
+                "the bundle does not hold the original weights",
+                "convert the original model again, with --nmt and --compute-type",
+            )
+
+    def languages(self) -> tuple[str | None, str | None]:
+        """As they were."""
+        return self.bundle.source_language, self.bundle.target_language
+
+    def write(self, directory: Path) -> None:
+        """Copy its tokenizers and settings."""
+        shutil.copytree(self.bundle.path("nmt"), directory / "nmt")
+
+    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
+        """Copy its weights."""
+        held = self.bundle.manifest.translation_conversions
+        for compute_type in held:
+            name = conversion_part(compute_type)
+            shutil.copytree(self.bundle.directory / name, directory / name)
+        return {conversion_part(compute_type): made for compute_type, made in held.items()}, []
+
+
+class PretrainedLanguage(Protocol):
+    """A D-LM on its way into a bundle."""
+
+    def write(self, directory: Path) -> Mapping[str, str]:
+        """Write all of it; return the files that are links, and where to."""
+        ...
+
+
+@dataclass(frozen=True)
+class FoundLanguagePart:
+    """A D-LM that a converter has found."""
+
+    found: FoundLanguageModel
+    link: bool
+
+    def write(self, directory: Path) -> Mapping[str, str]:
+        """Write or link it."""
+        (directory / "lm").mkdir()
+        links = self.found.write(directory / "lm", link=self.link)
+        return {f"lm/{name}": str(place) for name, place in links.items()}
+
+
+@dataclass(frozen=True)
+class KeptLanguagePart:
+    """A D-LM of a bundle that is there already; its links stay links."""
+
+    bundle: Bundle
+    no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None where it stays as it was
+
+    def write(self, directory: Path) -> Mapping[str, str]:
+        """Copy it."""
+        shutil.copytree(self.bundle.path("lm"), directory / "lm", symlinks=True)
+        settings = self.bundle.language_settings
+        if self.no_context is not None and settings is not None:
+            changed = dataclasses.replace(settings, no_context=self.no_context)
+            write_settings(directory / "lm" / LANGUAGE_SETTINGS, changed)
+        links = self.bundle.manifest.links
+        return {name: place for name, place in links.items() if name.startswith("lm/")}

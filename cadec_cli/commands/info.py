@@ -1,0 +1,32 @@
+"""`cadec info`: what a bundle is made of."""
+
+from typing import Annotated
+
+import typer
+
+from cadec_cli.commands.shared_flags import BundleArgument
+
+
+def info(
+    bundle: BundleArgument = None,
+    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+) -> None:
+    """Show what a bundle is made of: parts, engines, languages, sizes, defaults, licences, checksums.
+
+    Every file is checked against its checksum.
+
+    Example: cadec info en-fr
+    """
+    import dataclasses
+    import json
+    import sys
+
+    from cadec_cli.bundle.description import describe
+    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.commands.views import bundles as views
+
+    described = describe(Bundle.open(find_bundle(bundle)))
+    if json_lines:
+        sys.stdout.write(json.dumps(dataclasses.asdict(described), ensure_ascii=False) + "\n")
+        return
+    views.show(described)
