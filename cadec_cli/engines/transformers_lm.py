@@ -35,8 +35,9 @@ from cadec_cli.text.pretrained.line_text import LineText
 
 # Positions of one row of the fast way.
 ROW = 640
-# Bytes of logits that exist at a time, and of a padded batch of the slow way.
-LOGIT_BYTES = 32 << 20
+# Bytes of logits that exist at a time (larger pieces of memory are given back and asked for again each time),
+# and of a padded batch of the slow way.
+LOGIT_BYTES = 8 << 20
 BATCH_LOGIT_BYTES = 256 << 20
 # Tokens of a padded batch.
 BATCH_TOKENS = 2048

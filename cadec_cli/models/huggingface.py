@@ -147,6 +147,7 @@ class Network:
         self.config = model.config.get_text_config()
         self.dtype = torch.float32  # of what is computed between its layers
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._scale = _logit_scale(self.config)
 
     @property
     def vocabulary(self) -> int:
@@ -183,12 +184,13 @@ class Network:
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
         logits: Tensor = self.model.get_output_embeddings()(hidden)
+        # Nothing is multiplied by 1: a copy of rows as wide as the vocabulary takes as long as a product.
         cap = getattr(self.config, "final_logit_softcapping", None)  # Gemma 2
         if cap:
             logits = (logits / cap).tanh() * cap
-        for name in ("logit_scale", "lm_head_multiplier"):  # Cohere; Falcon-H1
-            logits = logits * (getattr(self.config, name, None) or 1)
-        return logits / (getattr(self.config, "logits_scaling", None) or 1)  # Granite
+        if self._scale != 1:
+            logits = logits * self._scale
+        return logits
 
     def own_logits(self, tokens: Tensor, real: Tensor | None, last: int) -> Tensor:
         """Logits (B, ≤ T, V) of at least the last positions, in the model's own way.
@@ -225,6 +227,14 @@ class Network:
         """Move it, and compute in another precision."""
         self.model.to(device, dtype)
         self.dtype = dtype
+
+
+def _logit_scale(config: Any) -> float:
+    """What an architecture multiplies its logits by."""
+    scale = 1.0
+    for name in ("logit_scale", "lm_head_multiplier"):  # Cohere; Falcon-H1
+        scale *= float(getattr(config, name, None) or 1)
+    return scale / float(getattr(config, "logits_scaling", None) or 1)  # Granite
 
 
 class HalfEmbedding(nn.Module):

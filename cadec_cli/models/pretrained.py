@@ -143,6 +143,6 @@ def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
         raise ValueError(f"{settings.positions!r} positions")
     for name in ("family", "origin", "weights", "verified"):
         _string(getattr(settings, name))
-    for name in ("licence", "start"):
+    for name in ("licence", "start", "boundary"):  # the first two may be none; an S-NMT has the first only
         if getattr(settings, name, None) is not None:
             _string(getattr(settings, name))
