@@ -94,9 +94,9 @@ class Int8Linear(nn.Module):
 class FineInt8Linear(Int8Linear):
     """The same with activations of 16 bits, as two integers of 8: rounded, and what rounding left over.
 
-    Pretrained networks have rows with a few numbers a hundred times the others, which 8 bits round away. Where
-    a CPU can add products of 8 bits exactly, weights have all of them: of Gemma-3-270M, PMI within a list is
-    then off by 0.3 nats (of a spread of 3), with 7 bits by 0.5, and with 8 bits for activations by 0.8.
+    Pretrained networks have rows with a few numbers a hundred times the others, which 8 bits round away.
+    Where a CPU can add products of 8 bits exactly, weights have all of them: of Gemma-3-270M, PMI within a
+    list is then off by 0.3 nats (of a spread of 3), with 7 bits by 0.5, with 8-bit activations by 0.8.
     """
 
     def __init__(self, linear: nn.Linear) -> None:

@@ -4,6 +4,7 @@ Weights are random and large enough to matter; tokenizers are trained here on so
 
     write_lm(directory, "llama", "spm-bpe")     a Hugging Face directory
     write_gguf(path)                            a Llama in a GGUF file, and the network that it was made from
+    trained_llama(directory)                    a Llama that has read documents of the made-up pair's target
 """
 
 import json
@@ -12,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import made_up
 import numpy as np
 import torch
 import transformers
@@ -245,6 +247,57 @@ def write_lm(
     write_tokenizer(directory, tokenizer)
     (directory / "README.md").write_text("---\nlicense: apache-2.0\n---\n# tiny\n", "utf-8")
     return model
+
+
+def trained_llama(directory: Path, *, steps: int = 500, seed: int = 1) -> Path:
+    """A Llama trained as people pretrain such models: on texts of lines, each after a beginning."""
+    import torch.nn.functional as F
+
+    # Half of them with capitals, as our own pipelines write.
+    texts = [
+        "".join(f"{target.capitalize() if number % 2 else target}\n" for _, target in document)
+        for number, document in enumerate(made_up.documents(1500, seed=seed, opened=0.5))
+    ]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(texts, _bpe_trainer(["<s>"]))
+    begin = int(tokenizer.token_to_id("<s>"))
+    rows = [[begin, *tokenizer.encode(text).ids] for text in texts]
+    length = max(map(len, rows))
+    tokens = torch.tensor([row + [-100] * (length - len(row)) for row in rows])
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=begin,
+        eos_token_id=begin,
+        pad_token_id=None,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 6e-3, total_steps=steps, pct_start=0.2)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # two wait for each other more than they work
+    for _ in range(steps):
+        batch = tokens[torch.randint(len(tokens), (16,))]
+        logits = model(input_ids=batch.clamp(min=0)[:, :-1]).logits
+        loss = F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+        optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        optimiser.step()
+        schedule.step()
+    torch.set_num_threads(threads)
+    model.eval().save_pretrained(directory)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    said = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>"}
+    (directory / "tokenizer_config.json").write_text(json.dumps(said), "utf-8")
+    return directory
 
 
 def write_tokenizer(directory: Path, kind: str) -> None:

@@ -39,7 +39,10 @@ def beam(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead
     objective = options.maximised
     language = models.language if objective.uses_lm else None
     if language is not None and not isinstance(language, SteppedLanguage):
-        raise CadecError("this D-LM can't be stepped token by token, which --search beam needs")
+        raise CadecError(
+            "this D-LM can't be stepped token by token, which --search beam needs",
+            "use --search rerank or lattice",
+        )
     search = BeamSearch(models.stepped, language, objective, options.reading, BeamOptions(options.beam))
     quick = models.translation if options.context_from == "sentence" else None
     return BeamDecoding(search, options.policy, quick)
