@@ -1,4 +1,4 @@
-"""Bundles of other toolkits' models: built, described, changed, linked; and what keeps one from being built."""
+"""Bundles of other toolkits' models: built, described, changed, linked; and what keeps one from it."""
 
 import dataclasses
 import json

@@ -156,10 +156,11 @@ def test_every_command_works(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{typed}\n".encode())))
     talked = ran("repl", *bundle)
     assert "vos videz la lampo." in talked and "⏎" in talked  # the boundary, as /why shows it
+    candidates = ["vos videz la lampo.", "tu vides la lampo."]
     group = {
         "source": "you see the lamp.",
         "context": ["bondia senor."],
-        "candidates": ["vos videz la lampo.", "tu vides la lampo."],
+        "candidates": candidates,
         "truth": 0,
     }
     (tmp_path / "set.jsonl").write_text(json.dumps(group) + "\n", "utf-8")
@@ -168,7 +169,7 @@ def test_every_command_works(
     )
     assert report["accuracy"] == 1
     scores = [json.loads(line) for line in ran("score-contrastive", "set.jsonl", *bundle).splitlines()]
-    for score, candidate in zip(scores, group["candidates"], strict=True):
+    for score, candidate in zip(scores, candidates, strict=True):
         assert score["pmi"] == pytest.approx(trained.pmi(["bondia senor."], candidate), abs=2e-3)
     ran(
         "tune", "in.en", "--ref", "ref.eo", "-T", "1", "-T", "2", "--no-save", "--no-plot", "-o", "t", *bundle

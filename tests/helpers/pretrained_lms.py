@@ -262,7 +262,7 @@ def trained_llama(directory: Path, *, steps: int = 500, seed: int = 1) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.train_from_iterator(texts, _bpe_trainer(["<s>"]))
-    begin = int(tokenizer.token_to_id("<s>"))
+    begin = tokenizer.get_vocab()["<s>"]
     rows = [[begin, *tokenizer.encode(text).ids] for text in texts]
     length = max(map(len, rows))
     tokens = torch.tensor([row + [-100] * (length - len(row)) for row in rows])
