@@ -34,6 +34,7 @@ def bench(
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.views.figures import speed_table
     from cadec_cli.commands.views.translations import stdout_console
+    from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.benchmark import Networks, measure
     from cadec_cli.workers import available_cores
 
@@ -42,6 +43,11 @@ def bench(
         networks = Networks.random()
     else:
         opened = Bundle.open(bundle)
+        if opened.translation_settings is not None or opened.language_settings is not None:
+            raise CadecError(
+                f"{bundle} has pretrained models, and this measures networks of ours, stepped by the beam",
+                f"`python -m bench pretrained {bundle}` in a checkout measures those",
+            )
         networks = Networks.of(opened.translation_network(), opened.lm_network())
     ratios = measure(networks, documents=documents, sentences=sentences, note=console.note)
     if json_lines:

@@ -168,7 +168,7 @@ def scoring(networks: Networks, rounds: int = 5) -> list[SpeedRatio]:
         "float32": lambda: fast.score([trie], [context], Reading()),
         "int8": lambda: faster.score([trie], [context], Reading()),
     }
-    seconds = _take_turns(jobs, rounds)
+    seconds = take_turns(jobs, rounds)
     return [
         SpeedRatio(
             f"a trie of {NBEST} hypotheses, {kind} / each hypothesis whole",
@@ -269,7 +269,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
         "rerank": rerank,
         "beam": beam,
     }
-    seconds = _take_turns(jobs, rounds=3)
+    seconds = take_turns(jobs, rounds=3)
     speed = {name: documents * sentences / taken for name, taken in seconds.items()}
     return [
         SpeedRatio(
@@ -283,7 +283,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
     ]
 
 
-def _take_turns(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def take_turns(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Median seconds of every job; they take turns, and the first round warms up."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for number in range(rounds + 1):

@@ -1,0 +1,184 @@
+"""Other toolkits' models: tries against a plain padded batch of the same network, and us against CTranslate2.
+
+    python -m bench pretrained [BUNDLE]
+
+Without a bundle the language model is a GPT-2 of 124M parameters with random weights, and no translation
+model is measured: random weights find no end of a sentence.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.rows import Row
+from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.protocols import trie_for
+from cadec_cli.engines.transformers_lm import TransformersLanguageModel
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.benchmark import BEAM, CONTEXT, LENGTH, NBEST, made_up_list, take_turns
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.options import Reading
+from cadec_cli.models.huggingface import Network
+from cadec_cli.text.pretrained.line_text import LineText
+from cadec_cli.workers import available_cores
+
+ROUNDS = 5
+SENTENCES = Path(__file__).parents[1] / "docs" / "dialogue.txt"
+
+
+def measure(directories: list[str]) -> Iterator[Row]:
+    torch.set_num_threads(available_cores())
+    bundle = Bundle.open(Path(directories[0])) if directories else None
+    yield from _tries(lambda kind: _language_model(bundle, kind))
+    if bundle is not None and bundle.translation_settings is not None:
+        yield _through_us(bundle)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A text whose words are numbers: all that scoring asks for."""
+
+    start: int = 0
+    boundary: int = 1
+
+
+def _language_model(bundle: Bundle | None, compute_type: str) -> TransformersLanguageModel:
+    if bundle is not None:
+        model = load_models(bundle, compute_type=compute_type).language
+        if not isinstance(model, TransformersLanguageModel):
+            raise CadecError("this bundle has no pretrained D-LM")
+        return model
+    import transformers
+
+    torch.manual_seed(1)
+    network = Network(transformers.GPT2LMHeadModel(transformers.GPT2Config()).eval().requires_grad_(False))
+    if compute_type == "int8":
+        network.to_int8()
+    return TransformersLanguageModel(network, cast(LineText, Numbers()), positions=1024)
+
+
+def _tries(load: Callable[[str], TransformersLanguageModel]) -> Iterator[Row]:
+    model = load("float32")
+    random = np.random.default_rng(1)
+    vocabulary = model.network.vocabulary
+    sentences = (tuple(random.integers(4, vocabulary, LENGTH).tolist()) for _ in range(CONTEXT))
+    context, hypotheses = Context(tuple(sentences)), made_up_list(random, vocabulary)
+    trie = trie_for(model, hypotheses)
+    int8 = load("int8")
+    jobs: dict[str, Callable[[], object]] = {
+        "plain": lambda: _padded(model, context, hypotheses),
+        "float32": lambda: model.score([trie], [context], Reading()),
+        "int8": lambda: int8.score([trie], [context], Reading()),
+    }
+    seconds = take_turns(jobs, ROUNDS)
+    expected = _padded(model, context, hypotheses)
+    what = f"{model.network.config.model_type}: a trie of {NBEST} hypotheses"
+    for kind, scorer in (("float32", model), ("int8", int8)):
+        (scored,) = scorer.score([trie], [context], Reading())
+        difference = float(np.abs(scored.totals[0] - expected).max())
+        ratio = seconds["plain"] / seconds[kind]
+        exact = kind == "float32"
+        yield Row(
+            f"{what}, {kind} / plain padded batch, float32",
+            f"{1 / seconds[kind]:.2f} / {1 / seconds['plain']:.2f} lists/s, scores apart by {difference:.0e}",
+            ratio,
+            "≥ 5.00, < 1e-02" if exact else "≥ 5.00",
+            ratio >= 5 and (difference < 1e-2 or not exact),
+        )
+    watched = Watched(model.network)
+    with patch.object(model.network, "logits", watched):
+        model.score([trie], [context], Reading())
+    kept, whole = watched.elements * 4 / 2**20, len(trie) * vocabulary * 4 / 2**20
+    yield Row(
+        f"{what}: logits at a time / those of all nodes",
+        f"{kept:.1f} / {whole:.1f} MiB",
+        kept / whole,
+        "< 0.50",
+        kept / whole < 0.5,
+    )
+
+
+class Watched:
+    """Gives a network's logits, and remembers the most that were there at a time."""
+
+    def __init__(self, network: Network) -> None:
+        self._logits = network.logits
+        self.elements = 0
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        made = self._logits(hidden)
+        self.elements = max(self.elements, made.numel())
+        return made
+
+
+@torch.inference_mode()
+def _padded(model: TransformersLanguageModel, context: Context, hypotheses: Sequence[Ids]) -> list[float]:
+    """As one writes it with transformers: every hypothesis after all of the context, one padded batch."""
+    before = [model.text.start]
+    for sentence in context.sentences:
+        before += [*sentence, model.text.boundary]
+    rows = [[*before, *ids, model.text.boundary] for ids in hypotheses]
+    tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.long)
+    real = torch.zeros_like(tokens)
+    for number, row in enumerate(rows):
+        tokens[number, : len(row)] = torch.tensor(row)
+        real[number, : len(row)] = 1
+    logits = model.network.model(input_ids=tokens, attention_mask=real, use_cache=False).logits
+    log_probs = logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
+    start = len(before) - 1
+    return [
+        float(row[start : start + len(ids) + 1].sum()) for row, ids in zip(log_probs, hypotheses, strict=True)
+    ]
+
+
+def _through_us(bundle: Bundle) -> Row:
+    """The same sentences, beam and batches; text in, text out, on both sides."""
+    model = load_models(bundle).translation
+    lines = [line for line in SENTENCES.read_text("utf-8").split("\n") if line.strip()]
+    # Not one twice: we would translate it once.
+    texts = [f"{line} {other}" for line in lines for other in lines if line != other][:240]
+    seconds = take_turns(
+        {"ours": lambda: model.nbest(texts, BEAM), "direct": lambda: _direct(model, texts)}, ROUNDS
+    )
+    ratio = seconds["direct"] / seconds["ours"]
+    return Row(
+        f"{bundle.name}: {len(texts)} sentences through us / CTranslate2 called directly, beam {BEAM}",
+        f"{len(texts) / seconds['ours']:.1f} / {len(texts) / seconds['direct']:.1f} sentences/s",
+        ratio,
+        "≥ 0.95",
+        ratio >= 0.95,
+    )
+
+
+def _direct(model: CTranslate2Model, texts: Sequence[str]) -> list[list[str]]:
+    """As one writes it with CTranslate2: encode, one call for each limit of length, decode the hypotheses."""
+    source, target, framing = model._source, model._target, model._framing
+    pieces = [[source.vocabulary[index] for index in source.encode(text)] for text in texts]
+    by_limit: dict[int, list[int]] = {}
+    for index, sentence in enumerate(pieces):
+        by_limit.setdefault(model._limit(sentence), []).append(index)
+    found: list[list[str]] = [[] for _ in texts]
+    ids = model._target_ids
+    for limit, indices in by_limit.items():
+        results = model._translator.translate_batch(
+            [framing.framed(pieces[index]) for index in indices],
+            beam_size=BEAM,
+            num_hypotheses=BEAM,
+            length_penalty=0,
+            max_decoding_length=limit,
+            max_batch_size=2048 // BEAM * 4,
+            batch_type="tokens",
+            return_scores=True,
+        )
+        for index, result in zip(indices, results, strict=True):
+            found[index] = [target.decode([ids[token] for token in tokens]) for tokens in result.hypotheses]
+    return found
