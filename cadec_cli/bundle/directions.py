@@ -7,14 +7,25 @@ from dataclasses import dataclass
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
+from cadec_cli.text.languages import iso_code
 
 
 @dataclass(frozen=True)
 class Languages:
-    """The two languages of a translation; a bundle that only scores has no first."""
+    """The two languages of a translation, as its user or its bundle says; to score alone takes no first."""
 
     source: str | None
     target: str
+
+    @property
+    def source_code(self) -> str:
+        """The first in the shortest code it has, which is how those who split and join words call it."""
+        return iso_code(self.source) if self.source else ""
+
+    @property
+    def target_code(self) -> str:
+        """The second likewise."""
+        return iso_code(self.target)
 
     def __str__(self) -> str:
         return " → ".join(filter(None, (self.source, self.target)))

@@ -15,6 +15,7 @@ from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.languages import iso_code
 from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def _pretrained_translation(
     files = bundle.path("nmt")
     return CTranslate2Model(
         model,
-        load_text(files, settings.source, source, languages.source or ""),
-        load_text(files, settings.target, target, languages.target),
+        load_text(files, settings.source, source, languages.source_code),
+        load_text(files, settings.target, target, languages.target_code),
         framing=framing_for(settings, languages.source, languages.target),
         positions=settings.positions,
         device=machine.device.type,
@@ -145,7 +146,7 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
     from cadec_cli.engines.torch_lm import TorchLanguageModel
     from cadec_cli.models.quantised import quantised
 
-    if languages.target != bundle.lm_pipeline.language:
+    if languages.target_code != iso_code(bundle.lm_pipeline.language):
         raise CadecError(
             f"the D-LM of {bundle.directory} is for {bundle.lm_pipeline.language!r}, "
             f"not for {languages.target!r}",
@@ -165,7 +166,7 @@ def _pretrained_language(bundle: Bundle, languages: Languages, machine: Machine,
 
     return load_language_model(
         bundle.path("lm"),
-        language=languages.target,
+        language=languages.target_code,
         device=machine.device,
         compute_type=machine.compute_type,
         note=note,

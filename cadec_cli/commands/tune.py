@@ -140,7 +140,7 @@ def tune(
             settings,
             context=opened.defaults.context if context is None else context,
             nbest=nbest or opened.defaults.nbest,
-            split_language=(models.languages.source or "") if split else None,
+            split_language=models.languages.source_code if split else None,
             counted=counted,
         )
     try:

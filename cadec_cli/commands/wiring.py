@@ -77,7 +77,7 @@ def file_translation(
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     options = with_flags(default_options(opened), flags)
-    language = models.languages.source or ""
+    language = models.languages.source_code
     files = [
         read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
         for path in inputs
@@ -119,6 +119,6 @@ def contrastive_models(
         opened.language if any(chosen.uses_lm for chosen in objectives) else None,
         reading,
         ContextPolicy(bundle.defaults.context if context is None else context),
-        Wording(opened.languages.source or "", opened.languages.target),
+        Wording(opened.languages.source_code, opened.languages.target_code),
     )
     return objectives, models

@@ -1,9 +1,8 @@
 """Tries after their contexts, of several documents, as rows of a network: who stands where and sees what.
 
 The blocks (context, trie) of several documents stand one after the other in one row, and each attends to
-itself alone: no padding is ever computed. Of the logits only what is needed is kept: the log-sum-exp of a row
-and the logits of its children. What network computes them, and in what form it takes its masks, is not
-known here.
+itself alone: no padding is ever computed. Of the logits only what is needed is kept, the log-probabilities of
+a row's children. What network computes them, and in what form it takes its masks, is not known here.
 """
 
 from __future__ import annotations
@@ -179,9 +178,9 @@ def edge_log_probs(
         made = logits(hidden[used[start : start + chunk]]).float()  # (rows, V)
         edges = order[bounds[number] : bounds[number + 1]]
         own = inverse[edges] - start
-        chosen = made[own, tokens[edges]]
         for index, temperature in enumerate(reading.temperatures):
             scaled = made if temperature == 1 else made / temperature
-            log_probs = chosen / temperature - scaled.logsumexp(-1)[own]
+            # torch has no quicker way to a log-sum-exp than this, by three times and more.
+            log_probs = scaled.log_softmax(-1)[own, tokens[edges]]
             result[index, edges] = smoothed(log_probs, reading.alpha, made.size(-1))
     return result.double().cpu().numpy()

@@ -230,7 +230,8 @@ def load_language_model(
     compute_type: str,
     note: Callable[[str], None],
 ) -> TransformersLanguageModel:
-    """A D-LM of a bundle: in bfloat16 on a GPU, with int8 weights on a CPU, if the compute type says so.
+    """A D-LM of a bundle: on a GPU in bfloat16 unless float32 is asked for, on a CPU with int8 weights if
+    that is the compute type.
 
     Without context it is read in `language`, where its settings have texts for that. What a user should know
     is said through `note`.
@@ -247,7 +248,7 @@ def load_language_model(
     probes = Probes.of(model)
     choose_way(model, probes, note)
     if device.type == "cuda":
-        model.network.to(device, torch.bfloat16 if "float16" in compute_type else torch.float32)
+        model.network.to(device, torch.float32 if compute_type == "float32" else torch.bfloat16)
     elif compute_type == "int8":
         _to_int8(model, probes, directory, note)
     return model

@@ -159,6 +159,8 @@ def test_one_bundle_serves_many_directions(many: Path, tmp_path: Path) -> None:
     bundle = Bundle.open(many)
     assert str(chosen_languages(bundle)) == "en → ru"
     assert str(chosen_languages(bundle, "fr", "de")) == "fr → de"
+    own = chosen_languages(bundle, "fra_Latn", "zho_Hant")
+    assert (own.target, own.source_code, own.target_code) == ("zho_Hant", "fr", "zh")
     texts = {}
     for source, target in ((None, None), ("en", "ru"), ("fr", "de"), (None, "de")):
         translator = cadec_cli.load(

@@ -330,6 +330,17 @@ def test_int8_weights_stay_near(family: str) -> None:
     np.testing.assert_allclose(probes.scores(model), after, atol=5e-2)
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gemma3_text"])
+def test_bfloat16_as_on_a_gpu_stays_near(family: str) -> None:
+    model = scorer(family)
+    probes = Probes.of(model)
+    before = probes.scores(model)
+    model.network.to(torch.device("cpu"), torch.bfloat16)
+    after = probes.scores(model)
+    assert 0 < np.abs(after - before).mean() < 0.3
+    assert after.dtype == np.float64
+
+
 def test_weights_that_give_no_numbers_are_said() -> None:
     model = scorer("gpt2")
     with torch.no_grad():
