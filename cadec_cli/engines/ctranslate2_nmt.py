@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cadec_cli.engines.compute_types import usable_compute_type
@@ -70,16 +72,21 @@ class CTranslate2Model:
         # Of pieces alone: what stands around them has its own.
         self._source_room = positions - self._framing.source_size
         self._target_room = positions - 1 - len(self._framing.target_begin)
+        load = partial(
+            ctranslate2.Translator,
+            str(model),
+            device=device,
+            device_index=device_index,
+            compute_type=usable_compute_type(compute_type, device),
+            # One batch per core: several cores at one batch wait for each other more than they work.
+            inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
+            intra_threads=1,
+        )
         try:
-            self._translator = ctranslate2.Translator(
-                str(model),
-                device=device,
-                device_index=device_index,
-                compute_type=usable_compute_type(compute_type, device),
-                # One batch per core: several cores at one batch wait for each other more than they work.
-                inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
-                intra_threads=1,
-            )
+            # It tells OpenMP how many threads to use, for whichever thread loads it: told to this one, torch
+            # would compute with one core from then on.
+            with ThreadPoolExecutor(1) as other:
+                self._translator = other.submit(load).result()
         except (RuntimeError, ValueError) as error:
             raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
 

@@ -5,6 +5,7 @@ import weakref
 from pathlib import Path
 
 import pytest
+import torch
 from bundle_parts import write_bundle, write_parts
 
 from cadec_cli.bundle.building import build_bundle
@@ -45,6 +46,16 @@ def test_one_copy_of_the_d_lm_is_kept(
         assert read_from_disk() is None, "the float32 network is still there beside its int8 copy"
     else:
         assert read_from_disk() is language.network
+
+
+def test_an_s_n_m_t_takes_no_threads_away_from_torch(bundle: Bundle) -> None:
+    before = torch.get_num_threads()
+    try:
+        models = load_models(bundle, compute_type="int8", device="cpu", threads=2)
+        assert models.translation.nbest(["Tom took it."], 2)
+        assert torch.get_num_threads() == 2  # CTranslate2 is told one per batch, and tells OpenMP
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
