@@ -102,8 +102,8 @@ def _tries(load: Callable[[str], TransformersLanguageModel]) -> Iterator[Row]:
         f"{what}: logits at a time / those of all nodes",
         f"{kept:.1f} / {whole:.1f} MiB",
         kept / whole,
-        "< 0.50",
-        kept / whole < 0.5,
+        "≤ 24 MiB",
+        kept <= 24,
     )
 
 

@@ -35,9 +35,9 @@ from cadec_cli.text.pretrained.line_text import LineText
 
 # Positions of one row of the fast way.
 ROW = 640
-# Bytes of logits that exist at a time (larger pieces of memory are given back and asked for again each time),
+# Bytes of logits that exist at a time (glibc gives back larger pieces, and asks for them again each time),
 # and of a padded batch of the slow way.
-LOGIT_BYTES = 8 << 20
+LOGIT_BYTES = 24 << 20
 BATCH_LOGIT_BYTES = 256 << 20
 # Tokens of a padded batch.
 BATCH_TOKENS = 2048

@@ -105,8 +105,8 @@ class FineInt8Linear(Int8Linear):
     def _product(self, rows: Tensor) -> Tensor:
         integers = (rows + (ZERO + 0.5)).to(torch.uint8)
         left_over = rows.sub_(integers.float().sub_(ZERO)).mul_(2 * ACTIVATION_LIMIT)  # from -127 to 127
-        both = self._integer_product(torch.cat([integers, left_over.add_(ZERO + 0.5).to(torch.uint8)]))
-        coarse, fine = both.chunk(2)
+        coarse = self._integer_product(integers)
+        fine = self._integer_product(left_over.add_(ZERO + 0.5).to(torch.uint8))
         return coarse.add_(fine, alpha=1 / (2 * ACTIVATION_LIMIT))
 
 
