@@ -38,7 +38,8 @@ SENTENCES = Path(__file__).parents[1] / "docs" / "dialogue.txt"
 def measure(directories: list[str]) -> Iterator[Row]:
     torch.set_num_threads(available_cores())
     bundle = Bundle.open(Path(directories[0])) if directories else None
-    yield from _tries(lambda kind: _language_model(bundle, kind))
+    if bundle is None or bundle.language_settings is not None:
+        yield from _tries(lambda kind: _language_model(bundle, kind))
     if bundle is not None and bundle.translation_settings is not None:
         yield _through_us(bundle)
 
@@ -167,18 +168,21 @@ def _direct(model: CTranslate2Model, texts: Sequence[str]) -> list[list[str]]:
     for index, sentence in enumerate(pieces):
         by_limit.setdefault(model._limit(sentence), []).append(index)
     found: list[list[str]] = [[] for _ in texts]
-    ids = model._target_ids
+    ids, begin = model._target_ids, list(framing.target_begin)
     for limit, indices in by_limit.items():
         results = model._translator.translate_batch(
             [framing.framed(pieces[index]) for index in indices],
+            target_prefix=[begin] * len(indices) if begin else None,
             beam_size=BEAM,
             num_hypotheses=BEAM,
             length_penalty=0,
-            max_decoding_length=limit,
+            max_decoding_length=limit + len(begin),
             max_batch_size=2048 // BEAM * 4,
             batch_type="tokens",
             return_scores=True,
         )
         for index, result in zip(indices, results, strict=True):
-            found[index] = [target.decode([ids[token] for token in tokens]) for tokens in result.hypotheses]
+            found[index] = [
+                target.decode([ids[token] for token in tokens[len(begin) :]]) for tokens in result.hypotheses
+            ]
     return found

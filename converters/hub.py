@@ -41,8 +41,15 @@ def _fetched(name: str) -> Path:
             raise
         except Exception:  # offline: what the cache has of it, if anything
             return Path(huggingface_hub.snapshot_download(name, local_files_only=True))
-        patterns = wanted_files([file.rfilename for file in found.siblings or ()])
+        patterns = wanted_files(name, [file.rfilename for file in found.siblings or ()])
         return Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
+    except CadecError:
+        raise
+    except errors.GatedRepoError:  # which the next one is a kind of
+        raise CadecError(
+            f"{name} can't be fetched: its authors ask for consent to its licence",
+            "accept it on the model's page on the hub, then log in with `hf auth login`",
+        ) from None
     except errors.RepositoryNotFoundError:
         raise CadecError(
             f"there is no {name}, neither as a directory nor on the Hugging Face hub",
@@ -51,14 +58,23 @@ def _fetched(name: str) -> Path:
     except Exception as error:  # of whatever library the hub's client is built on
         reason = " ".join(str(error).split())[:200]
         raise CadecError(
-            f"{name} is no directory here, and the Hugging Face hub can't be reached: {reason}",
+            f"{name} is no directory here, and can't be fetched from the Hugging Face hub: {reason}",
             "download it elsewhere and give its directory",
         ) from None
 
 
-def wanted_files(files: list[str]) -> list[str]:
-    """The patterns of what to fetch of a model with these files: one kind of weights is enough."""
+def wanted_files(model: str, files: list[str]) -> list[str]:
+    """The patterns of what to fetch of a model with these files: one kind of weights is enough.
+
+    Of several GGUF files, each of them is all of the model, in other numbers of bits.
+    """
     for pattern in _WEIGHTS:
-        if any(Path(name).match(pattern) and "/" not in name for name in files):
+        fitting = [name for name in files if Path(name).match(pattern) and "/" not in name]
+        if pattern == "*.gguf" and len(fitting) > 1:
+            raise CadecError(
+                f"{model} has several GGUF files: {', '.join(fitting)}",
+                f"fetch one of them with `hf download {model} {fitting[0]}` and give its path",
+            )
+        if fitting:
             return [*_ALWAYS, pattern]
     return _ALWAYS

@@ -38,6 +38,8 @@ from cadec_cli.bundle.pretrained_parts import (
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.text.languages import iso_code
+from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.version import __version__
 from converters.verify import Drift
 
@@ -133,17 +135,25 @@ def build_bundle(
         if nmt is not None and is_pretrained("nmt", nmt, other):
             translation = found_translation(str(nmt), other, compute_types, note)
         elif nmt is None and kept is not None and kept.translation_settings is not None:
-            translation = kept_translation(kept, compute_types)
+            translation = kept_translation(kept, other, compute_types)
     except CadecError as error:
         wrong.add(error)
     try:
         if lm is not None and is_pretrained("lm", lm, other):
-            written_in = translation.languages()[1] if translation is not None else other.target_language
+            written_in = _written_in(translation, other, kept, target)
+            if written_in is None and nmt is None:
+                raise CadecError(
+                    "nothing says which language this is for",
+                    "say it with --target-language, as in --target-language fr",
+                )
+            if other.link and Path(lm).resolve().is_relative_to(output.resolve()):
+                raise CadecError(f"{lm} is in the bundle to be written, and can't be linked from there")
             language = found_language(str(lm), other, written_in, note)
         elif lm is None and kept is not None and kept.language_settings is not None:
             language = kept_language(kept, other)
     except CadecError as error:
         wrong.add(error)
+    wrong.problems += _without_effect(other, nmt=nmt, lm=lm, language=language)
     wrong.check()
     own_nmt = Path(nmt) if nmt is not None else existing("nmt")
     own_lm = Path(lm) if lm is not None else existing("lm")
@@ -197,6 +207,49 @@ def build_bundle(
     )
 
 
+def _written_in(
+    translation: PretrainedTranslation | None,
+    other: PretrainedGiven,
+    kept: Bundle | None,
+    pipeline: Path | None,
+) -> str | None:
+    """The language that a pretrained D-LM is to read, as far as it is known before anything is loaded."""
+    if translation is not None:
+        return translation.languages()[1]
+    if other.target_language is not None:
+        return other.target_language
+    if pipeline is not None and (pipeline / "pipeline.json").is_file():
+        return TextPipeline.load(pipeline).language
+    return kept.target_language if kept is not None else None
+
+
+def _without_effect(
+    other: PretrainedGiven,
+    *,
+    nmt: Path | str | None,
+    lm: Path | str | None,
+    language: PretrainedLanguage | None,
+) -> list[str]:
+    """What was asked for of a model that is not there."""
+    wrong = []
+    for flag, value in (
+        ("--nmt-kind", other.nmt_kind),
+        ("--source-tokenizer", other.source_tokenizer),
+        ("--target-tokenizer", other.target_tokenizer),
+    ):
+        if value is not None and nmt is None:
+            wrong.append(f"{flag} is about --nmt, which is not given")
+    if other.link and lm is None:
+        wrong.append("--link is about --lm, which is not given")
+    # Where the D-LM itself is wrong, that is said already.
+    if language is None and (lm is None or not is_pretrained("lm", lm, other)):
+        if other.no_context is not None:
+            wrong.append("--no-context is for a pretrained D-LM, and there is none")
+        if other.link and lm is not None:
+            wrong.append("--link is for a pretrained D-LM, and this one was trained here")
+    return wrong
+
+
 def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: _Wrong) -> OwnGiven:
     """A pretrained S-NMT brings its tokenizers; pipelines are then the D-LM's alone."""
     if source is not None:
@@ -215,9 +268,9 @@ def _languages(
     from_, to = translation.languages() if translation is not None else (None, None)
     source = own.source.language if own.source is not None else from_
     target = own.target.language if own.target is not None else None
-    if target is not None and to is not None and target != to:
+    if target is not None and to is not None and iso_code(target) != iso_code(to):
         wrong.problems.append(f"the D-LM is for {target!r}, the S-NMT translates into {to!r}")
-    target = target or to or other.target_language
+    target = to or target or other.target_language
     if target is None and kept is not None:
         target = kept.target_language
     if own.source is not None and other.source_language not in (None, own.source.language):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.text.languages import iso_code
+from cadec_cli.models.pretrained import TranslationSettings
+from cadec_cli.text.languages import is_language, iso_code
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,19 @@ def chosen_languages(bundle: Bundle, source: str | None = None, target: str | No
                 "leave out --from and --to, or use another bundle",
             )
         framing_for(settings, chosen.source, chosen.target)  # refuses what the model does not know
+        _refuse_others(settings, chosen, usual)
     elif source is not None:
         raise CadecError(f"{bundle.directory} has no S-NMT, so there is no language that it translates from")
     return chosen
+
+
+def _refuse_others(settings: TranslationSettings, chosen: Languages, usual: Languages) -> None:
+    """On a side without tokens of languages: one language to translate into, any that there is to read."""
+    if not settings.target_languages and chosen.target != usual.target:
+        raise CadecError(
+            f"{settings.origin} translates into {usual.target} and no other language", "leave out --to"
+        )
+    if not settings.source_languages and chosen.source not in (None, usual.source):
+        assert chosen.source is not None
+        if not is_language(chosen.source):
+            raise CadecError(f"there is no language {chosen.source!r}", "give its code, e.g. en")

@@ -45,6 +45,7 @@ from cadec_cli.models.pretrained import (
     read_language_settings,
     read_translation_settings,
 )
+from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class Bundle:
             held = self.manifest.translation_conversions
             chosen = next(name for name in (compute_type, "float32", *held) if name in held)
             if chosen != compute_type:
-                note(f"the S-NMT's weights are stored in {chosen}, and computed with in {compute_type}")
+                note(f"the S-NMT's weights are stored as {chosen} but run as {compute_type}")
             return self.directory / conversion_part(chosen)
         self.path("nmt")
         part = conversion_part(compute_type)
@@ -228,7 +229,7 @@ class Bundle:
 
     def _pipeline(self, part: str, language: str | None) -> TextPipeline:
         pipeline = TextPipeline.load(self.path(part))
-        if pipeline.language != language:
+        if language is None or iso_code(pipeline.language) != iso_code(language):
             raise CadecError(
                 f"{self.directory / part} is a pipeline for {pipeline.language!r}, not for {language!r}"
             )

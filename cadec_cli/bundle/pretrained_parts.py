@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note
+from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.manifest import Conversion, Manifest, conversion_part
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
@@ -46,7 +47,7 @@ def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
     """Tell whether a model is another toolkit's: one that was trained here says so in its files."""
     if part == "nmt" and other.nmt_kind is not None:
         return True
-    path = Path(given)
+    path = Path(given).expanduser()
     if not path.exists():
         return _is_hub_name(str(given))
     if path.is_dir() and any((path / name).is_dir() for name in ("model", "checkpoints")):
@@ -55,7 +56,7 @@ def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
     if path.is_dir() and config.is_file():
         stored = read_json(config)
         return not (isinstance(stored, dict) and "kind" in stored and "pipelines" in stored)
-    return path.is_file() or part == "nmt"
+    return path.is_file() or part == "nmt" or any(path.glob("*.gguf"))
 
 
 def _is_hub_name(given: str) -> bool:
@@ -84,9 +85,12 @@ def found_translation(
     return FoundPart(found, compute_types)
 
 
-def kept_translation(bundle: Bundle, compute_types: Sequence[str]) -> PretrainedTranslation:
-    """The S-NMT of a bundle."""
-    return KeptPart(bundle, compute_types)
+def kept_translation(
+    bundle: Bundle, other: PretrainedGiven, compute_types: Sequence[str]
+) -> PretrainedTranslation:
+    """The S-NMT of a bundle, which may be given another of its directions as the usual one."""
+    chosen = chosen_languages(bundle, other.source_language, other.target_language)
+    return KeptPart(bundle, compute_types, (chosen.source, chosen.target))
 
 
 def found_language(
@@ -163,6 +167,7 @@ class KeptPart:
 
     bundle: Bundle
     compute_types: Sequence[str]
+    direction: tuple[str | None, str]
 
     def __post_init__(self) -> None:
         missing = set(self.compute_types) - self.bundle.manifest.translation_conversions.keys()
@@ -174,8 +179,8 @@ class KeptPart:
             )
 
     def languages(self) -> tuple[str | None, str | None]:
-        """As they were."""
-        return self.bundle.source_language, self.bundle.target_language
+        """As they were, or as they were asked for."""
+        return self.direction
 
     def write(self, directory: Path) -> None:
         """Copy its tokenizers and settings."""

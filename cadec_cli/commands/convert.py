@@ -65,7 +65,7 @@ def convert(
         str | None,
         typer.Option(
             metavar="LANGUAGE",
-            help="Language that the S-NMT translates from, as en; it becomes the model's own code.",
+            help="Language that the S-NMT translates from, e.g. en; turned into the model's own code.",
             show_default="what the model says",
             rich_help_panel=_PRETRAINED,
         ),
@@ -146,8 +146,8 @@ def convert(
 ) -> None:
     """Build a bundle from trained or pretrained models, or complete one. Nothing is written before all fits.
 
-    What a pretrained model is, is found by looking; its tokenizer comes along, and its conversion is compared
-    with the original, token by token.
+    The kind of a pretrained model is detected; its tokenizer comes along, and its conversion is compared with
+    the original, token by token.
 
     Example: cadec convert --nmt opus-mt-en-fr --lm gemma-3-270m.gguf -o en-fr
 

@@ -99,7 +99,7 @@ def choose_way(model: TwoWays, probes: Probes, note: Callable[[str], None]) -> f
     ours, own = probes.alone(model)
     if not np.abs(ours - own).max() <= TOLERANCE:
         raise CadecError(
-            "the language model scores a sentence otherwise in company than alone, "
+            "the language model gives a sentence another score in a batch than by itself, "
             f"by {np.abs(ours - own).max():.1g} nats per token",
             "is it causal? a model that looks at what comes after can't be a D-LM",
         )

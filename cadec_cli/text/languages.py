@@ -1,14 +1,14 @@
 """What a person calls a language, and what a model's own token for it is.
 
 A person says `ru`, `rus`, `pt-BR` or `zh-Hans`; models say `__ru__`, `rus_Cyrl`, `ru_RU`, `>>rus<<`, `<2ru>`.
-Both are read as a language with perhaps a script and a region; no model is known here by name.
+Both are read as a language with perhaps a script and a region.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cadec_cli.errors import CadecError
@@ -51,6 +51,15 @@ _SCRIPTS_OF_REGIONS = {
     ("zh", "TW"): "Hant",
     ("zh", "HK"): "Hant",
     ("zh", "MO"): "Hant",
+}
+
+# What a language's token looks like in each family of models; a model for many languages has several.
+LANGUAGE_TOKENS: Mapping[str, re.Pattern[str]] = {
+    "marian": re.compile(r">>[\w-]+<<"),
+    "m2m100": re.compile(r"__[a-z]{2,4}__"),
+    "nllb": re.compile(r"[a-z]{3}_[A-Z][a-z]{3}"),
+    "mbart50": re.compile(r"[a-z]{2}_[A-Z]{2}"),
+    "madlad": re.compile(r"<2[\w-]+>"),
 }
 
 _DECORATED = re.compile(r"__(?P<m2m100>.+)__|>>(?P<opus>.+)<<|<2(?P<madlad>.+)>")
@@ -97,6 +106,15 @@ def own_token(wanted: str, tokens: Sequence[str]) -> str:
 def iso_code(token: str) -> str:
     """The language of a model's token, or of what a person said, in the shortest code that it has."""
     return _code(token).language
+
+
+def code_of(token: str, tokens: Sequence[str]) -> str:
+    """The shortest code that `own_token` finds a model's token by: `ru`, but `zho_Hans` and `pt_BR`."""
+    code = iso_code(token)
+    try:
+        return code if own_token(code, tokens) == token else _bare(token)
+    except CadecError:
+        return _bare(token)
 
 
 def is_language(code: str) -> bool:

@@ -227,11 +227,12 @@ def _agree(model: TransformersLanguageModel, note: Note) -> str:
         if difference is not None:
             if length < readable:
                 note(f"this language model looks back less far than it says: {length} tokens are read")
-            return f"tries = single sentences within {difference:.0e} nats per token of up to {length}"
+            exact = f"to {difference:.0e} nats per token, of up to {length}"
+            return f"many hypotheses in one pass score as each alone, {exact}"
         length //= 2
     model.positions = readable
     choose_way(model, Probes.of(model), note)
-    return "single sentences only: tries can't be scored in one pass"
+    return "hypotheses are scored one by one: this architecture can't take many in one pass"
 
 
 def _stored_dtype(

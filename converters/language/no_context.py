@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, read_lines
+from cadec_cli.text.languages import iso_code
 
 Texts = Mapping[str, tuple[tuple[str, ...], ...]]
 
@@ -84,8 +85,8 @@ def no_context_texts(choice: str, language: str | None = None) -> Texts:
     path = Path(choice)
     if not path.is_file():
         raise CadecError(
-            f"no such file, and no way to read a sentence without context: {choice}",
-            f"give {START}, {TEXTS}, or a file with texts, a blank line between them",
+            f"there is no file {choice}",
+            f"--no-context is {START}, {TEXTS}, or a file with texts, a blank line between them",
         )
     if path.suffix != ".json":
         return _text_file(path, language)
@@ -96,7 +97,7 @@ def no_context_texts(choice: str, language: str | None = None) -> Texts:
             f"{path} does not hold texts by language",
             'as {"fr": [["Bonjour.", "Ça va ?"]]}: for each language some texts, each a list of lines',
         )
-    return {language: tuple(tuple(lines) for lines in value) for language, value in texts.items()}
+    return {iso_code(language): tuple(map(tuple, value)) for language, value in texts.items()}
 
 
 def _text_file(path: Path, language: str | None) -> Texts:
@@ -115,7 +116,7 @@ def _text_file(path: Path, language: str | None) -> Texts:
             lines = []
     if not texts:
         raise CadecError(f"{path} is empty", "it should hold texts, a blank line between them")
-    return {language: tuple(texts)}
+    return {iso_code(language): tuple(texts)}
 
 
 def _is_texts(value: object) -> bool:

@@ -53,8 +53,17 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
                 break
             except pickle.UnpicklingError as error:
                 allowed.append((Inert, _stood_in_for(path, str(error), len(allowed))))
-            except (RuntimeError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-                raise _damaged(path, str(error)) from None
+            except (
+                RuntimeError,
+                ValueError,
+                TypeError,
+                AttributeError,
+                KeyError,
+                IndexError,
+                OSError,
+                EOFError,
+            ):
+                raise _damaged(path) from None
     if not isinstance(value, dict):
         raise CadecError(f"{path} is no checkpoint: it holds {type(value).__name__}, not values by name")
     return value
@@ -63,8 +72,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 def _stood_in_for(path: Path, message: str, tried: int) -> str:
     """The name of the class that was refused, if it is one that may be stood in for."""
     named = _REFUSED_CLASS.search(message)
+    if "is blocked" in message:  # of modules that no checkpoint has a use for, such as os
+        raise CadecError(f"{path} holds code to be run; it was not opened", "do not trust its source")
     if named is None or tried > _MOST_CLASSES:
-        raise _damaged(path, message)
+        raise _damaged(path)
     # Of the builtin ones the message has no module.
     name = named[1] if "." in named[1] else f"builtins.{named[1]}"
     if not any(name == known or (known[-1] == "." and name.startswith(known)) for known in _STOOD_IN_FOR):
@@ -75,11 +86,12 @@ def _stood_in_for(path: Path, message: str, tried: int) -> str:
     return name
 
 
-def _damaged(path: Path, message: str) -> CadecError:
-    return CadecError(
-        f"can't read {path}: {message.strip().splitlines()[0] if message.strip() else 'it ends early'}",
-        "the file may be truncated or of another format",
-    )
+def _damaged(path: Path) -> CadecError:
+    with path.open("rb") as stream:
+        pointer = stream.read(40).startswith(b"version https://git-lfs")
+    if pointer:
+        return CadecError(f"{path} is a pointer of Git LFS, not the file", "fetch it with `git lfs pull`")
+    return CadecError(f"{path} is no checkpoint of torch's, or is damaged", "download or copy it again")
 
 
 def plain(value: Any) -> Any:

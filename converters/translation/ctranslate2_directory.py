@@ -20,7 +20,7 @@ from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory, read_json, reading, sha256
 from cadec_cli.models.pretrained import SOURCE, TARGET, TranslationSettings
-from cadec_cli.text.languages import iso_code
+from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
 from converters.model_files import stated_licence
 from converters.translation.ctranslate2_file import StoredModel, read_stored
 from converters.translation.opened import Asked, check_vocabulary, ordinary
@@ -31,14 +31,6 @@ from converters.verify import Drift
 _POSITIONS = 512  # of models without a table of them
 _MOST_POSITIONS = 1024  # of sinusoids, which some converters write for far longer sentences
 
-# What a language's token looks like in each family; a family has several.
-_LANGUAGES = {
-    "marian": re.compile(r">>[\w-]+<<"),
-    "m2m100": re.compile(r"__[a-z]{2,4}__"),
-    "nllb": re.compile(r"[a-z]{3}_[A-Z][a-z]{3}"),
-    "mbart50": re.compile(r"[a-z]{2}_[A-Z]{2}"),
-    "madlad": re.compile(r"<2[\w-]+>"),
-}
 _PLAIN_T5 = "<extra_id_0>"
 _OPENNMT_PADDING = "<blank>"
 
@@ -108,13 +100,13 @@ def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
         target_languages=framed.target_languages,
         verified="the beam's scores are those of scoring its translations; the original was not compared",
     )
-    said = [
-        None if language is None else iso_code(language)
-        for language in (asked.source_language, asked.target_language)
-    ]
+    said = (
+        _code(asked.source_language, framed.source_languages),
+        _code(asked.target_language, framed.target_languages),
+    )
     return ReadyTranslation(
         settings=settings,
-        languages=(said[0], said[1]),
+        languages=said,
         files=texts.files,
         weights_files={
             name: path / name
@@ -125,6 +117,12 @@ def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
         source_vocabulary=source,
         target_vocabulary=target,
     )
+
+
+def _code(language: str | None, tokens: Sequence[str]) -> str | None:
+    if language is None:
+        return None
+    return code_of(own_token(language, tokens), tokens) if tokens else iso_code(language)
 
 
 def _config(path: Path) -> dict[str, Any]:
@@ -178,10 +176,8 @@ def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, A
     eos = config.get("eos_token") or "</s>"
     start = config.get("decoder_start_token")
     end = () if config.get("add_source_eos") else (str(eos),)
-    family, languages = next(
-        ((name, found) for name, shape in _LANGUAGES.items() if len(found := _tokens(source, shape)) > 1),
-        ("", ()),
-    )
+    tokens = {name: _tokens(source, shape) for name, shape in LANGUAGE_TOKENS.items()}
+    family, languages = next(((name, found) for name, found in tokens.items() if len(found) > 1), ("", ()))
     if family in ("marian", "madlad"):
         return _Framed(family=family, source_begin=(TARGET,), source_end=end, target_languages=languages)
     if family == "mbart50" and start in languages:  # mBART, of which every direction is a model of its own
@@ -193,7 +189,7 @@ def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, A
             source_end=end,
             target_begin=(TARGET,),
             source_languages=languages,
-            target_languages=_tokens(target, _LANGUAGES[family]),
+            target_languages=_tokens(target, LANGUAGE_TOKENS[family]),
         )
     if _PLAIN_T5 in source:
         raise CadecError(

@@ -138,10 +138,8 @@ def _checkpoint(path: Path) -> Path:
     best = [one for one in found if one.name in ("model.pt", "checkpoint_best.pt")]
     if len(found) == 1 or len(best) == 1:
         return (best or found)[0]
-    seen = f"several: {', '.join(one.name for one in found)}" if found else "none"
-    raise CadecError(
-        f"a fairseq model is one checkpoint; in {path} there is {seen}", "give the .pt file itself"
-    )
+    seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
+    raise CadecError(f"a fairseq model is one checkpoint; in {path} there {seen}", "give the .pt file itself")
 
 
 def _options(stored: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -287,9 +285,9 @@ def _dictionaries(
         files = (directory / f"dict.{source}.txt", directory / f"dict.{target}.txt")
         if all(file.is_file() for file in files):
             return files
-    seen = ", ".join(path.name for path in found) or "none"
+    seen = f"are {', '.join(path.name for path in found)}" if found else "is none"
     raise CadecError(
-        f"fairseq's dictionaries dict.SOURCE.txt and dict.TARGET.txt must be in {directory}; there is {seen}",
+        f"fairseq's dictionaries dict.SOURCE.txt and dict.TARGET.txt must be in {directory}; there {seen}",
         "say the languages as the files name them, with --source-language and --target-language"
         if found
         else "copy them from the directory of the training data",

@@ -18,6 +18,7 @@ from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory, read_json
+from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TextSettings, TranslationSettings
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 from converters.model_files import stated_licence, weights_checksum
@@ -27,7 +28,6 @@ from converters.translation.huggingface_texts import (
     Original,
     Sides,
     agreeing_sides,
-    text_pieces,
 )
 from converters.verify import Drift
 
@@ -53,9 +53,8 @@ def open_huggingface(
     family_of(config, directory)
     weights = _weight_files(directory)
     with quiet_transformers():
+        full = {**_completed(library, directory), **config}
         tokenizer = _tokenizer(library, directory)
-        # The configuration as transformers completes it: files leave defaults out.
-        full = {**library.AutoConfig.from_pretrained(str(directory)).to_dict(), **config}
         tokens = _vocabulary(tokenizer, full, directory)
         direction = direction_of(
             Described(
@@ -137,7 +136,7 @@ class FoundHuggingFace:
         known = set(self.tokens)
         room = self.settings.positions - self.framing.source_size - len(self.framing.target_begin) - 1
         pieces = [
-            [piece for piece in text_pieces(text) if piece in known]
+            [piece for piece in text.pieces if piece in known]
             for text in (self.sides.source, self.sides.target)
         ]
         texts = [
@@ -179,11 +178,25 @@ def _tokenizer(library: Any, directory: Path) -> Any:
             str(directory), local_files_only=True, trust_remote_code=False
         )
     except Exception as error:  # of many kinds, as tokenizers are
-        reason = " ".join(str(error).split())[:200]
+        reason = short(error)
         hint = "are all of its files there?"
         if "protobuf" in reason or "tiktoken" in reason:
             hint = "pip install protobuf, with which transformers reads SentencePiece models"
         raise CadecError(f"transformers can't read the tokenizer of {directory}: {reason}", hint) from None
+
+
+def _completed(library: Any, directory: Path) -> dict[str, Any]:
+    """The configuration as transformers completes it: files leave defaults out."""
+    try:
+        config = library.AutoConfig.from_pretrained(
+            str(directory), local_files_only=True, trust_remote_code=False
+        )
+    except Exception as error:  # of many kinds, as settings are
+        raise CadecError(
+            f"transformers can't read {directory}/config.json: {short(error)}", "nothing was written"
+        ) from None
+    settings: dict[str, Any] = config.to_dict()
+    return settings
 
 
 def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> list[str]:

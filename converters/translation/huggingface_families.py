@@ -13,15 +13,8 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.pretrained import SOURCE, TARGET
-from cadec_cli.text.languages import is_language, iso_code, own_token
+from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, is_language, iso_code, own_token
 
-_SHAPES = {
-    "marian": re.compile(r">>[\w-]+<<"),
-    "m2m100": re.compile(r"__[a-z]{2,4}__"),
-    "nllb": re.compile(r"[a-z]{3}_[A-Z][a-z]{3}"),
-    "mbart": re.compile(r"[a-z]{2}_[A-Z]{2}"),
-    "t5": re.compile(r"<2[\w-]+>"),
-}
 # What Marian's decoder starts from, where that is not zero: a token that is never written.
 START = "<start>"
 
@@ -93,7 +86,7 @@ def _marian(described: Described) -> Direction:
         text_prefix=f"{token} ",
         target_languages=languages,
         target_token=token,
-        languages=(source, iso_code(token)),
+        languages=(source, code_of(token, languages)),
     )
 
 
@@ -113,12 +106,12 @@ def _m2m100(described: Described) -> Direction:
         target_languages=languages,
         source_token=source,
         target_token=target,
-        languages=(iso_code(source), iso_code(target)),
+        languages=(code_of(source, languages), code_of(target, languages)),
     )
 
 
 def _mbart(described: Described) -> Direction:
-    languages = _languages(described, "mbart")
+    languages = _languages(described, "mbart50")
     if type(described.tokenizer).__name__.startswith("MBart50"):
         source, target = _both(described, languages)
         return Direction(
@@ -130,7 +123,7 @@ def _mbart(described: Described) -> Direction:
             target_languages=languages,
             source_token=source,
             target_token=target,
-            languages=(iso_code(source), iso_code(target)),
+            languages=(code_of(source, languages), code_of(target, languages)),
         )
     # The decoder starts from the language's token: CTranslate2 takes one such for a model, not one per call.
     start = _start(described, "")
@@ -141,12 +134,12 @@ def _mbart(described: Described) -> Direction:
         start=target,
         source_token=source,
         target_token=target,
-        languages=(iso_code(source), iso_code(target)),
+        languages=(code_of(source, languages), code_of(target, languages)),
     )
 
 
 def _t5(described: Described) -> Direction:
-    languages = _languages(described, "t5")
+    languages = _languages(described, "madlad")
     start = _start(described, "<pad>")
     if languages:
         source, target = _said_or_known(described, one_direction=False)
@@ -164,7 +157,7 @@ def _t5(described: Described) -> Direction:
             text_prefix=f"{token} ",
             target_languages=languages,
             target_token=token,
-            languages=(source, iso_code(token)),
+            languages=(source, code_of(token, languages)),
         )
     prefixes = _tasks(described.config)
     source, target = _said_or_known(described, one_direction=not prefixes)
@@ -191,7 +184,7 @@ _DIRECTIONS = {"marian": _marian, "m2m_100": _m2m100, "mbart": _mbart, "t5": _t5
 
 
 def _languages(described: Described, family: str) -> tuple[str, ...]:
-    return tuple(token for token in described.tokens if _SHAPES[family].fullmatch(token))
+    return tuple(token for token in described.tokens if LANGUAGE_TOKENS[family].fullmatch(token))
 
 
 def _start(described: Described, otherwise: str) -> str:
@@ -259,4 +252,4 @@ def _said_or_known(described: Described, *, one_direction: bool) -> tuple[str | 
 
 
 def _language(code: str) -> bool:
-    return is_language(code) or any(shape.fullmatch(code) for shape in _SHAPES.values())
+    return is_language(code) or any(shape.fullmatch(code) for shape in LANGUAGE_TOKENS.values())

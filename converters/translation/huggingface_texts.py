@@ -135,7 +135,7 @@ def _special(original: Original, tokens: Sequence[str]) -> list[str]:
 def _check_vocabulary(sides: Sides, tokens: Sequence[str], directory: Path) -> None:
     known = set(tokens)
     for text, settings in ((sides.source, sides.source_settings), (sides.target, sides.target_settings)):
-        pieces = text_pieces(text)
+        pieces = text.pieces
         there = sum(piece in known for piece in pieces)
         if 2 * there < len(pieces):
             raise CadecError(
@@ -143,12 +143,6 @@ def _check_vocabulary(sides: Sides, tokens: Sequence[str], directory: Path) -> N
                 f"{len(pieces):,} pieces are in the model's vocabulary",
                 "nothing was written",
             )
-
-
-def text_pieces(text: PretrainedText) -> list[str]:
-    """The pieces that texts are made of, special ones aside."""
-    pieces: list[str] = getattr(text, "pieces", list(text.vocabulary))
-    return pieces
 
 
 def _difference(original: Original, sides: Sides, framing: Framing, text: str) -> str | None:
@@ -175,7 +169,7 @@ def _note_exotic(original: Original, sides: Sides, framing: Framing, note: Calla
     different = [text for text in EXOTIC if _difference(original, sides, framing, text)]
     if different:
         note(
-            "The tokenizer differs from transformers' in rare characters and spaces only, as in "
+            "the tokenizer differs from transformers' in rare characters and spaces only, as in "
             + ", ".join(map(repr, different[:3]))
         )
 

@@ -27,6 +27,7 @@ from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
 from cadec_cli.models.pretrained import TARGET, TranslationSettings
+from cadec_cli.text.languages import LANGUAGE_TOKENS
 from converters.model_files import stated_licence
 from converters.translation.opened import (
     VERIFIED,
@@ -44,7 +45,6 @@ POSITIONS = 512
 
 _EPSILON = 1e-6
 _EOS, _UNK = "</s>", "<unk>"
-_LANGUAGE = re.compile(r">>[\w-]+<<")
 _NPZ_CONFIG = "special:model.yml"
 
 _ACTIVATIONS = {
@@ -93,7 +93,7 @@ def open_marian(path: Path, asked: Asked) -> OpenedTranslation:
         asked = dataclasses.replace(
             asked, source_tokenizer=source_spm, target_tokenizer=asked.target_tokenizer or target_spm
         )
-    languages = tuple(token for token in source if _LANGUAGE.fullmatch(token))
+    languages = tuple(token for token in source if LANGUAGE_TOKENS["marian"].fullmatch(token))
     texts = tokenizers_of(directory, asked, source, target, languages)
     trained = network.weights["encoder.positions"].shape[0] if "Wpos" in arrays else POSITIONS + 1
     settings = TranslationSettings(
@@ -127,7 +127,7 @@ def _files(path: Path, asked: Asked) -> _Files:
     if path.is_file():
         weights = path
     elif decoder.get("models"):
-        models = decoder["models"]
+        models = _several(decoder["models"])
         if len(models) > 1:
             raise CadecError(
                 f"{directory / 'decoder.yml'} names {len(models)} models, and an ensemble can't be converted",
@@ -137,10 +137,15 @@ def _files(path: Path, asked: Asked) -> _Files:
     else:
         weights = _only(directory, sorted(directory.glob("*.npz")), ".npz file of weights")
     if decoder.get("vocabs"):
-        vocabularies = [_named(directory, name) for name in decoder["vocabs"]]
+        vocabularies = [_named(directory, name) for name in _several(decoder["vocabs"])]
     else:
         vocabularies = _vocabularies(directory, asked)
     return _Files(weights, (vocabularies[0], vocabularies[-1]))
+
+
+def _several(value: Any) -> list[Any]:
+    """A list of YAML's, or what stands in the place of one."""
+    return value if isinstance(value, list) else [value]
 
 
 def _named(directory: Path, name: object) -> Path:
@@ -155,9 +160,9 @@ def _named(directory: Path, name: object) -> Path:
 
 def _only(directory: Path, found: list[Path], what: str) -> Path:
     if len(found) != 1:
-        seen = f"several: {', '.join(path.name for path in found)}" if found else "none"
+        seen = f"are several: {', '.join(path.name for path in found)}" if found else "is none"
         raise CadecError(
-            f"a Marian model has one {what}; in {directory} there is {seen}", "give the file itself"
+            f"a Marian model has one {what}; in {directory} there {seen}", "give the file itself"
         )
     return found[0]
 
@@ -170,9 +175,9 @@ def _vocabularies(directory: Path, asked: Asked) -> list[Path]:
         sides = [[path for path in found if name and name in re.split(r"[._-]", path.name)] for name in names]
         if all(len(side) == 1 for side in sides):
             return [sides[0][0], sides[1][0]]
-    seen = f"{', '.join(path.name for path in found)}" if found else "no vocab.yml"
+    seen = f"are {', '.join(path.name for path in found)}" if found else "is no vocab.yml"
     raise CadecError(
-        f"can't tell the vocabularies of the Marian model in {directory}: there is {seen}",
+        f"can't tell the vocabularies of the Marian model in {directory}: there {seen}",
         "name them in its decoder.yml, under vocabs:, the source's first",
     )
 

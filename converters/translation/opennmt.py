@@ -120,9 +120,9 @@ def _checkpoint(path: Path) -> Path:
         return path
     found = sorted(path.glob("*.pt"))
     if len(found) != 1:
-        seen = f"several: {', '.join(one.name for one in found)}" if found else "none"
+        seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
         raise CadecError(
-            f"an OpenNMT-py model is one checkpoint; in {path} there is {seen}", "give the .pt file itself"
+            f"an OpenNMT-py model is one checkpoint; in {path} there {seen}", "give the .pt file itself"
         )
     return found[0]
 

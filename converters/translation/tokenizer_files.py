@@ -20,8 +20,6 @@ from converters.translation.opened import Asked
 _MOST_MISSING = {"sentencepiece": 0.2, "tokenizers": 0.2, "moses-bpe": 0.5}
 _FREQUENT = 1000
 
-_OPTIONS: Mapping[str, Mapping[str, str]] = {"moses-bpe": {"lowercase": "no"}}
-
 
 @dataclass(frozen=True)
 class TokenizerFiles:
@@ -62,9 +60,17 @@ def tokenizers_of(
     ):
         kind = kind_of_tokenizer(path)
         _check_pieces(path, kind, vocabulary, side)
-        options = {**_OPTIONS.get(kind, {}), **_special(vocabulary, languages)}
+        options = {**(_moses(vocabulary) if kind == "moses-bpe" else {}), **_special(vocabulary, languages)}
         settings.append(TextSettings(kind=kind, files=(name,), options=options))
     return TokenizerFiles(settings[0], settings[1], dict(zip(names, (source, target), strict=True)))
+
+
+def _moses(vocabulary: Sequence[str]) -> dict[str, str]:
+    """What was done before BPE, as far as a vocabulary shows it: & as &amp;, a-b as a @-@ b."""
+    escaped = any(token.startswith(("&apos;", "&quot;", "&amp;")) for token in vocabulary)
+    dashes = "@-@" in set(vocabulary)
+    said = {"lowercase": False, "escape": escaped, "split_dashes": dashes}
+    return {name: "yes" if value else "no" for name, value in said.items()}
 
 
 def _special(vocabulary: Sequence[str], languages: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
+from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -76,7 +77,7 @@ def test_info_tells_it_all(built: Path, many: Path, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().out
     for told in (
         *("en → eo", "S-NMT", "D-LM", "ctranslate2-pretrained", "transformers", "apache-2.0", "gpt2"),
-        *("against transformers", "tries = single sentences", "objective c-score", "checksum", "kB"),
+        *("against transformers", "many hypotheses in one pass", "objective c-score", "checksum", "kB"),
     ):
         assert told in shown, told
     assert exit_code(["info", str(many), "--json"]) == 0
@@ -127,7 +128,7 @@ def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_pa
     opened = Bundle.open(tmp_path / "b")
     assert opened.ctranslate2_model("float32", notes.append).name == "float32" and not notes
     # What is not stored is computed with all the same.
-    assert opened.ctranslate2_model("bfloat16", notes.append).name == "float32" and "stored in" in notes[0]
+    assert opened.ctranslate2_model("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
 
 
 def test_large_weights_are_linked(models: Path, tmp_path: Path) -> None:
@@ -197,6 +198,39 @@ def test_a_language_that_the_model_lacks_is_one_clear_error(
     assert message in shown.err and "hint" in shown.err and shown.out == ""
 
 
+@pytest.mark.parametrize("said", ["zho_Hans", "zh-TW", "srp_Cyrl", "pt", "nob_Latn"])
+def test_a_script_that_was_chosen_stays_chosen(said: str, models: Path, tmp_path: Path) -> None:
+    languages = ("--source-language", "en", "--target-language", said)
+    assert exit_code(convert("--nmt", models / "nllb", *languages, "-o", tmp_path / "b")) == 0
+    bundle = Bundle.open(tmp_path / "b")
+    settings = bundle.translation_settings
+    assert settings is not None
+    kept = framing_for(settings, bundle.source_language, bundle.target_language)
+    assert kept == framing_for(settings, "en", said)
+    assert load_models(bundle).translation.nbest(["yes."], 1)
+
+
+def test_a_region_that_was_chosen_stays_chosen(tmp_path: Path) -> None:
+    tiny.tiny_marian(tmp_path / "many", targets=(">>pt<<", ">>pt_br<<", ">>fra<<"))
+    for said, begin in (("pt_br", ">>pt_br<<"), ("pt", ">>pt<<"), ("fr", ">>fra<<")):
+        arguments = ("--nmt", tmp_path / "many", "--source-language", "en", "--target-language", said)
+        assert exit_code(convert(*arguments, "-o", tmp_path / said)) == 0
+        bundle = Bundle.open(tmp_path / said)
+        assert bundle.translation_settings is not None
+        found = framing_for(bundle.translation_settings, bundle.source_language, bundle.target_language)
+        assert found.source_begin == (begin,)
+    # Any language may be read by such a model, but it has to be one.
+    assert cadec_cli.load(tmp_path / "fr", source_language="de") is not None
+    with pytest.raises(CadecError, match="no language 'klingon'"):
+        cadec_cli.load(tmp_path / "fr", source_language="klingon")
+
+
+def test_another_direction_becomes_the_usual_one(many: Path, tmp_path: Path) -> None:
+    assert exit_code(convert(many, "--target-language", "fr", "-o", tmp_path / "b")) == 0
+    assert str(chosen_languages(Bundle.open(tmp_path / "b"))) == "en → fr"
+    assert exit_code(convert(many, "--target-language", "xx", "-o", tmp_path / "c")) == 1
+
+
 def test_a_bundle_of_one_direction_says_so(built: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="translates en → eo and nothing else"):
         cadec_cli.load(built, target_language="ru")
@@ -233,6 +267,9 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
     )
     assert is_pretrained("lm", models / "llama.gguf", NOT_GIVEN)
     assert is_pretrained("nmt", "Helsinki-NLP/opus-mt-en-fr", NOT_GIVEN)
+    (tmp_path / "gguf").mkdir()
+    shutil.copy(models / "llama.gguf", tmp_path / "gguf")
+    assert is_pretrained("lm", tmp_path / "gguf", NOT_GIVEN)
     assert not is_pretrained("nmt", tmp_path / "nmt", NOT_GIVEN)
     assert not is_pretrained("lm", tmp_path / "lm", NOT_GIVEN)
     assert not is_pretrained("nmt", "no/such/path", NOT_GIVEN)
@@ -249,9 +286,12 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
         (("--nmt", "marian", "--nmt-kind", "tensorflow"), "no kind of translation model 'tensorflow'"),
         (("--nmt", "marian", "--nmt-kind", "marian"), r"has one \.npz file"),
         (("--nmt", "gpt2"), "is a gpt2 model, which can't be converted as a translation model"),
-        (("--lm", "marian"), "is an encoder-decoder"),
+        (("--lm", "marian", "--target-language", "fr"), "is an encoder-decoder"),
         (("--lm", "gpt2"), "nothing says which language"),
-        (("--lm", "gpt2", "--target-language", "fr", "--no-context", "nothing.txt"), "no such file"),
+        (
+            ("--lm", "gpt2", "--target-language", "fr", "--no-context", "nothing.txt"),
+            "there is no file",
+        ),
         (("--lm", "llama.gguf", "--target-language", "fr", "--link"), "can't be linked"),
         (("--nmt", "marian", "--half"), "half precision is for models trained here"),
         (("--nmt", "marian", "--compute-type", "int4"), "int4"),
@@ -275,6 +315,37 @@ def test_what_does_not_fit_is_one_clear_error(
     assert "Traceback" not in shown.err and shown.out == ""
     assert not (tmp_path / "out" / "bundle").exists()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nmt-kind", "marian"), "--nmt-kind is about --nmt"),
+        (("--source-tokenizer", "x"), "--source-tokenizer is about --nmt"),
+        (("--link",), "--link is about --lm"),
+        (("--lm", "built/lm", "--link", "-o", "built"), "is in the bundle to be written"),
+    ],
+)
+def test_what_was_asked_for_in_vain_is_said(
+    arguments: tuple[str, ...],
+    message: str,
+    built: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(built.parent)
+    before = read_manifest(built).content()
+    assert exit_code(["convert", "built", *arguments]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert Bundle.open(built).manifest.content() == before
+
+
+def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cadec_cli.bundle.building.found_language", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(CadecError, match="which language"):
+        build_bundle(tmp_path / "b", lm=models / "gpt2")
 
 
 def test_both_models_misfits_are_told_at_once(models: Path, tmp_path: Path) -> None:

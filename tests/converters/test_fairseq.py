@@ -186,7 +186,7 @@ class Unknown:
     """A class of somebody's own."""
 
 
-@pytest.mark.parametrize(("extra", "message"), [(Harmful(), "can't read|not opened"), (Unknown(), "Unknown")])
+@pytest.mark.parametrize(("extra", "message"), [(Harmful(), "not opened"), (Unknown(), "Unknown")])
 def test_other_classes_are_not_made(
     extra: Any,
     message: str,
@@ -276,8 +276,8 @@ def two_checkpoints(directory: Path) -> None:
         (no_dictionary, r"dict\.SOURCE\.txt"),
         (short_dictionary, "tokens, the model's embeddings are"),
         (doubled_dictionary, "a second time"),
-        (truncated, "can't read"),
-        (empty, "can't read"),
+        (truncated, "no checkpoint of torch's, or is damaged"),
+        (empty, "no checkpoint of torch's, or is damaged"),
         (weightless, r"no decoder\.1\.cross\.key\.weight"),
         (optionless, "neither args nor cfg"),
         (two_checkpoints, r"several: checkpoint1\.pt"),

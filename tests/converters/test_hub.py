@@ -39,7 +39,7 @@ def test_a_name_that_can_not_be_fetched_is_one_clear_error(monkeypatch: pytest.M
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(
-        CadecError, match="nobody/nothing-en-ru is no directory here, and the Hugging Face hub can't"
+        CadecError, match="nobody/nothing-en-ru is no directory here, and can't be fetched"
     ) as caught:
         local_model("nobody/nothing-en-ru")
     assert "directory" in caught.value.hint
@@ -78,7 +78,27 @@ def test_without_the_hubs_client_the_error_says_what_to_install(monkeypatch: pyt
     ],
 )
 def test_one_kind_of_weights_is_fetched(files: list[str], weights: str | None) -> None:
-    patterns = wanted_files(["config.json", *files])
+    patterns = wanted_files("some/model", ["config.json", *files])
     found = [pattern for pattern in patterns if "safetensors" in pattern or ".bin" in pattern]
     assert found == ([weights] if weights else [])
     assert "*.spm" in patterns
+
+
+def test_of_several_gguf_files_none_is_fetched() -> None:
+    with pytest.raises(CadecError, match=r"several GGUF files: a-q4\.gguf, a-q8\.gguf") as caught:
+        wanted_files("some/model", ["a-q4.gguf", "a-q8.gguf", "README.md"])
+    assert "hf download some/model a-q4.gguf" in caught.value.hint
+
+
+def test_a_model_that_asks_for_consent_is_not_said_to_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    # Without the answer of a server, which it is usually made of.
+    refusal = huggingface_hub.errors.GatedRepoError.__new__(huggingface_hub.errors.GatedRepoError)
+
+    def gated(*_: object, **__: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", gated)
+    with pytest.raises(CadecError, match="consent to its licence"):
+        local_model("google/gemma-3-270m")

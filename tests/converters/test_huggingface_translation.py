@@ -138,7 +138,7 @@ def test_int8_stays_near(converted: Converted, tmp_path: Path) -> None:
         ("marian", ("eng", "eo"), ("eng", "eo"), ()),
         ("marian-many", (None, "fra"), ("en", "fr"), (">>fra<<",)),
         ("m2m100", ("rus", "pt-BR"), ("ru", "pt"), ("__ru__",)),
-        ("nllb", ("fr", "zho_Hant"), ("fr", "zh"), ("fra_Latn",)),
+        ("nllb", ("fr", "zho_Hant"), ("fr", "zho_Hant"), ("fra_Latn",)),
         ("mbart50", ("de", "zh"), ("de", "zh"), ("de_DE",)),
         ("mbart", ("fr", "de"), ("fr", "de"), ()),
         ("madlad", ("en", "fr"), ("en", "fr"), ("▁", "<2fr>")),

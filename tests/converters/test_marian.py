@@ -154,7 +154,12 @@ def test_old_models_have_codes_of_bpe(copied: Path, model: tuple[Path, Any, list
     write_marian(copied, marian_arrays(model[1], len(vocabulary)), vocabulary)
     opened = open_marian(copied, Asked())
     assert (opened.settings.source.kind, opened.settings.source.files) == ("moses-bpe", ("source.bpe",))
-    assert opened.settings.source.options == {"lowercase": "no"}
+    assert opened.settings.source.options == {"lowercase": "no", "escape": "no", "split_dashes": "no"}
+    # What was done before BPE shows in what came of it.
+    vocabulary[-2:] = ["&apos;t", "@-@"]
+    write_marian(copied, marian_arrays(model[1], len(vocabulary)), vocabulary)
+    text = open_marian(copied, Asked()).settings.source
+    assert text.options == {"lowercase": "no", "escape": "yes", "split_dashes": "yes"}
 
 
 def test_pre_norm_is_checked_as_a_whole(copied: Path, model: tuple[Path, Any, list[str]]) -> None:

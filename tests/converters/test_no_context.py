@@ -25,6 +25,7 @@ def test_texts_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.txt"
     path.write_text("Bonjour.\n Ça va ?\n\n\nIl pleut.\n", "utf-8")
     assert no_context_texts(str(path), "fr") == {"fr": (("Bonjour.", "Ça va ?"), ("Il pleut.",))}
+    assert list(no_context_texts(str(path), "fra_Latn")) == ["fr"]  # as it is looked for
     with pytest.raises(CadecError, match="which language"):
         no_context_texts(str(path))
     path = tmp_path / "own.json"
@@ -48,6 +49,6 @@ def test_what_is_no_text_is_one_clear_error(name: str, content: str, tmp_path: P
     (tmp_path / name).write_text(content, "utf-8")
     with pytest.raises(CadecError):
         no_context_texts(str(tmp_path / name), "fr")
-    with pytest.raises(CadecError, match="no such file") as caught:
+    with pytest.raises(CadecError, match="there is no file") as caught:
         no_context_texts("neutral")
     assert START in caught.value.hint

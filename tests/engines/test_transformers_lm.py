@@ -239,7 +239,7 @@ def test_a_model_that_looks_ahead_is_refused() -> None:
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
     model = TransformersLanguageModel(Network(network), line_text(kind), positions=128)
-    with pytest.raises(CadecError, match="otherwise in company than alone") as caught:
+    with pytest.raises(CadecError, match="another score in a batch than by itself") as caught:
         choose_way(model, Probes.of(model), lambda _: None)
     assert "causal" in caught.value.hint
 

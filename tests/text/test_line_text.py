@@ -151,9 +151,14 @@ def test_identities_tell_tokenizers_and_boundaries_apart() -> None:
 
 
 def test_what_is_no_tokenizer_or_lacks_a_token_is_an_error() -> None:
-    with pytest.raises(CadecError, match="no tokenizer, or is damaged"):
+    with pytest.raises(CadecError, match="no tokenizer of the tokenizers library, or is damaged"):
         LineText("{}", boundary="\n", start=None)
     with pytest.raises(CadecError, match="to begin with"):
         LineText(tokenizer_json("gemma"), boundary="\n", start="<bos>")
     with pytest.raises(CadecError, match="no token for the boundary"):
         LineText(tokenizer_json("spm-bpe"), boundary=" \n", start=None)
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_half_a_character_is_no_reason_to_stop(kind: str) -> None:
+    assert TEXTS[kind].encode("a\ud800b") == TEXTS[kind].encode("a?b")

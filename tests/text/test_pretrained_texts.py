@@ -175,7 +175,7 @@ def test_a_damaged_sentencepiece_model_is_one_clear_error(content: bytes, tmp_pa
 @pytest.mark.parametrize("content", [b"", b"{", b"{}", b"\xff\xfe", b'{"model": 3}'])
 def test_a_damaged_tokenizer_json_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(CadecError, match=r"tokenizer\.json is not a tokenizer"):
+    with pytest.raises(CadecError, match=r"tokenizer\.json is (no tokenizer|damaged)"):
         load_text(tmp_path, JSON, shared_vocabulary(), "en")
 
 

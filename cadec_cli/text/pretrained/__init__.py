@@ -36,6 +36,11 @@ class PretrainedText(Protocol):
         """All tokens, in the order of their ids."""
         ...
 
+    @property
+    def pieces(self) -> Sequence[str]:
+        """The tokens that texts are made of, special ones aside."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """A sentence as ids, without the boundary."""
         ...

@@ -20,6 +20,7 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
+from cadec_cli.text.pretrained.tokenizer_json import read_tokenizer, whole_characters
 
 # What may end a sentence, best first: the first that is one token and never glued to its neighbours.
 BOUNDARIES = ("\n", " \n", "\n\n", " \n\n", "\r\n")
@@ -51,7 +52,7 @@ class LineText:
     """A tokenizer.json with the boundary and the beginning that its model goes with."""
 
     def __init__(self, serialised: str, *, boundary: str, start: str | None, origin: str = "") -> None:
-        self._tokenizer = _tokenizer(serialised, origin)
+        self._tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
         self._boundary_text, self.start_text = boundary, start
         self._before = tuple(self._ids(_ANCHOR + boundary))
         found = boundary_id(self._tokenizer, boundary)
@@ -150,7 +151,7 @@ class LineText:
         return decoder is not None and "ByteLevel" in repr(decoder)
 
     def _ids(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return list(self._tokenizer.encode(whole_characters(text), add_special_tokens=False).ids)
 
 
 def as_line(text: str) -> str:
@@ -164,7 +165,7 @@ def found_boundary(serialised: str, origin: str) -> tuple[str, bool]:
 
     A tokenizer that has no token of a line break can't part sentences: that is an error.
     """
-    tokenizer = _tokenizer(serialised, origin)
+    tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
     single = [boundary for boundary in BOUNDARIES if boundary_id(tokenizer, boundary) is not None]
     for boundary in single:
         if _keeps_apart(LineText(serialised, boundary=boundary, start=None, origin=origin)):
@@ -195,26 +196,6 @@ def _keeps_apart(text: LineText) -> bool:
         if together != [*text.encode(first), text.boundary, *text.encode(second)]:
             return False
     return True
-
-
-def _tokenizer(serialised: str, origin: str) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise CadecError(
-            "pretrained language models need the tokenizers package, which is not installed",
-            "pip install 'cadec[huggingface]'",
-        ) from None
-    try:
-        made = Tokenizer.from_str(serialised)
-    except Exception as error:  # the library raises nothing more exact
-        raise CadecError(f"{origin or 'tokenizer.json'} is no tokenizer, or is damaged: {error}") from None
-    # What a file remembers of its last training run would cut long sentences, or pad short ones, unsaid.
-    made.no_truncation()
-    made.no_padding()
-    # "<s>" in a subtitle is text.
-    made.encode_special_tokens = True
-    return made
 
 
 def _of_bytes(token: str) -> str:

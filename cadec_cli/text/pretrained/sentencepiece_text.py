@@ -13,6 +13,7 @@ import sentencepiece
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
+from cadec_cli.text.pretrained.tokenizer_json import whole_characters
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 
 _SPACE = "\u2581"
@@ -60,7 +61,7 @@ class SentencePieceText:
 
     def encode(self, text: str) -> list[int]:
         """A sentence as ids, without the boundary."""
-        return self._vocabulary.ids(self._processor.EncodeAsPieces(_encodable(text)))
+        return self._vocabulary.ids(self._processor.EncodeAsPieces(whole_characters(text)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids as a sentence; special and unknown ones are passed over."""
@@ -71,8 +72,3 @@ class SentencePieceText:
     def shown(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         return [self._vocabulary.tokens[index].replace(_SPACE, " ") for index in ids]
-
-
-def _encodable(text: str) -> str:
-    """The text with halves of characters, as broken JSON has, replaced."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

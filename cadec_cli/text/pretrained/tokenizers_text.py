@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
+from cadec_cli.text.pretrained.tokenizer_json import read_tokenizer, whole_characters
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 
 _SPACES = re.compile("[\u2581\u0120]")  # of SentencePiece, and of byte-level BPE
@@ -25,7 +25,10 @@ class TokenizersText:
         with reading(path):
             self._serialised = path.read_bytes()
         self._vocabulary = vocabulary
-        self._tokenizer = _tokenizer(path, self._serialised)
+        try:
+            self._tokenizer = read_tokenizer(self._serialised.decode("utf-8"), str(path))
+        except UnicodeDecodeError:
+            raise CadecError(f"{path} is damaged: it is not UTF-8") from None
         self._own_ids: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
 
     @cached_property
@@ -50,8 +53,8 @@ class TokenizersText:
 
     def encode(self, text: str) -> list[int]:
         """A sentence as ids, without the boundary."""
-        whole = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-        return self._vocabulary.ids(self._tokenizer.encode(whole, add_special_tokens=False).tokens)
+        tokens = self._tokenizer.encode(whole_characters(text), add_special_tokens=False).tokens
+        return self._vocabulary.ids(tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Ids as a sentence; special and unknown ones are passed over."""
@@ -62,22 +65,3 @@ class TokenizersText:
     def shown(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         return [_SPACES.sub(" ", self._vocabulary.tokens[index]) for index in ids]
-
-
-def _tokenizer(path: Path, serialised: bytes) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise CadecError(
-            f"{path} needs the tokenizers package, which is not installed",
-            "pip install 'cadec[huggingface]'",
-        ) from None
-    try:
-        tokenizer = Tokenizer.from_buffer(serialised)
-    except Exception as error:  # the library raises nothing more particular
-        raise CadecError(f"{path} is not a tokenizer of the tokenizers library: {error}") from None
-    # A file may say that texts are cut and filled up, which is a batch's business.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True
-    return tokenizer

@@ -1,0 +1,35 @@
+"""A tokenizer.json as the `tokenizers` library reads it, made to read text as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cadec_cli.errors import CadecError
+
+
+def read_tokenizer(serialised: str, origin: str) -> Any:
+    """A tokenizer; one that is damaged, and the library missing, is a CadecError."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CadecError(
+            f"{origin} needs the tokenizers package, which is not installed",
+            "pip install 'cadec[huggingface]'",
+        ) from None
+    try:
+        made = Tokenizer.from_str(serialised)
+    except Exception as error:  # the library raises nothing more exact
+        raise CadecError(
+            f"{origin} is no tokenizer of the tokenizers library, or is damaged: {error}"
+        ) from None
+    # What a file remembers of its last training run would cut long sentences, or pad short ones, unsaid.
+    made.no_truncation()
+    made.no_padding()
+    # "<s>" in a subtitle is text.
+    made.encode_special_tokens = True
+    return made
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters, as broken JSON has, replaced: no tokenizer takes them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
