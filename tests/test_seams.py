@@ -53,19 +53,19 @@ def texts(options: TranslationOptions, document: Sequence[str] = DOCUMENT) -> li
 # Five lines of an objective: of what the context makes likely, the short.
 MINE = Objective(
     "mine",
-    lambda t, w: t["nmt"] + w["lm"] * t["conditional"] - w["length"] * t["length"],
-    ("nmt", "conditional", "length"),
-    {"lm": 1.0, "length": 0.5},
+    lambda t, w: t["nmt"] + w["lm"] * t["conditional"] - w["words"] * t["words"],
+    ("nmt", "conditional", "words"),
+    {"lm": 1.0, "words": 0.5},
 )
 
 
 class Words:
     """A term that is known ahead of any context."""
 
-    gives = ("length",)
+    gives = ("words",)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
-        return [{"length": [float(len(h.text.split())) for h in nbest.hypotheses]} for nbest in lists]
+        return [{"words": [float(len(h.text.split())) for h in nbest.hypotheses]} for nbest in lists]
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_lattice_gives_up_a_little_for_what_comes_after() -> None:
 
 @pytest.mark.parametrize("search", ["rerank", "lattice"])
 def test_an_objective_of_ones_own_with_a_term_of_ones_own(mine: str, search: str) -> None:
-    options = TranslationOptions(search=search, objective=mine, weight={"length": 2.0})
+    options = TranslationOptions(search=search, objective=mine, weight={"words": 2.0})
     found = list(Translator(models(), options, ahead=(Words(),)).translate(DOCUMENT))
     assert [translation.text for translation in found] == ["bondia", "tu vides", "tu vades"]
     for translation in found:
@@ -120,10 +120,10 @@ def test_an_objective_of_ones_own_with_a_term_of_ones_own(mine: str, search: str
                 "log_prob",
                 "score",
                 "conditional",
-                "length",
+                "words",
             }  # no free, no pmi
             words = hypothesis["text"].split()
-            assert hypothesis["length"] == len(words)
+            assert hypothesis["words"] == len(words)
             assert hypothesis["conditional"] == pytest.approx(
                 sum(TableLM(LM).log_prob(word, context) for word in [*words, "|"])
             )
@@ -133,7 +133,7 @@ def test_an_objective_of_ones_own_with_a_term_of_ones_own(mine: str, search: str
 
 
 def test_a_term_that_nothing_computes_is_said(mine: str) -> None:
-    with pytest.raises(CadecError, match="nothing here computes length, which mine needs"):
+    with pytest.raises(CadecError, match="nothing here computes words, which mine needs"):
         texts(TranslationOptions(objective=mine))
 
 

@@ -12,8 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cadec_cli.bundle import conversion
+from cadec_cli.bundle.backward_part import backward_misfits, write_backward
 from cadec_cli.bundle.cache import Note, silence
 from cadec_cli.bundle.manifest import (
+    BACKWARD,
     ENGINES,
     MANIFEST,
     PRETRAINED_LM,
@@ -61,6 +63,7 @@ class _Ingredients:
     card: Path | None
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
+    reverse: Bundle | None
 
     @property
     def engines(self) -> dict[str, str]:
@@ -103,6 +106,7 @@ def build_bundle(
     lm: Path | str | None = None,
     lm_pipeline: Path | None = None,
     pretrained: PretrainedGiven | None = None,
+    back: Path | None = None,
     name: str = "",
     defaults: DecodingDefaults | None = None,
     half: bool = False,
@@ -116,8 +120,8 @@ def build_bundle(
     `base` is a bundle to take everything from that is not given; it may be `output` itself. A model is a
     model directory or that of a training run, or a pretrained one of another toolkit: what `converters` know,
     and `pretrained` says the rest. With `half`, weights are stored in float16: half the size, and float32
-    again when loaded. The S-NMT is converted to each of `compute_types`. Probes are sentence pairs to verify
-    conversions with, besides random ones.
+    again when loaded. `back` is a bundle with an S-NMT of the other direction. The S-NMT is converted to each
+    of `compute_types`. Probes are sentence pairs to verify conversions with, besides random ones.
 
     An existing bundle of that name is replaced; any other directory is not. `note` is told where a run is not
     finished, and its newest checkpoint is taken.
@@ -188,6 +192,13 @@ def build_bundle(
     if probes and translation is not None:
         wrong.problems.append("a pretrained S-NMT is verified with probes of its own")
     languages = _languages(own, translation, other, kept, wrong)
+    reverse = kept.backward if kept is not None else None
+    try:
+        reverse = Bundle.open(back) if back is not None else reverse
+    except CadecError as error:
+        wrong.add(error)
+    if reverse is not None:
+        wrong.problems += backward_misfits(reverse, *languages)
     wrong.check()
     return _build(
         output,
@@ -203,6 +214,7 @@ def build_bundle(
             card=card,
             probes=probes,
             kept=kept,
+            reverse=reverse,
         ),
     )
 
@@ -298,6 +310,8 @@ def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
         if translation is not None:
             translation.write(part)
         links = ingredients.language.write(part) if ingredients.language is not None else {}
+        if ingredients.reverse is not None:
+            write_backward(ingredients.reverse, part / BACKWARD)
         if ingredients.card is not None:
             shutil.copyfile(ingredients.card, part / MODEL_CARD)
         # Converted is what was stored, which `half` has rounded, not what was given.
@@ -351,6 +365,7 @@ def _manifest(
         parts={
             **dict.fromkeys(pipelines, "pipeline"),
             **{kind: kind for kind in engines},
+            **({BACKWARD: "bundle"} if ingredients.reverse is not None else {}),
             **dict.fromkeys(conversions, "ctranslate2"),
         },
         engines=engines,

@@ -13,6 +13,7 @@ from cadec_cli.models.pretrained import LanguageSettings, TranslationSettings
 
 # What is said of models that were trained here; a card says more.
 TRAINED_HERE = "trained with cadec"
+_WHAT = {"nmt": "S-NMT", "lm": "D-LM", "pipeline": "text pipeline", "bundle": "backward S-NMT"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
     manifest = bundle.manifest
     described = PartDescription(
         part=part,
-        what={"nmt": "S-NMT", "lm": "D-LM", "pipeline": "text pipeline"}.get(what, what),
+        what=_WHAT.get(what, what),
         size=sum(one.size for name, one in manifest.files.items() if name.startswith(f"{part}/")),
         checksum=manifest.digest(part),
     )

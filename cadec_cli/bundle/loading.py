@@ -89,6 +89,18 @@ class LoadedModels:
         return load(self.bundle, self.languages, self._machine, self._note)
 
     @cached_property
+    def backward(self) -> CTranslate2Model | None:
+        """The S-NMT of the other direction, which a bundle may hold as a bundle of its own."""
+        reverse = self.bundle.backward
+        if reverse is None:
+            return None
+        settings = reverse.translation_settings
+        many = settings is not None and settings.directions
+        asked = (self.languages.target, self.languages.source) if many else ()
+        languages = chosen_languages(reverse, *asked)
+        return LoadedModels(reverse, languages, self._machine, self._note).translation
+
+    @cached_property
     def stepped(self) -> TorchTranslationModel:
         """The S-NMT in torch, for the C-aware beam."""
         from cadec_cli.engines.torch_nmt import TorchTranslationModel

@@ -29,6 +29,9 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "lm": ("torch", PRETRAINED_LM),
 }
 
+# A part that is a bundle itself.
+BACKWARD = "back"
+
 _AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 
 

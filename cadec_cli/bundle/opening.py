@@ -6,6 +6,7 @@ nmt/                the S-NMT; a bundle for scoring does without, and without so
 lm/                 the D-LM; a sentence-level bundle does without
 lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
 ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
+back/               a bundle with an S-NMT of the other direction, for objectives that ask for one
 MODEL_CARD.md       if there is one
 
 A pretrained model of another toolkit brings its own tokenizer and needs no text pipeline: nmt/ then holds the
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note, converted_once, silence
 from cadec_cli.bundle.manifest import (
+    BACKWARD,
     MANIFEST,
     PRETRAINED_LM,
     PRETRAINED_NMT,
@@ -119,6 +121,16 @@ class Bundle:
     def has_translation(self) -> bool:
         """Tell whether there is an S-NMT."""
         return "nmt" in self.manifest.parts
+
+    @property
+    def has_backward(self) -> bool:
+        """Tell whether there is an S-NMT of the other direction."""
+        return BACKWARD in self.manifest.parts
+
+    @cached_property
+    def backward(self) -> Bundle | None:
+        """The bundle of the other direction; its files were checked with all others."""
+        return Bundle.open(self.path(BACKWARD), verify=False) if self.has_backward else None
 
     @cached_property
     def source(self) -> TextPipeline:

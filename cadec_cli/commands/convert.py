@@ -58,6 +58,14 @@ def convert(
             help="The D-LM's text pipeline, if it is not the target language's.", rich_help_panel=_PARTS
         ),
     ] = None,
+    back: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="BUNDLE",
+            help="A bundle of the other direction, whose S-NMT scores the source for --objective bayes.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
     card: Annotated[
         Path | None, typer.Option(help="A model card (Markdown) to include.", rich_help_panel=_PARTS)
     ] = None,
@@ -183,6 +191,7 @@ def convert(
             nmt=nmt,
             lm=lm,
             lm_pipeline=lm_pipeline,
+            back=back,
             pretrained=PretrainedGiven(
                 nmt_kind=nmt_kind,
                 source_language=source_language,

@@ -101,6 +101,7 @@ def contrastive_models(
     context: int | None,
 ) -> tuple[list[Objective], ContrastiveModels]:
     """The objectives that were named, and a bundle's models as far as those need them."""
+    from cadec_cli.engines.ahead import known_ahead
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
     from cadec_cli.method.context import ContextPolicy
     from cadec_cli.method.objectives import NMT
@@ -112,6 +113,7 @@ def contrastive_models(
         named_weights(weight),
         has_translation=bundle.has_translation,
         has_lm=bundle.has_lm,
+        has_backward=bundle.has_backward,
         where=f"the bundle {bundle.directory}",
     )
     models = ContrastiveModels(
@@ -120,5 +122,6 @@ def contrastive_models(
         reading,
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
+        tuple({type(one): one for chosen in objectives for one in known_ahead(opened, chosen)}.values()),
     )
     return objectives, models

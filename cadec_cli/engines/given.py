@@ -7,15 +7,17 @@ from cadec_cli.errors import CadecError
 
 
 class GivenModels:
-    """A translation model, a language model, or both."""
+    """A translation model, a language model, or both; and a translation model of the other direction."""
 
     def __init__(
         self,
         translation: TranslationModel | None = None,
         language: LanguageModel | None = None,
         stepped: SteppedTranslation | None = None,
+        backward: TranslationModel | None = None,
     ) -> None:
         self.language = language
+        self.backward = backward
         self._translation, self._stepped = translation, stepped
 
     @property

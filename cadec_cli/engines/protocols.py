@@ -156,6 +156,11 @@ class Models(Protocol):
         ...
 
     @property
+    def backward(self) -> TranslationModel | None:
+        """A model of the other direction, if there is one."""
+        ...
+
+    @property
     def stepped(self) -> SteppedTranslation:
         """The S-NMT as the beam steps it; one that can't be stepped is a CadecError."""
         ...

@@ -3,6 +3,8 @@
     nmt           log p_NMT(ỹ | x)
     conditional   log p_LM(ỹ | c̃)      after the context
     free          log p_LM(ỹ | </s>)   without it
+    back          log p_back(x̃ | y)    of the source, by a model of the other direction
+    length        |y|                  in tokens
 
 and whatever other terms are known ahead of any context. Formulas are linear, so they mean the same for whole
 sentences (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and
@@ -20,6 +22,7 @@ from typing import Any
 from cadec_cli.errors import CadecError
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
+BACK, LENGTH = "back", "length"
 LM_TERMS = frozenset({CONDITIONAL, FREE})
 LARGEST_WEIGHT = 1000
 
@@ -39,6 +42,11 @@ class Objective:
     def uses(self, *terms: str) -> bool:
         """Tell whether one of these terms is in the formula."""
         return any(term in self.terms for term in terms)
+
+    @property
+    def by_token(self) -> bool:
+        """Tell whether it means something for single tokens, as the beam asks."""
+        return all(term in (NMT, *LM_TERMS) for term in self.terms)
 
     @property
     def uses_lm(self) -> bool:
@@ -88,6 +96,19 @@ OBJECTIVES: dict[str, Objective] = {
             lambda t, w: t[NMT] + w["lm"] * t[CONDITIONAL],
             (NMT, CONDITIONAL),
             {"lm": 0.1},
+        ),
+        # Yu et al. 2020; the weights are those of the paper's authors
+        Objective(
+            "bayes",
+            lambda t, w: t[CONDITIONAL] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
+            (NMT, CONDITIONAL, BACK, LENGTH),
+            {"nmt": 2.5, "back": 0.5, "length": 0.2},
+        ),
+        Objective(
+            "bayes-without-context",
+            lambda t, w: t[FREE] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
+            (NMT, FREE, BACK, LENGTH),
+            {"nmt": 2.5, "back": 0.5, "length": 0.2},
         ),
         Objective("pmi", lambda t, w: t[CONDITIONAL] - t[FREE], (CONDITIONAL, FREE)),
         Objective("conditional", lambda t, w: t[CONDITIONAL], (CONDITIONAL,)),

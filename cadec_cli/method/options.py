@@ -122,6 +122,11 @@ class TranslationOptions(DecodingDefaults):
                 f"--search {self.search} can't maximise {self.objective}, which does not look at the source",
                 "rerank can: its hypotheses are the S-NMT's",
             )
+        if search_kind(self.search).needs == STEPS and not self.maximised.by_token:
+            raise CadecError(
+                f"--search {self.search} can't maximise {self.objective}, which scores whole sentences",
+                "rerank and lattice can",
+            )
 
     @property
     def maximised(self) -> Objective:

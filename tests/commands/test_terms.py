@@ -13,7 +13,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.evaluation.benchmark import naive_scores
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
+from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import SEARCHES
 from cadec_cli.models.doclm import DocumentLM
@@ -35,6 +35,8 @@ def text(tmp_path: Path) -> Path:
 
 
 def possible(search: str, name: str) -> bool:
+    if OBJECTIVES[name].uses(BACK):
+        return False  # this bundle has no backward model
     return search != "beam" or OBJECTIVES[name].uses(NMT)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import TranslatedPart
 from cadec_cli.decoding.waves import Wave
+from cadec_cli.engines.ahead import known_ahead
 from cadec_cli.engines.protocols import KnownAhead, Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
@@ -37,5 +38,5 @@ def build(models: Models, options: TranslationOptions, ahead: tuple[KnownAhead, 
     if isinstance(builder, str):
         module, _, name = builder.partition(":")
         builder = getattr(importlib.import_module(module), name)
-    search: Search = builder(models, options, ahead)
+    search: Search = builder(models, options, known_ahead(models, options.maximised, ahead))
     return search

@@ -16,12 +16,21 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
-from cadec_cli.engines.protocols import LanguageModel, TranslationModel, trie_for
+from cadec_cli.engines.protocols import KnownAhead, LanguageModel, TranslationModel, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
+from cadec_cli.method.objectives import (
+    BACK,
+    CONDITIONAL,
+    FREE,
+    LENGTH,
+    NMT,
+    OBJECTIVES,
+    Objective,
+    objective,
+)
 from cadec_cli.method.options import Reading
 from cadec_cli.method.terms import Scoring, Terms
 from cadec_cli.method.trie import Trie
@@ -59,6 +68,7 @@ def usable_objectives(
     *,
     has_translation: bool,
     has_lm: bool,
+    has_backward: bool = False,
     where: str = "this bundle",
 ) -> list[Objective]:
     """The named objectives; of none or `all`, those that the models can compute.
@@ -68,9 +78,11 @@ def usable_objectives(
     given = weights or {}
 
     def misfit(chosen: Objective) -> str:
-        ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE)]
+        ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE, BACK, LENGTH)]
         if ahead:
             return f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs"
+        if chosen.uses(BACK) and not has_backward:
+            return f"{chosen.name} needs a backward model, and {where} has none"
         if chosen.uses(NMT) and not has_translation:
             return f"{chosen.name} needs an S-NMT, and {where} has none"
         if chosen.uses_lm and not has_lm:
@@ -125,6 +137,7 @@ class ContrastiveModels:
     reading: Reading = field(default_factory=Reading)
     policy: ContextPolicy = field(default_factory=ContextPolicy)
     wording: Wording = field(default_factory=Wording)
+    ahead: tuple[KnownAhead, ...] = ()
 
     def __post_init__(self) -> None:
         if self.policy.sentences < 0:
@@ -142,6 +155,9 @@ class ContrastiveModels:
             if self.language is not None:
                 for of_group, totals in zip(terms, self._totals(of_set, chunk), strict=True):
                     of_group |= totals
+            for source in self.ahead:
+                for of_group, known in zip(terms, source.terms(self._lists(of_set, chunk)), strict=True):
+                    of_group |= {name: np.asarray(values) for name, values in known.items()}
             yield from terms
 
     def check(self, of_set: ContrastiveSet) -> None:
@@ -228,6 +244,16 @@ class ContrastiveModels:
             scores.update(zip(pool, scored.totals.T, strict=True))
         return scores
 
+    def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
+        """Groups as lists of their candidates, of which only the text is known."""
+        return [
+            NBest(
+                self.wording.source(of_set, group.source),
+                tuple(Hypothesis(self.wording.target(of_set, text), 0.0) for text in group.candidates),
+            )
+            for group in chunk
+        ]
+
     def _translations(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[Floats]:
         """log p(ỹ|x) of all candidates."""
         assert self.translation is not None
@@ -289,6 +315,9 @@ def term_records(group: Group, terms: Terms, scores: Floats) -> Iterator[dict[st
         for name in (CONDITIONAL, FREE):
             if name in terms:
                 record[name] = float(terms[name][0, index])
+        for name in (BACK, LENGTH):
+            if name in terms:
+                record[name] = float(terms[name][index])
         if CONDITIONAL in terms and FREE in terms:
             record["pmi"] = record[CONDITIONAL] - record[FREE]
         yield record | {"score": float(scores[index])}

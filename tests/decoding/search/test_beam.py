@@ -30,7 +30,7 @@ from cadec_cli.training.greedy import greedy
 from converters.ctranslate2_models import convert_translation_model
 
 TOLERANCE = 1e-4
-SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT)]
+SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT) and objective(name).by_token]
 PLAIN = Reading()
 
 
