@@ -12,6 +12,7 @@ import typer
 
 from cadec_cli.commands.analyze import analyze_app
 from cadec_cli.commands.app import new_app
+from cadec_cli.commands.augment import augment_app
 from cadec_cli.commands.beam import beam
 from cadec_cli.commands.bench import bench
 from cadec_cli.commands.convert import convert
@@ -43,6 +44,7 @@ app.command("evaluate", rich_help_panel=_MEASURE)(evaluate)
 app.add_typer(analyze_app, name="analyze", rich_help_panel=_MEASURE)
 app.command("bench", rich_help_panel=_MEASURE)(bench)
 app.add_typer(prepare_app, name="prepare", rich_help_panel=_BUILD)
+app.add_typer(augment_app, name="augment", rich_help_panel=_BUILD)
 app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
 app.command("convert", rich_help_panel=_BUILD)(convert)
 app.command("info", rich_help_panel=_BUILD)(info)

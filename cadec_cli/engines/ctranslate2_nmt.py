@@ -9,7 +9,7 @@ it, `score_batch` does, so what that says of it is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -120,6 +120,45 @@ class CTranslate2Model:
         found = dict(zip(distinct, self._translate(distinct, count), strict=True))
         return [found[text] for text in sentences]
 
+    def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
+        """Translates texts of any length by beam search, and nothing more."""
+
+        def translate(texts: Sequence[str]) -> list[str]:
+            return self._whole(texts, lambda pieces: [_first(nbest) for nbest in self.nbest(pieces, beam)])
+
+        return translate
+
+    def sampler(self, seed: int) -> Callable[[Sequence[str]], list[str]]:
+        """Translates texts of any length with words drawn as likely as the model finds them."""
+        import ctranslate2
+
+        ctranslate2.set_random_seed(seed)
+        return lambda texts: self._whole(texts, self._sampled)
+
+    def _whole(self, texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
+        """Texts in pieces that fit, translated together, and put together again."""
+        pieces = [self.split(text) for text in texts]
+        found = iter(translate([piece for of_text in pieces for piece in of_text]))
+        return [" ".join(next(found) for _ in of_text) for of_text in pieces]
+
+    def _sampled(self, sentences: Sequence[str]) -> list[str]:
+        pieces = self._pieces(sentences)
+        begin = list(self._framing.target_begin)
+        results = self._translator.translate_batch(
+            [self._framing.framed(source) for source in pieces],
+            target_prefix=[begin] * len(pieces) if begin else None,
+            beam_size=1,
+            sampling_topk=0,  # of all words
+            max_decoding_length=max(map(self._limit, pieces), default=1) + len(begin),
+            max_input_length=0,
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+        )
+        return [
+            self._target.decode([self._target_ids[token] for token in result.hypotheses[0][len(begin) :]])
+            for result in results
+        ]
+
     def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
         """log p(ỹ|x) of given translations, one per sentence.
 
@@ -221,6 +260,10 @@ class CTranslate2Model:
                 found[text] = Hypothesis(text, float(score), ids)
         written = [hypothesis for text, hypothesis in found.items() if text]
         return tuple(written or found.values())
+
+
+def _first(nbest: NBest) -> str:
+    return nbest.hypotheses[0].text if nbest.hypotheses else ""
 
 
 def _has_room(sentence: str, text: TokenText, room: int) -> bool:

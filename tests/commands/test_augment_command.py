@@ -1,0 +1,143 @@
+"""`cadec augment back-translate`: line for line, documents parted as they were, whatever happens."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_up
+import pytest
+
+from cadec_cli.data.shards import Shard
+from cadec_cli.decoding.back_translation import PairFile, paired
+from cadec_cli.errors import CadecError
+from cadec_cli.main import exit_code
+
+# The made-up pair's bundle translates from en to eo: here en is the language of the documents.
+DOCUMENTS = made_up.documents(40, seed=5)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "documents.txt"
+    blocks = ("".join(f"{source}\n" for source, _ in document) for document in DOCUMENTS)
+    path.write_text("\n".join(blocks), "utf-8")
+    return path
+
+
+def arguments(bundle: Path, text: Path, output: Path, *more: str) -> list[str]:
+    flags = ["--compute-type", "float32", "--threads", "1"]
+    return ["augment", "back-translate", str(text), "-b", str(bundle), "-o", str(output), *flags, *more]
+
+
+def sides(path: Path) -> tuple[list[str], list[str]]:
+    rows = [line.split("\t") if line else ["", ""] for line in path.read_text("utf-8").splitlines()]
+    assert all(len(row) == 2 for row in rows)
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def test_every_line_is_paired_and_documents_stay_apart(
+    made_up_bundle: Path, corpora: Path, text: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "pseudo.tsv"
+    assert exit_code(arguments(made_up_bundle, text, output, "-q")) == 0
+    translations, originals = sides(output)
+    assert originals == text.read_text("utf-8").splitlines()
+    wanted = ["" if not line else "x" for line in originals]
+    assert [bool(one) for one in translations] == [bool(one) for one in wanted]
+    known = {source: target for document in DOCUMENTS for source, target in document}
+    right = [known[o].lower() == t.lower() for t, o in zip(translations, originals, strict=True) if o]
+    assert sum(right) > 0.5 * len(right)  # the form of address is a guess
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["documents.txt", "pseudo.tsv"]
+    # What was made can be prepared, and mixed with other pairs by weight.
+    prepare = ["prepare", "text", str(output), "--columns", "1,2", "-o", str(tmp_path / "shard"), "-q"]
+    assert exit_code([*prepare, "-p", str(corpora / "tgt"), "-p", str(corpora / "src")]) == 0
+    assert len(Shard(tmp_path / "shard").document_ends) == len(DOCUMENTS)
+
+
+def test_a_killed_run_goes_on_where_it_was(made_up_bundle: Path, text: Path, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
+    assert exit_code(arguments(made_up_bundle, text, whole, "-q")) == 0
+    small = "import sys; from cadec_cli.decoding import back_translation as b; b.paired.__defaults__ = (8,)\n"
+    small += "from cadec_cli.main import exit_code; sys.exit(exit_code(sys.argv[1:]))"
+    command = [sys.executable, "-c", small, *arguments(made_up_bundle, text, broken)]
+    rng, kills = random.Random(1), 0
+    for attempt in range(6):
+        more = ["--resume"] if attempt else []
+        process = subprocess.Popen([*command, *more], stderr=subprocess.PIPE)
+        part = Path(f"{broken}.cadec-part")
+        size = part.stat().st_size if part.exists() else 0
+        while process.poll() is None and (not part.exists() or part.stat().st_size <= size + 200):
+            time.sleep(0.005)
+        time.sleep(rng.random() * 0.01)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        process.communicate()
+        if broken.exists():
+            break
+    assert kills
+    if not broken.exists():
+        assert subprocess.run([*command, "--resume"], capture_output=True).returncode == 0
+    assert broken.read_bytes() == whole.read_bytes()
+    assert not Path(f"{broken}.cadec-part").exists()
+
+
+def test_samples_vary_and_keep_the_layout(made_up_bundle: Path, text: Path, tmp_path: Path) -> None:
+    found = []
+    for seed in ("1", "2"):
+        output = tmp_path / f"{seed}.tsv"
+        assert exit_code(arguments(made_up_bundle, text, output, "--sample", "--seed", seed, "-q")) == 0
+        found.append(sides(output))
+    assert found[0][1] == found[1][1] == text.read_text("utf-8").splitlines()
+    assert found[0][0] != found[1][0]
+
+
+def test_what_can_not_be_done_is_said_and_nothing_is_replaced(
+    made_up_bundle: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.tsv"
+    output.write_text("mine", "utf-8")
+
+    def refused(message: str, *given: str) -> None:
+        assert exit_code(list(given)) == 1
+        assert message in capsys.readouterr().err
+
+    refused("exists", *arguments(made_up_bundle, text, output))
+    refused("is one of the documents", *arguments(made_up_bundle, text, text, "--force"))
+    refused("no such file", *arguments(made_up_bundle, tmp_path / "gone", output, "--force"))
+    assert output.read_text("utf-8") == "mine"
+    assert exit_code(arguments(made_up_bundle, text, output, "--force", "-q")) == 0
+    assert output.read_text("utf-8") != "mine"
+
+
+def test_unfinished_work_is_neither_lost_nor_mixed_up(tmp_path: Path) -> None:
+    pairs = PairFile(tmp_path / "out", {"beam": "4"})
+
+    def chunks(stop: int) -> object:
+        for number in range(3):
+            if number == stop:
+                raise KeyboardInterrupt
+            yield [f"x{number}\ty{number}", ""]
+
+    with pytest.raises(KeyboardInterrupt):
+        pairs.write(chunks(2))  # type: ignore[arg-type]  # a generator that stops
+    with pytest.raises(CadecError, match="unfinished work"):
+        pairs.done(resume=False)
+    with pytest.raises(CadecError, match="other options"):
+        PairFile(tmp_path / "out", {"beam": "5"}).done(resume=True)
+    with pairs.part.open("ab") as stream:
+        stream.write(b"half a l")
+    assert pairs.done(resume=True) == 4
+    pairs.write([["x2\ty2", ""]])
+    assert (tmp_path / "out").read_text() == "x0\ty0\n\nx1\ty1\n\nx2\ty2\n\n"
+
+
+def test_chunks_change_nothing() -> None:
+    lines = ["a\tb", "", " c  d ", "e"]
+    for size in (1, 2, 10):
+        made = [
+            line for chunk in paired(lines, lambda texts: [t.upper() for t in texts], size) for line in chunk
+        ]
+        assert made == ["A B\ta b", "", "C D\tc d", "E\te"]
