@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import made_up
@@ -115,14 +116,14 @@ def test_what_can_not_be_done_is_said_and_nothing_is_replaced(
 def test_unfinished_work_is_neither_lost_nor_mixed_up(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
 
-    def chunks(stop: int) -> object:
+    def chunks(stop: int) -> Iterator[list[str]]:
         for number in range(3):
             if number == stop:
                 raise KeyboardInterrupt
             yield [f"x{number}\ty{number}", ""]
 
     with pytest.raises(KeyboardInterrupt):
-        pairs.write(chunks(2))  # type: ignore[arg-type]  # a generator that stops
+        pairs.write(chunks(2))
     with pytest.raises(CadecError, match="unfinished work"):
         pairs.done(resume=False)
     with pytest.raises(CadecError, match="other options"):
