@@ -133,6 +133,12 @@ def build_bundle(
     def existing(part: str) -> Path | None:
         return kept.directory / part if kept is not None and part in kept.manifest.parts else None
 
+    for part, model in (("nmt", nmt), ("lm", lm)):
+        if model is not None and not (
+            Path(model).expanduser().exists() or is_pretrained(part, model, other)  # a name on the hub
+        ):
+            wrong.problems.append(f"no such file or directory: {model}")
+    wrong.check()
     translation: PretrainedTranslation | None = None
     language: PretrainedLanguage | None = None
     try:

@@ -297,7 +297,7 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
         (("--nmt", "marian", "--compute-type", "int4"), "int4"),
         (("--nmt", "marian", "--source-tokenizer", "marian/source.spm"), "has its own tokenizer"),
         (("--nmt", "marian", "--lm", "nowhere.gguf"), "nowhere.gguf"),
-        (("--nmt", "nowhere", "--lm", "gpt2"), "nowhere"),
+        (("--nmt", "nowhere", "--lm", "gpt2"), "no such file or directory: nowhere"),
     ],
 )
 def test_what_does_not_fit_is_one_clear_error(
