@@ -198,7 +198,7 @@ def build_bundle(
     if probes and translation is not None:
         wrong.problems.append("a pretrained S-NMT is verified with probes of its own")
     languages = _languages(own, translation, other, kept, wrong)
-    reverse = kept.backward if kept is not None else None
+    reverse = kept.backward if kept is not None and BACKWARD in kept.manifest.parts else None
     try:
         reverse = Bundle.open(back) if back is not None else reverse
     except CadecError as error:

@@ -125,12 +125,17 @@ class Bundle:
     @property
     def has_backward(self) -> bool:
         """Tell whether there is an S-NMT of the other direction."""
-        return BACKWARD in self.manifest.parts
+        return self.backward is not None
 
     @cached_property
     def backward(self) -> Bundle | None:
-        """The bundle of the other direction; its files were checked with all others."""
-        return Bundle.open(self.path(BACKWARD), verify=False) if self.has_backward else None
+        """The bundle of the other direction, itself where its S-NMT serves both."""
+        if BACKWARD in self.manifest.parts:
+            # Its files were checked with all others.
+            return Bundle.open(self.path(BACKWARD), verify=False)
+        settings = self.translation_settings
+        both = settings is not None and settings.source_languages and settings.target_languages
+        return self if both else None
 
     @cached_property
     def source(self) -> TextPipeline:

@@ -225,6 +225,20 @@ def test_a_region_that_was_chosen_stays_chosen(tmp_path: Path) -> None:
         cadec_cli.load(tmp_path / "fr", source_language="klingon")
 
 
+def test_a_model_of_both_directions_is_its_own_backward_model(many: Path, built: Path) -> None:
+    options = {"nbest": 3, "objective": "bayes"}
+    translator = cadec_cli.load(many, options=options, compute_type="float32", threads=1)
+    (translation,) = translator.translate(["you see the lamp."])
+    (part,) = translation.parts
+    assert part.choice is not None
+    reverse = cadec_cli.load(many, source_language="ru", target_language="en", compute_type="float32")
+    texts = [hypothesis.text for hypothesis in part.hypotheses]
+    back = reverse.models.translation.log_probs(texts, ["you see the lamp."] * len(texts))
+    assert part.choice.terms["back"] == pytest.approx(back, abs=1e-3)
+    with pytest.raises(CadecError, match="needs a backward model"):
+        cadec_cli.load(built, options=options)
+
+
 def test_another_direction_becomes_the_usual_one(many: Path, tmp_path: Path) -> None:
     assert exit_code(convert(many, "--target-language", "fr", "-o", tmp_path / "b")) == 0
     assert str(chosen_languages(Bundle.open(tmp_path / "b"))) == "en → fr"
