@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.backward_part import backward_misfits, write_backward
 from cadec_cli.bundle.cache import Note, silence
+from cadec_cli.bundle.chosen_models import (
+    Misfits,
+    check_paths,
+    language_written,
+    pretrained_language,
+    pretrained_translation,
+    without_effect,
+)
 from cadec_cli.bundle.manifest import (
     BACKWARD,
     ENGINES,
@@ -31,17 +39,11 @@ from cadec_cli.bundle.pretrained_parts import (
     PretrainedGiven,
     PretrainedLanguage,
     PretrainedTranslation,
-    found_language,
-    found_translation,
-    is_pretrained,
-    kept_language,
-    kept_translation,
 )
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.languages import iso_code
-from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.version import __version__
 from converters.verify import Drift
 
@@ -76,26 +78,6 @@ class _Ingredients:
         return {part: engines[part] for part in ENGINES if part in engines}
 
 
-@dataclass
-class _Wrong:
-    """All that keeps a bundle from being built."""
-
-    problems: list[str] = field(default_factory=list)
-    hint: str = ""
-
-    def add(self, error: CadecError) -> None:
-        """Remember why something failed."""
-        self.problems.append(error.message)
-        self.hint = self.hint or error.hint
-
-    def check(self) -> None:
-        """Refuse, if there is anything."""
-        if self.problems:
-            raise CadecError(
-                "this bundle can't be built: " + "; ".join(dict.fromkeys(self.problems)), self.hint
-            )
-
-
 def build_bundle(
     output: Path,
     *,
@@ -128,42 +110,18 @@ def build_bundle(
     """
     kept = Bundle.open(base) if base is not None else None
     other = pretrained or PretrainedGiven()
-    wrong = _Wrong()
+    wrong = Misfits()
 
     def existing(part: str) -> Path | None:
         return kept.directory / part if kept is not None and part in kept.manifest.parts else None
 
-    for part, model in (("nmt", nmt), ("lm", lm)):
-        if model is not None and not (
-            Path(model).expanduser().exists() or is_pretrained(part, model, other)  # a name on the hub
-        ):
-            wrong.problems.append(f"no such file or directory: {model}")
-    wrong.check()
-    translation: PretrainedTranslation | None = None
-    language: PretrainedLanguage | None = None
-    try:
-        if nmt is not None and is_pretrained("nmt", nmt, other):
-            translation = found_translation(str(nmt), other, compute_types, note)
-        elif nmt is None and kept is not None and kept.translation_settings is not None:
-            translation = kept_translation(kept, other, compute_types)
-    except CadecError as error:
-        wrong.add(error)
-    try:
-        if lm is not None and is_pretrained("lm", lm, other):
-            written_in = _written_in(translation, other, kept, target)
-            if written_in is None and nmt is None:
-                raise CadecError(
-                    "nothing says which language this is for",
-                    "say it with --target-language, as in --target-language fr",
-                )
-            if other.link and Path(lm).resolve().is_relative_to(output.resolve()):
-                raise CadecError(f"{lm} is in the bundle to be written, and can't be linked from there")
-            language = found_language(str(lm), other, written_in, note)
-        elif lm is None and kept is not None and kept.language_settings is not None:
-            language = kept_language(kept, other)
-    except CadecError as error:
-        wrong.add(error)
-    wrong.problems += _without_effect(other, nmt=nmt, lm=lm, language=language)
+    nmt, lm = (None if model is None else str(Path(model).expanduser()) for model in (nmt, lm))
+    check_paths(nmt, lm, other, wrong)
+    translation = pretrained_translation(nmt, kept, other, compute_types, wrong, note)
+    language = pretrained_language(
+        lm, kept, other, language_written(translation, other, kept, target), output, wrong, note
+    )
+    wrong.problems += without_effect(other, nmt=nmt, lm=lm, language=language)
     wrong.check()
     own_nmt = Path(nmt) if nmt is not None else existing("nmt")
     own_lm = Path(lm) if lm is not None else existing("lm")
@@ -225,50 +183,7 @@ def build_bundle(
     )
 
 
-def _written_in(
-    translation: PretrainedTranslation | None,
-    other: PretrainedGiven,
-    kept: Bundle | None,
-    pipeline: Path | None,
-) -> str | None:
-    """The language that a pretrained D-LM is to read, as far as it is known before anything is loaded."""
-    if translation is not None:
-        return translation.languages()[1]
-    if other.target_language is not None:
-        return other.target_language
-    if pipeline is not None and (pipeline / "pipeline.json").is_file():
-        return TextPipeline.load(pipeline).language
-    return kept.target_language if kept is not None else None
-
-
-def _without_effect(
-    other: PretrainedGiven,
-    *,
-    nmt: Path | str | None,
-    lm: Path | str | None,
-    language: PretrainedLanguage | None,
-) -> list[str]:
-    """What was asked for of a model that is not there."""
-    wrong = []
-    for flag, value in (
-        ("--nmt-kind", other.nmt_kind),
-        ("--source-tokenizer", other.source_tokenizer),
-        ("--target-tokenizer", other.target_tokenizer),
-    ):
-        if value is not None and nmt is None:
-            wrong.append(f"{flag} is about --nmt, which is not given")
-    if other.link and lm is None:
-        wrong.append("--link is about --lm, which is not given")
-    # Where the D-LM itself is wrong, that is said already.
-    if language is None and (lm is None or not is_pretrained("lm", lm, other)):
-        if other.no_context is not None:
-            wrong.append("--no-context is for a pretrained D-LM, and there is none")
-        if other.link and lm is not None:
-            wrong.append("--link is for a pretrained D-LM, and this one was trained here")
-    return wrong
-
-
-def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: _Wrong) -> OwnGiven:
+def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: Misfits) -> OwnGiven:
     """A pretrained S-NMT brings its tokenizers; pipelines are then the D-LM's alone."""
     if source is not None:
         wrong.problems.append("a pretrained S-NMT brings its own tokenizer, so it needs no source pipeline")
@@ -280,7 +195,7 @@ def _languages(
     translation: PretrainedTranslation | None,
     other: PretrainedGiven,
     kept: Bundle | None,
-    wrong: _Wrong,
+    wrong: Misfits,
 ) -> tuple[str | None, str]:
     """From which language to which: as pipelines have it, as a pretrained model says, as the user says."""
     from_, to = translation.languages() if translation is not None else (None, None)

@@ -357,7 +357,9 @@ def test_what_was_asked_for_in_vain_is_said(
 def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.bundle.building.found_language", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(
+        "cadec_cli.bundle.chosen_models.found_language", lambda *_: pytest.fail("it was read")
+    )
     with pytest.raises(CadecError, match="which language"):
         build_bundle(tmp_path / "b", lm=models / "gpt2")
 
