@@ -49,9 +49,7 @@ def back_translate(
         bool, typer.Option("--resume", help="Continue an interrupted run; same files and options.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output that exists.")] = False,
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of the documents.", show_default="UTF-8")
-    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the documents.")] = "utf-8",
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,

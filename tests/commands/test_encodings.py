@@ -18,6 +18,7 @@ COMMANDS = {
     "train tokenizer": "{bad} -l en -o {out} --processes 1",
     "tune": "{good} --ref {bad} --no-save --no-plot",
     "rerank": "{bad}",
+    "augment back-translate": "{bad} -o {out}",
     "eval-contrastive": "{bad}",
     "score-contrastive": "{bad}",
     "convert": "--nmt {here} --probes {bad} -o {out}",
