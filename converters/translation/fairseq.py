@@ -34,7 +34,7 @@ from converters.translation.opened import (
     refuse_unsupported,
     unread,
 )
-from converters.translation.reference import Network, Stack, check_weights
+from converters.translation.reference import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import tokenizers_of
 
 _EPSILON = 1e-5
@@ -269,11 +269,7 @@ def _positions(state: Mapping[str, Tensor], options: Mapping[str, Any], side: st
     limit = options.get(f"max_{'source' if side == 'encoder' else 'target'}_positions")
     rows = (limit if type(limit) is int else _POSITIONS) + _PAD + 1
     width = state[f"{side}.embed_tokens.weight"].shape[1]
-    half = width // 2
-    steps = torch.exp(torch.arange(half, dtype=torch.float64) * -math.log(10000) / max(1, half - 1))
-    angles = torch.arange(rows, dtype=torch.float64)[:, None] * steps
-    table = torch.cat([angles.sin(), angles.cos()], dim=1).float()
-    return torch.nn.functional.pad(table, (0, width % 2))
+    return torch.nn.functional.pad(sinusoids(rows, width), (0, width % 2))
 
 
 def _dictionaries(

@@ -7,7 +7,6 @@ layer normalisation has an epsilon of 1e-6, and embeddings are not scaled where 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import zipfile
 import zlib
@@ -37,7 +36,7 @@ from converters.translation.opened import (
     refuse_unsupported,
     unread,
 )
-from converters.translation.reference import Network, Stack, check_weights
+from converters.translation.reference import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import sentencepiece_pieces, tokenizers_of
 
 # Marian computes positions of any length; we write as many as other toolkits have for its models.
@@ -249,7 +248,9 @@ def _network(
         if f"{side}.embedding" in weights:
             table = weights[f"{side}.embedding"]
             positions = weights.get("positions")
-            weights[f"{side}.positions"] = _sinusoids(table.shape[1]) if positions is None else positions
+            weights[f"{side}.positions"] = (
+                sinusoids(POSITIONS + 2, table.shape[1]) if positions is None else positions
+            )
     if "decoder.embedding" in weights:
         weights.setdefault("output.weight", weights["decoder.embedding"])
     for name in ("embedding", "positions"):
@@ -332,14 +333,6 @@ def _number(options: Mapping[str, Any], name: str) -> int:
     if type(value) is not int or value < 1:
         raise CadecError(f"the Marian model does not say its {name} ({value!r})")
     return value
-
-
-def _sinusoids(width: int) -> Tensor:
-    """Marian's positions: from 1 to 1/10000 in width/2 − 1 equal steps, where others have width/2 of them."""
-    half = width // 2
-    steps = torch.exp(torch.arange(half, dtype=torch.float64) * -math.log(10000) / max(1, half - 1))
-    angles = torch.arange(POSITIONS + 2, dtype=torch.float64)[:, None] * steps
-    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
 
 
 def _spec(

@@ -186,5 +186,13 @@ def _shapes(network: Network) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def sinusoids(rows: int, width: int) -> Tensor:
+    """Positions of Marian and fairseq: from 1 to 1/10000 in width/2 − 1 steps, where others have width/2."""
+    half = width // 2
+    steps = torch.exp(torch.arange(half, dtype=torch.float64) * -math.log(10000) / max(1, half - 1))
+    angles = torch.arange(rows, dtype=torch.float64)[:, None] * steps
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
+
+
 def _by(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape))
