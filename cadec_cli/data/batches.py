@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from cadec_cli.arrays import Ints
-from cadec_cli.data.shards import Shard
+from cadec_cli.data.shards import Shard, Tokens
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, PAD
 
@@ -88,10 +88,7 @@ class SentencePairs:
         for shard in self._shards:
             if len(shard.sides) != 2:
                 raise CadecError(f"{shard.directory} is not a parallel corpus")
-        self._all_lengths = [
-            np.stack([side.lengths for side in shard.sides], axis=1).astype(np.int32)
-            for shard in self._shards
-        ]
+        self._all_lengths = [self.measured(shard).astype(np.int32) for shard in self._shards]
         self._fitting = [
             np.flatnonzero((lengths <= max_length).all(axis=1) & (lengths > 1).all(axis=1))
             for lengths in self._all_lengths
@@ -128,18 +125,29 @@ class SentencePairs:
             lengths[own] = all_lengths[self._sentence[own]]
         return lengths
 
+    def measured(self, shard: Shard) -> Ints:
+        """Source and target lengths of all examples that a shard holds, EOS included."""
+        return np.stack([side.lengths for side in shard.sides], axis=1)
+
+    def tokens_of(self, shard: Shard, sentence: int) -> tuple[Tokens, Tokens]:
+        """Source and target of an example, each with its EOS."""
+        source, target = shard.sides
+        return source.sentence(sentence), target.sentence(sentence)
+
+    def chosen(self, examples: Ints) -> list[tuple[Shard, int]]:
+        """Where examples of this epoch stand: in which shard, and at which sentence."""
+        places = zip(self._shard[examples], self._sentence[examples], strict=True)
+        return [(self._shards[shard], int(sentence)) for shard, sentence in places]
+
     def batch(self, examples: Ints) -> Batch:
         """source (B, S): x EOS; target (B, T): BOS y; labels (B, T): y EOS."""
-        sources, targets = [], []
-        for shard, sentence in zip(self._shard[examples], self._sentence[examples], strict=True):
-            source_side, target_side = self._shards[shard].sides
-            sources.append(source_side.sentence(sentence))
-            targets.append(target_side.sentence(sentence))
-        labels = _padded(targets)
+        pairs = [self.tokens_of(*place) for place in self.chosen(examples)]
+        sources, targets = zip(*pairs, strict=True)
+        labels = padded(targets)
         shifted = torch.cat([torch.full((len(labels), 1), BOS), labels[:, :-1]], dim=1)
         # A target shorter than its row would be read up to its EOS: harmless, but it is padding.
         shifted[:, 1:][labels[:, 1:] == PAD] = PAD
-        return Batch((_padded(sources), shifted), labels)
+        return Batch((padded(sources), shifted), labels)
 
 
 class DocumentWindows:
@@ -205,7 +213,7 @@ class DocumentWindows:
             )
         ]
         return Batch(
-            (_padded([window[:-1] for window in windows]),), _padded([window[1:] for window in windows])
+            (padded([window[:-1] for window in windows]),), padded([window[1:] for window in windows])
         )
 
     def _windows(self, starts: Ints, ends: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
@@ -286,8 +294,9 @@ def _weighted(items: Ints, weight: float, random: np.random.Generator) -> Ints:
     return np.concatenate([np.tile(items, whole), part])
 
 
-def _padded(rows: Sequence[npt.NDArray[np.generic]]) -> Tensor:
-    padded = np.full((len(rows), max(map(len, rows))), PAD, np.int64)
-    for row, tokens in zip(padded, rows, strict=True):
+def padded(rows: Sequence[npt.NDArray[np.generic]]) -> Tensor:
+    """Rows of ids as one tensor, padded on the right."""
+    table = np.full((len(rows), max(map(len, rows))), PAD, np.int64)
+    for row, tokens in zip(table, rows, strict=True):
         row[: len(tokens)] = tokens
-    return torch.from_numpy(padded)
+    return torch.from_numpy(table)

@@ -11,6 +11,9 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 
+# How many sentences are joined for the networks that read several as one, by their names in models.storage.
+PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}
+
 ACTIVATIONS = ("relu", "gelu", "swish")
 
 
@@ -102,6 +105,19 @@ class TransformerConfig:
     def shape(self) -> Shape:
         """What its blocks are built from."""
         return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
+
+
+@dataclass(frozen=True)
+class DocTransformerConfig(TransformerConfig):
+    """Sizes of a DocTransformer: those of its S-NMT, and of what reads the sentences before."""
+
+    context_layers: int = size(1, "number of layers of the context encoder")
+    context_sentences: int = size(3, "number of source sentences before the current one that are read")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = {"context_layers": self.context_layers, "context_sentences": self.context_sentences}
+        check_shape("DocTransformer", self.shape, sizes)
 
 
 def check_shape(what: str, shape: Shape, sizes: dict[str, int]) -> None:

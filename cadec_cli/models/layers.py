@@ -239,9 +239,12 @@ class Block(nn.Module):
         layer: int = 0,
         source: tuple[Tensor, Tensor] | None = None,
         source_mask: Tensor | None = None,
+        context: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """(B, T, D) → (B, T, D); `context` is what comes between self-attention and the rest, if anything."""
         x = self._residual(x, self.attention_norm, lambda y: self.attention(y, mask, causal, cache, layer))
+        if context is not None:
+            x = context(x)
         if source is not None:
             x = self._residual(x, self.cross_norm, lambda y: self.cross(y, source, source_mask))
         return self._residual(x, self.feed_forward_norm, self.feed_forward)

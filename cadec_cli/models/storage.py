@@ -16,8 +16,9 @@ from torch.overrides import TorchFunctionMode
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory, read_json, reading
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.doctransformer import DocTransformer, DocTransformerConfig
 from cadec_cli.models.layers import Network
-from cadec_cli.models.transformer import Transformer, TransformerConfig
+from cadec_cli.models.transformer import DocRepair, Transformer, TransformerConfig, TwoToTwo
 
 FORMAT_VERSION = 1
 
@@ -28,6 +29,9 @@ Model = Network
 NETWORKS: dict[str, tuple[type[Any], type[Model]]] = {
     "nmt": (TransformerConfig, Transformer),
     "lm": (DocumentLMConfig, DocumentLM),
+    "doc-nmt": (DocTransformerConfig, DocTransformer),
+    "2-to-2": (TransformerConfig, TwoToTwo),
+    "repair": (TransformerConfig, DocRepair),
 }
 
 # How many misfits an error names.

@@ -5,7 +5,7 @@ A source sentence ends with EOS; the target is read as BOS y1 … yT and answere
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,7 +16,7 @@ from cadec_cli.models.configs import TransformerConfig
 from cadec_cli.models.layers import Block, Cache, Network, initialise, sinusoids
 from cadec_cli.text.specials import PAD
 
-__all__ = ["Source", "Transformer", "TransformerConfig"]
+__all__ = ["DocRepair", "Source", "Transformer", "TransformerConfig", "TwoToTwo"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,17 @@ class Transformer(Network):
         x = self.hidden(target, self.encode(source))
         return self.logits(x if select is None else x[select])
 
-    def encode(self, source: Tensor) -> Source:
-        """Encode source sentences (B, S), padded on the right, each ending with EOS."""
+    def encode(
+        self, source: Tensor, contexts: Sequence[Callable[[Tensor], Tensor] | None] | None = None
+    ) -> Source:
+        """Encode source sentences (B, S), padded on the right, each ending with EOS.
+
+        `contexts` is what comes between the self-attention of each layer and the rest of it, if anything.
+        """
         mask = (source != PAD)[:, None, None]  # (B, 1, 1, S)
         x = self._embed(source, self.source_embedding, 0)
-        for block in self.encoder:
-            x = block(x, mask)
+        for block, context in zip(self.encoder, contexts or [None] * len(self.encoder), strict=True):
+            x = block(x, mask, context=context)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
         blocks = cast(Iterable[Block], self.decoder)
@@ -97,6 +102,7 @@ class Transformer(Network):
                 layer=layer,
                 source=source.keys_values[layer],
                 source_mask=source.mask,
+                context=self._decoder_context(source, layer),
             )
         return self.decoder_norm(x) if self.decoder_norm is not None else x
 
@@ -105,7 +111,19 @@ class Transformer(Network):
         y: Tensor = self.output(hidden)
         return y
 
+    def _decoder_context(self, source: Source, layer: int) -> Callable[[Tensor], Tensor] | None:
+        """What comes between the self-attention of a decoder layer and the rest of it: here, nothing."""
+        return None
+
     def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int) -> Tensor:
         x = embedding(tokens) * self.config.width**0.5
         y: Tensor = self.dropout(x + self.sinusoids[start : start + tokens.size(1)])
         return y
+
+
+class TwoToTwo(Transformer):
+    """An S-NMT of the sentence before and the current one, joined (Tiedemann & Scherrer 2017)."""
+
+
+class DocRepair(Transformer):
+    """From several sentence-level translations, joined, to what should stand there (Voita et al. 2019)."""

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.configs import DocumentLMConfig, TransformerConfig
+from cadec_cli.models.configs import (
+    PASSAGE_SENTENCES,
+    DocTransformerConfig,
+    DocumentLMConfig,
+    TransformerConfig,
+)
 from cadec_cli.training.options import PairOptions, WindowOptions
 
 if TYPE_CHECKING:
@@ -39,13 +44,32 @@ def all_learn(parameter: str) -> bool:
 
 def all_weights(network: Model, directory: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
     """Start where another training of the same network ended: same sizes, same text pipelines."""
-    from cadec_cli.models.storage import check_pipeline, kind_of, load_model, model_state
+    from cadec_cli.models.storage import kind_of
 
-    stored = load_model(directory, kind_of(network))
+    return _weights_of(network, directory, sides, (kind_of(network),))
+
+
+def sentence_weights(network: Model, directory: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
+    """Start from an S-NMT, whose weights have the same names here; or from a training of the same network."""
+    from cadec_cli.models.storage import kind_of
+
+    return _weights_of(network, directory, sides, ("nmt", kind_of(network)))
+
+
+def _weights_of(
+    network: Model, directory: Path, sides: Sequence[SideInfo], kinds: Sequence[str]
+) -> Mapping[str, Tensor]:
+    from cadec_cli.models.storage import check_pipeline, load_model, model_state
+
+    stored = load_model(directory)
+    if stored.kind not in kinds:
+        named = " or ".join(map(repr, kinds))
+        raise CadecError(f"{directory} is a model of kind {stored.kind!r}, not {named}")
     for side in sides:
         check_pipeline(stored, side.language, side.pipeline_checksum, directory)
     theirs, ours = (asdict(model.config) for model in (stored.model, network))
-    other = [f"{name} {theirs[name]}" for name in ours if name != "dropout" and theirs[name] != ours[name]]
+    compared = [name for name in theirs if name in ours and name != "dropout"]
+    other = [f"{name} {theirs[name]}" for name in compared if theirs[name] != ours[name]]
     if other:
         raise CadecError(
             f"{directory} is a network of other sizes: {', '.join(other)}", "give the same sizes as flags"
@@ -62,7 +86,8 @@ class Kind:
     config: type[Any]  # sizes of the network; fields without a default are the data's to say
     data_options: type[Any]  # how examples are made of the data
     lengths: tuple[str, ...]  # data options that must not exceed the network's `positions`
-    examples: Callable[[Sequence[WeightedShard], Any], Examples]  # of shards and data options
+    # of shards, data options and the network's sizes
+    examples: Callable[[Sequence[WeightedShard], Any, Mapping[str, Any]], Examples]
     network: Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]  # of sizes and the corpora's sides
     loss: Callable[[float], Loss] = label_loss  # of the label smoothing
     learns: Callable[[str], bool] = all_learn  # which parameters, by name; the others stay as they are
@@ -72,6 +97,7 @@ class Kind:
     # BLEU of dev corpora, decoded by the target language's pipeline; None for kinds that do not translate.
     bleu: Callable[[Model, Sequence[Shard], TextPipeline], float] | None = None
     presets: str = ""  # another kind whose presets it shares
+    origin: str = ""  # the kind of model that --start-from must name, where it must
 
     @property
     def preset_family(self) -> str:
@@ -79,17 +105,54 @@ class Kind:
         return self.presets or self.name
 
 
-def _sentence_pairs(shards: Sequence[WeightedShard], options: PairOptions) -> Examples:
+def _sentence_pairs(
+    shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]
+) -> Examples:
     from cadec_cli.data.batches import SentencePairs
 
     return SentencePairs(shards, options.max_length)
 
 
-def _transformer(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
-    from cadec_cli.models.transformer import Transformer
+def _joined(
+    name: str,
+) -> Callable[[Sequence[WeightedShard], PairOptions, Mapping[str, Any]], Examples]:
+    """Passages of as many sentences as a network of joined ones reads."""
 
-    source, target = (side.vocabulary_size for side in sides)
-    return Transformer(TransformerConfig(source_vocabulary=source, target_vocabulary=target, **sizes))
+    def examples(shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]) -> Examples:
+        from cadec_cli.data.passages import JoinedSentences
+
+        return JoinedSentences(shards, options.max_length, PASSAGE_SENTENCES[name])
+
+    return examples
+
+
+def _pairs_in_context(
+    shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]
+) -> Examples:
+    from cadec_cli.data.passages import PairsInContext
+
+    return PairsInContext(shards, options.max_length, sizes["context_sentences"], sizes["positions"])
+
+
+def _two_sided(
+    name: str, config: type[TransformerConfig]
+) -> Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]:
+    """A network from one language to another (or the same), by its name in models.storage.NETWORKS."""
+
+    def network(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
+        from cadec_cli.models.storage import NETWORKS
+
+        source, target = (side.vocabulary_size for side in sides)
+        _, made = NETWORKS[name]
+        return made(config(source_vocabulary=source, target_vocabulary=target, **sizes))
+
+    return network
+
+
+def _is_new(parameter: str) -> bool:
+    from cadec_cli.models.doctransformer import is_new
+
+    return is_new(parameter)
 
 
 def _greedy_bleu(network: Model, dev: Sequence[Shard], target: TextPipeline) -> float:
@@ -100,7 +163,7 @@ def _greedy_bleu(network: Model, dev: Sequence[Shard], target: TextPipeline) -> 
     return corpus_bleu(network, dev, target)
 
 
-def _windows(shards: Sequence[WeightedShard], options: WindowOptions) -> Examples:
+def _windows(shards: Sequence[WeightedShard], options: WindowOptions, sizes: Mapping[str, Any]) -> Examples:
     from cadec_cli.data.batches import DocumentWindows
 
     return DocumentWindows(shards, options.window, options.stride, options.min_document_tokens)
@@ -137,8 +200,59 @@ KINDS: dict[str, Kind] = {
             data_options=PairOptions,
             lengths=("max_length",),
             examples=_sentence_pairs,
-            network=_transformer,
+            network=_two_sided("nmt", TransformerConfig),
             bleu=_greedy_bleu,
+        ),
+        Kind(
+            name="doc-nmt",
+            help="""Train a DocTransformer: an S-NMT that also reads the source sentences before.
+
+            As Zhang et al. 2018 did, it starts from an S-NMT of the same sizes, which stays as it is: only
+            what reads the context learns. The corpora need documents.
+
+            Example: cadec train doc-nmt --start-from runs/nmt --data pseudo --dev pseudo-dev -o runs/doc-nmt
+            """,
+            config=DocTransformerConfig,
+            data_options=PairOptions,
+            lengths=("max_length",),
+            examples=_pairs_in_context,
+            network=_two_sided("doc-nmt", DocTransformerConfig),
+            learns=_is_new,
+            start_from=sentence_weights,
+            presets="nmt",
+            origin="an S-NMT",
+        ),
+        Kind(
+            name="2-to-2",
+            help="""Train a 2-to-2 model: the sentence before and the current one, translated as one.
+
+            As Tiedemann & Scherrer did in 2017. It may start from an S-NMT of the same sizes. The corpora
+            need documents.
+
+            Example: cadec train 2-to-2 --start-from runs/nmt --data pseudo --dev pseudo-dev -o runs/2-to-2
+            """,
+            config=TransformerConfig,
+            data_options=PairOptions,
+            lengths=("max_length",),
+            examples=_joined("2-to-2"),
+            network=_two_sided("2-to-2", TransformerConfig),
+            start_from=sentence_weights,
+            presets="nmt",
+        ),
+        Kind(
+            name="repair",
+            help="""Train a DocRepair model: from four sentence-level translations in a row to better ones.
+
+            As Voita et al. 2019 did. The corpora are round trips, from `cadec augment round-trip`.
+
+            Example: cadec train repair --data round-trips --dev round-trips-dev -o runs/repair
+            """,
+            config=TransformerConfig,
+            data_options=PairOptions,
+            lengths=("max_length",),
+            examples=_joined("repair"),
+            network=_two_sided("repair", TransformerConfig),
+            presets="nmt",
         ),
     )
 }

@@ -84,6 +84,10 @@ def new_run(
     """A run that has not begun: the preset, and the flags that win over it."""
     if not data or not dev:
         raise CadecError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+    if kind.origin and start_from is None:
+        raise CadecError(
+            f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
+        )
     tables = load_preset(kind.preset_family, preset)
     model, training = tables.get("model", {}), tables.get("training", {})
     check_known(model, (kind.config,), f"{preset} [model]")
@@ -180,7 +184,7 @@ def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
     shards = [_weighted(spec) for spec in run.data]
     dev = [WeightedShard(Shard(Path(path))) for path in run.dev]
     sides = _sides([weighted.shard for weighted in [*shards, *dev]])
-    examples, dev_examples = (kind.examples(part, run.data_options) for part in (shards, dev))
+    examples, dev_examples = (kind.examples(part, run.data_options, run.sizes) for part in (shards, dev))
     torch.manual_seed(options.seed)
     network = kind.network(run.sizes, sides)
     if run.start_from is not None and Checkpoints(_checkpoints(output), {}).newest() is None:

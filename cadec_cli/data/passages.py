@@ -1,0 +1,98 @@
+"""Training examples that reach over sentence boundaries: sentences joined, and sentences in their context.
+
+Both need corpora with documents; where a document ends, so does what is joined or seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cadec_cli.arrays import Ints
+from cadec_cli.data.batches import Batch, SentencePairs, WeightedShard, padded
+from cadec_cli.data.shards import Shard, Side, Tokens
+from cadec_cli.errors import CadecError
+from cadec_cli.text.specials import BOS, EOS
+
+
+class JoinedSentences(SentencePairs):
+    """Pairs of passages: each sentence with up to `sentences` − 1 before it, both sides likewise.
+
+    A passage is x1 BOS x2 … EOS: what stands between two sentences is what a target begins with.
+    """
+
+    def __init__(self, shards: Sequence[WeightedShard], max_length: int, sentences: int) -> None:
+        if sentences < 1:
+            raise CadecError(f"a passage can't have {sentences} sentences")
+        self._count = sentences
+        self._firsts: dict[Shard, Ints] = {}
+        super().__init__(shards, max_length)
+
+    def measured(self, shard: Shard) -> Ints:
+        """Lengths of the passages that end with each sentence."""
+        self._firsts[shard] = first_before(shard, self._count - 1)
+        sides = [side.ends - starts(side)[self._firsts[shard]] for side in shard.sides]
+        return np.stack(sides, axis=1)
+
+    def tokens_of(self, shard: Shard, sentence: int) -> tuple[Tokens, Tokens]:
+        """The passage that ends with a sentence."""
+        first = int(self._firsts[shard][sentence])
+        source, target = (_joined(between(side, first, sentence)) for side in shard.sides)
+        return source, target
+
+
+class PairsInContext(SentencePairs):
+    """Examples for the DocTransformer: sentence pairs, with up to `sentences` of the source before each."""
+
+    def __init__(
+        self, shards: Sequence[WeightedShard], max_length: int, sentences: int, max_context: int
+    ) -> None:
+        if sentences < 1 or max_context < 1:
+            raise CadecError("a DocTransformer without context is an S-NMT", "train it with `train nmt`")
+        self._count, self._most = sentences, max_context
+        self._firsts: dict[Shard, Ints] = {}
+        super().__init__(shards, max_length)
+
+    def measured(self, shard: Shard) -> Ints:
+        """Lengths of source and target; what counts as context is noted beside."""
+        self._firsts[shard] = first_before(shard, self._count)
+        return super().measured(shard)
+
+    def context_of(self, shard: Shard, sentence: int) -> Tokens:
+        """The source sentences before one, each with its EOS; of a long context, the end."""
+        return between(shard.sides[0], int(self._firsts[shard][sentence]), sentence - 1)[-self._most :]
+
+    def batch(self, examples: Ints) -> Batch:
+        """source (B, S), context (B, C), target (B, T); the first and the last as for the S-NMT."""
+        plain = super().batch(examples)
+        source, target = plain.inputs
+        contexts = [self.context_of(*place) for place in self.chosen(examples)]
+        if not any(map(len, contexts)):
+            return Batch((source, source.new_zeros(len(source), 1), target), plain.labels)
+        return Batch((source, padded(contexts), target), plain.labels)
+
+
+def first_before(shard: Shard, sentences: int) -> Ints:
+    """For each sentence, the first of up to so many before it that are in its document."""
+    document_starts = np.concatenate([[np.int64(0)], shard.document_ends[:-1]])
+    sizes = np.diff(shard.document_ends, prepend=np.int64(0))
+    firsts: Ints = np.maximum(np.repeat(document_starts, sizes), np.arange(len(shard)) - sentences)
+    return firsts
+
+
+def starts(side: Side) -> Ints:
+    """Where each sentence begins."""
+    return np.concatenate([[np.int64(1)], side.ends[:-1]])
+
+
+def between(side: Side, first: int, last: int) -> Tokens:
+    """The tokens of some sentences, each with its EOS; nothing where the last comes before the first."""
+    start = side.ends[first - 1] if first else 1
+    return side.tokens[start : side.ends[last]] if last >= first else side.tokens[:0]
+
+
+def _joined(tokens: Tokens) -> Tokens:
+    joined = tokens.copy()
+    joined[:-1][joined[:-1] == EOS] = BOS
+    return joined
