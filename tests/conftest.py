@@ -114,3 +114,36 @@ def made_up_bundle(corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     models = ("--nmt", root / "nmt", "--lm", root / "lm")
     cadec("convert", *models, *pipelines, "--compute-type", "float32", "-o", root / "bundle")
     return root / "bundle"
+
+
+@pytest.fixture(scope="session")
+def document_bundle(corpora: Path, made_up_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The made-up bundle with a backward model, a DocTransformer, a 2-to-2 model and DocRepair.
+
+    They are trained for a few seconds each, and know little: what they do is what is tested.
+    """
+    root = tmp_path_factory.mktemp("documents")
+    tiny = ("--preset", "tiny", "--threads", 1, "--max-updates", 60, "--evaluate-every", 60)
+    forward, backward = (corpora / "src", corpora / "tgt"), (corpora / "tgt", corpora / "src")
+
+    def prepared(text: Path, name: str, pipelines: tuple[Path, Path], columns: str) -> tuple[object, ...]:
+        both = ("-p", pipelines[0], "-p", pipelines[1], "--columns", columns, "--lines", "--processes", 1)
+        dev = ("--dev-output", root / f"{name}-dev", "--dev-every", 20)
+        cadec("prepare", "text", text, *both, *dev, "-o", root / name)
+        return ("--data", root / name, "--dev", root / f"{name}-dev")
+
+    reverse = prepared(corpora / "pairs.tsv", "reverse-pairs", backward, "2,1")
+    cadec("train", "nmt", "-o", root / "reverse", *reverse, *tiny)
+    pipelines = ("--source-pipeline", backward[0], "--target-pipeline", backward[1])
+    cadec("convert", "--nmt", root / "reverse", *pipelines, "-o", root / "reverse-bundle")
+    cadec("convert", made_up_bundle, "--back", root / "reverse-bundle", "-o", root / "both")
+    documents = prepared(corpora / "pairs.tsv", "pairs", forward, "1,2")
+    start = ("--start-from", made_up_bundle.parent / "nmt")
+    for kind in ("doc-nmt", "2-to-2"):
+        cadec("train", kind, "-o", root / kind, *documents, *start, *tiny)
+    cadec("augment", "round-trip", corpora / "target.txt", "-b", root / "both", "-o", root / "trips.tsv")
+    trips = prepared(root / "trips.tsv", "trips", (backward[0], backward[0]), "1,2")
+    cadec("train", "repair", "-o", root / "repair", *trips, *tiny)
+    models = ("--doc-nmt", root / "doc-nmt", "--2-to-2", root / "2-to-2", "--repair", root / "repair")
+    cadec("convert", root / "both", *models, "-o", root / "bundle")
+    return root / "bundle"

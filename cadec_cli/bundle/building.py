@@ -24,6 +24,7 @@ from cadec_cli.bundle.chosen_models import (
 )
 from cadec_cli.bundle.manifest import (
     BACKWARD,
+    DOCUMENT_KINDS,
     ENGINES,
     MANIFEST,
     PRETRAINED_LM,
@@ -70,7 +71,7 @@ class _Ingredients:
     @property
     def engines(self) -> dict[str, str]:
         """The engine of every model part."""
-        engines = {kind: ENGINES[kind][0] for kind in self.own.models}
+        engines = {kind: ENGINES[kind][0] for kind in self.own.models if kind in ENGINES}
         if self.translation is not None:
             engines["nmt"] = PRETRAINED_NMT
         if self.language is not None:
@@ -89,6 +90,7 @@ def build_bundle(
     lm_pipeline: Path | None = None,
     pretrained: PretrainedGiven | None = None,
     back: Path | None = None,
+    documents: Mapping[str, Path] | None = None,
     name: str = "",
     defaults: DecodingDefaults | None = None,
     half: bool = False,
@@ -102,7 +104,8 @@ def build_bundle(
     `base` is a bundle to take everything from that is not given; it may be `output` itself. A model is a
     model directory or that of a training run, or a pretrained one of another toolkit: what `converters` know,
     and `pretrained` says the rest. With `half`, weights are stored in float16: half the size, and float32
-    again when loaded. `back` is a bundle with an S-NMT of the other direction. The S-NMT is converted to each
+    again when loaded. `back` is a bundle with an S-NMT of the other direction. `documents` are models that
+    read several sentences, by their kind. The S-NMT is converted to each
     of `compute_types`. Probes are sentence pairs to verify conversions with, besides random ones.
 
     An existing bundle of that name is replaced; any other directory is not. `note` is told where a run is not
@@ -133,10 +136,15 @@ def build_bundle(
         lm_pipeline=lm_pipeline or existing("lm-pipeline"),
         half=half,
         compute_types=compute_types,
+        documents={
+            kind: place
+            for kind in DOCUMENT_KINDS
+            if (place := (documents or {}).get(kind) or existing(kind)) is not None
+        },
     )
     if translation is not None:
         given = _beside_pretrained(given, source, wrong)
-    if given.nmt is None and given.lm is None:
+    if given.nmt is None and given.lm is None and not given.documents:
         given = replace(given, source=None, target=None, lm_pipeline=None)
         own = OwnParts()
     else:
@@ -286,6 +294,7 @@ def _manifest(
         parts={
             **dict.fromkeys(pipelines, "pipeline"),
             **{kind: kind for kind in engines},
+            **{kind: kind for kind in DOCUMENT_KINDS if kind in ingredients.own.models},
             **({BACKWARD: "bundle"} if ingredients.reverse is not None else {}),
             **dict.fromkeys(conversions, "ctranslate2"),
         },

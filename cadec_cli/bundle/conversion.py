@@ -1,4 +1,4 @@
-"""The S-NMT of a bundle for CTranslate2: what a conversion depends on, and the one way to make one.
+"""A bundle's translation models for CTranslate2: what a conversion depends on, and the one way to make one.
 
 Building puts conversions into bundles, opening puts missing ones into the user's cache; both come here. It
 knows manifests and what they list, not bundles, whose opening uses it.
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from converters.verify import Drift
 
 
-def dependencies(manifest: Manifest) -> str:
+def dependencies(manifest: Manifest, part: str = "nmt") -> str:
     """One checksum of all in a bundle that a conversion depends on: the weights, and what the ids mean."""
-    return manifest.digest("nmt", "source", "target")
+    return manifest.digest(part, "source", "target")
 
 
 def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
@@ -30,9 +30,9 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
     return (conversion.depends_on, conversion.converter) == (dependencies(manifest), _version())
 
 
-def cache_key(manifest: Manifest, compute_type: str) -> str:
+def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
     """A name for a conversion that differs wherever the result would."""
-    return f"{dependencies(manifest)[:40]}-{compute_type}-{_version()}"
+    return f"{dependencies(manifest, part)[:40]}-{compute_type}-{_version()}"
 
 
 def described(manifest: Manifest, drift: Drift) -> Conversion:

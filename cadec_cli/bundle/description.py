@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cadec_cli.bundle.manifest import conversion_part
+from cadec_cli.bundle.manifest import DOCUMENT_KINDS, PART_NAMES, conversion_part
 from cadec_cli.bundle.opening import Bundle, model_config
 from cadec_cli.models.pretrained import LanguageSettings, TranslationSettings
 
 # What is said of models that were trained here; a card says more.
 TRAINED_HERE = "trained with cadec"
-_WHAT = {"nmt": "S-NMT", "lm": "D-LM", "pipeline": "text pipeline", "bundle": "backward S-NMT"}
+_WHAT = {**PART_NAMES, "pipeline": "text pipeline", "bundle": "backward S-NMT"}
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,22 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
         settings = bundle.translation_settings if part == "nmt" else bundle.language_settings
         described = dataclasses.replace(described, engine=manifest.engine(part))
         if settings is None:
-            sizes = model_config(bundle.path(part))["config"]
-            told = {name: str(sizes[name]) for name in ("layers", "encoder_layers", "width") if name in sizes}
-            return dataclasses.replace(described, origin=TRAINED_HERE, details=told)
+            return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
         return dataclasses.replace(
             described, origin=settings.origin, licence=settings.licence, details=_details(settings)
         )
+    if part in DOCUMENT_KINDS:
+        return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
     for compute_type, made in manifest.translation_conversions.items():
         if part == conversion_part(compute_type):
             drift = f"{made.mean_drift:.2g} per token, at most {made.largest_drift:.2g}"
             return dataclasses.replace(described, what="S-NMT for CTranslate2", details={"drift": drift})
     return described
+
+
+def _sizes(bundle: Bundle, part: str) -> dict[str, str]:
+    sizes = model_config(bundle.path(part))["config"]
+    return {name: str(sizes[name]) for name in ("layers", "encoder_layers", "width") if name in sizes}
 
 
 def _details(settings: TranslationSettings | LanguageSettings) -> dict[str, str]:

@@ -13,15 +13,20 @@ from cadec_cli.bundle.directions import Languages, chosen_languages
 from cadec_cli.bundle.manifest import PRETRAINED_LM, PRETRAINED_NMT
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafted_by
 from cadec_cli.errors import CadecError
+from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.languages import iso_code
 from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
 
-    from cadec_cli.engines.protocols import LanguageModel
+    from cadec_cli.engines.protocols import DocumentModel, LanguageModel
+    from cadec_cli.engines.torch_document import TorchDocumentModel
     from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
@@ -71,6 +76,7 @@ class LoadedModels:
         self.languages = languages
         self._machine = machine
         self._note = note
+        self._documents: dict[str, DocumentModel] = {}
 
     @cached_property
     def translation(self) -> CTranslate2Model:
@@ -100,6 +106,35 @@ class LoadedModels:
         languages = chosen_languages(reverse, *asked)
         return LoadedModels(reverse, languages, self._machine, self._note).translation
 
+    def document(self, name: str) -> DocumentModel | None:
+        """A model that reads several sentences, if the bundle has one of that name."""
+        if name not in self.bundle.document_kinds:
+            return None
+        if name not in self._documents:
+            load = DOCUMENT_ENGINES[name]
+            self._documents[name] = load(self)
+        return self._documents[name]
+
+    def joined_model(self, part: str) -> CTranslate2Model:
+        """A model of joined sentences in CTranslate2."""
+        from cadec_cli.text.joined import JoinedText
+
+        source, target = self.bundle.texts_of(part)
+        return _in_ctranslate2(
+            self.bundle.converted(part, self._machine.compute_type, self._note),
+            JoinedText(source),
+            JoinedText(target),
+            self.bundle.positions_of(part),
+            self._machine,
+        )
+
+    def document_transformer(self) -> TorchDocumentModel:
+        """The DocTransformer in torch."""
+        from cadec_cli.engines.torch_document import TorchDocumentModel
+
+        network = self.bundle.document_network().to(self._machine.device)
+        return TorchDocumentModel(network, self.bundle.source, self.bundle.target)
+
     @cached_property
     def stepped(self) -> TorchTranslationModel:
         """The S-NMT in torch, for the C-aware beam."""
@@ -115,11 +150,23 @@ class LoadedModels:
 
 
 def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> CTranslate2Model:
-    return CTranslate2Model(
+    return _in_ctranslate2(
         bundle.ctranslate2_model(machine.compute_type, note),
         bundle.source,
         bundle.target,
-        positions=bundle.translation_positions,
+        bundle.translation_positions,
+        machine,
+    )
+
+
+def _in_ctranslate2(
+    model: Path, source: TokenText, target: TokenText, positions: int, machine: Machine
+) -> CTranslate2Model:
+    return CTranslate2Model(
+        model,
+        source,
+        target,
+        positions=positions,
         device=machine.device.type,
         device_index=machine.device.index or 0,
         compute_type=machine.compute_type,
@@ -193,6 +240,12 @@ TRANSLATION_ENGINES: Mapping[str, Callable[[Bundle, Languages, Machine, Note], C
 LANGUAGE_ENGINES: Mapping[str, Callable[[Bundle, Languages, Machine, Note], LanguageModel]] = {
     "torch": _own_language,
     PRETRAINED_LM: _pretrained_language,
+}
+# kind → how its model is loaded; the names are those of bundle.manifest.DOCUMENT_KINDS
+DOCUMENT_ENGINES: Mapping[str, Callable[[LoadedModels], DocumentModel]] = {
+    "doc-nmt": lambda models: models.document_transformer(),
+    "2-to-2": lambda models: TwoToTwoModel(models.joined_model("2-to-2")),
+    "repair": lambda models: RepairModel(models.joined_model("repair"), drafted_by(models.translation)),
 }
 
 

@@ -29,6 +29,18 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "lm": ("torch", PRETRAINED_LM),
 }
 
+# Models that read several sentences, all trained here, with the bundle's own text pipelines; each a part.
+DOCUMENT_KINDS = ("doc-nmt", "2-to-2", "repair")
+
+# What people call the parts that are models.
+PART_NAMES: Mapping[str, str] = {
+    "nmt": "S-NMT",
+    "lm": "D-LM",
+    "doc-nmt": "DocTransformer",
+    "2-to-2": "2-to-2",
+    "repair": "DocRepair",
+}
+
 # A part that is a bundle itself.
 BACKWARD = "back"
 
@@ -60,7 +72,7 @@ class Manifest:
     name: str
     source_language: str | None
     target_language: str
-    parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2
+    parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2 …
     engines: Mapping[str, str] = field(default_factory=dict)  # model part → engine; see `engine`
     files: Mapping[str, FileRecord]
     links: Mapping[str, str] = field(default_factory=dict)  # file → where it is linked to, outside

@@ -6,6 +6,7 @@ nmt/                the S-NMT; a bundle for scoring does without, and without so
 lm/                 the D-LM; a sentence-level bundle does without
 lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
 ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
+doc-nmt/  2-to-2/  repair/    models that read several sentences, trained here with source/ and target/
 back/               a bundle with an S-NMT of the other direction, for objectives that ask for one
 MODEL_CARD.md       if there is one
 
@@ -29,6 +30,7 @@ from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note, converted_once, silence
 from cadec_cli.bundle.manifest import (
     BACKWARD,
+    DOCUMENT_KINDS,
     MANIFEST,
     PRETRAINED_LM,
     PRETRAINED_NMT,
@@ -52,6 +54,7 @@ from cadec_cli.text.pipeline import TextPipeline
 
 if TYPE_CHECKING:
     from cadec_cli.models.doclm import DocumentLM
+    from cadec_cli.models.doctransformer import DocTransformer
     from cadec_cli.models.transformer import Transformer
     from converters.verify import Drift
 
@@ -123,6 +126,11 @@ class Bundle:
         return "nmt" in self.manifest.parts
 
     @property
+    def document_kinds(self) -> tuple[str, ...]:
+        """The models there are that read several sentences."""
+        return tuple(kind for kind in DOCUMENT_KINDS if kind in self.manifest.parts)
+
+    @property
     def has_backward(self) -> bool:
         """Tell whether there is an S-NMT of the other direction."""
         return self.backward is not None
@@ -184,6 +192,18 @@ class Bundle:
         """The S-NMT in torch, ready to evaluate: loaded anew at each call, and the caller's to keep."""
         return cast("Transformer", self._network("nmt"))
 
+    def document_network(self) -> DocTransformer:
+        """The DocTransformer in torch, likewise."""
+        return cast("DocTransformer", self._network("doc-nmt"))
+
+    def texts_of(self, part: str) -> tuple[TextPipeline, TextPipeline]:
+        """The text pipelines of a translation model that was trained here: what it reads, and writes."""
+        return (self.target if part == "repair" else self.source), self.target
+
+    def positions_of(self, part: str) -> int:
+        """How many tokens a model that was trained here has positions for."""
+        return self._positions(part)
+
     def lm_network(self) -> DocumentLM:
         """The D-LM in torch, likewise."""
         return cast("DocumentLM", self._network("lm"))
@@ -205,24 +225,34 @@ class Bundle:
         part = conversion_part(compute_type)
         if conversion.is_current(self.manifest.conversions.get(part), self.manifest):
             return self.directory / part
+        return self.converted("nmt", compute_type, note)
+
+    def converted(self, part: str, compute_type: str, note: Note = silence) -> Path:
+        """A translation model that was trained here, converted once, into the user's cache."""
 
         def convert(directory: Path) -> None:
-            note(f"converting {self.directory / 'nmt'} to {compute_type}, once: {directory}")
-            note(str(self.convert_translation(compute_type, directory)))
+            note(f"converting {self.path(part)} to {compute_type}, once: {directory}")
+            note(str(self.convert_translation(compute_type, directory, part=part)))
 
-        return converted_once(conversion.cache_key(self.manifest, compute_type), convert, note)
+        return converted_once(conversion.cache_key(self.manifest, compute_type, part), convert, note)
 
     def convert_translation(
-        self, compute_type: str, directory: Path, probes: Sequence[tuple[str, str]] = ()
+        self,
+        compute_type: str,
+        directory: Path,
+        probes: Sequence[tuple[str, str]] = (),
+        part: str = "nmt",
     ) -> Drift:
         """Convert the S-NMT for CTranslate2 into a directory, and report how far it is from torch.
 
-        Probes are sentence pairs to verify it with, besides random ones.
+        Probes are sentence pairs to verify it with, besides random ones. Models of joined sentences are
+        parts that can be converted too.
         """
+        source, target = self.texts_of(part)
         return conversion.convert(
-            self.translation_network(),
-            self.source,
-            self.target,
+            self._network(part),
+            source,
+            target,
             compute_type=compute_type,
             directory=directory,
             probes=probes,
@@ -232,9 +262,10 @@ class Bundle:
         """Where a part is, which must be there."""
         if part not in self.manifest.parts:
             what = {"nmt": "S-NMT", "lm": "D-LM"}.get(part, f"{part}/")
+            models = ("nmt", "lm", *DOCUMENT_KINDS)
             raise CadecError(
                 f"the bundle {self.directory} has no {what}",
-                f"add one with `cadec convert {self.directory} --{part} …`" if part in ("nmt", "lm") else "",
+                f"add one with `cadec convert {self.directory} --{part} …`" if part in models else "",
             )
         return self.directory / part
 
@@ -275,6 +306,9 @@ class Bundle:
             wrong += [
                 f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_pipeline)
             ]
+        for kind in self.document_kinds:
+            stored, texts = model_config(self.path(kind)), self.texts_of(kind)
+            wrong += [f"{kind}/: {problem}" for problem in translation_misfits(stored, *texts)]
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
         for compute_type, made in self.manifest.translation_conversions.items():

@@ -35,6 +35,7 @@ class OwnGiven:
     lm_pipeline: Path | None
     half: bool
     compute_types: Sequence[str]
+    documents: Mapping[str, Path] = field(default_factory=dict)  # by kind: models that read several sentences
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
     target = _loaded(wrong, given.target, TextPipeline.load)
     lm_pipeline = _loaded(wrong, given.lm_pipeline, TextPipeline.load)
     models: dict[str, tuple[Path, StoredModel]] = {}
-    for kind, place in (("nmt", given.nmt), ("lm", given.lm)):
+    for kind, place in (("nmt", given.nmt), ("lm", given.lm), *given.documents.items()):
         directory = _loaded(wrong, place, lambda path: model_directory(path, note))
         if directory is not None and (stored := _loaded_model(wrong, directory, kind)) is not None:
             models[kind] = (directory, stored)
@@ -85,6 +86,13 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
         directory, _ = models["nmt"]
         misfits += _named(directory, translation_misfits(model_config(directory), source, target))
     target = target or lm_pipeline
+    for kind in given.documents.keys() & models.keys():
+        directory, _ = models[kind]
+        read = target if kind == "repair" else source
+        if read is None or target is None:
+            wrong.append(f"a {kind} model needs the text pipelines that it was trained with")
+        else:
+            misfits += _named(directory, translation_misfits(model_config(directory), read, target))
     lm_text = target
     if "lm" in models and target is not None:
         directory, stored = models["lm"]
@@ -95,7 +103,7 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
     wrong += misfits
     wrong += _storing_misfits(given, models, source, target)
     return OwnParts(
-        source if "nmt" in models else None,
+        source if models.keys() & {"nmt", "doc-nmt", "2-to-2"} else None,
         target,
         lm_text,
         models,

@@ -66,6 +66,31 @@ def convert(
             rich_help_panel=_PARTS,
         ),
     ] = None,
+    doc_nmt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="A DocTransformer, from `cadec train doc-nmt`, for --search doc-nmt.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
+    two_to_two: Annotated[
+        Path | None,
+        typer.Option(
+            "--2-to-2",
+            metavar="RUN",
+            help="A model of two sentences joined, from `cadec train 2-to-2`, for --search 2-to-2.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
+    repair: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="A DocRepair model, from `cadec train repair`, for --search repair and `cadec repair`.",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
     card: Annotated[
         Path | None, typer.Option(help="A model card (Markdown) to include.", rich_help_panel=_PARTS)
     ] = None,
@@ -192,6 +217,11 @@ def convert(
             lm=lm,
             lm_pipeline=lm_pipeline,
             back=back,
+            documents={
+                kind: run
+                for kind, run in (("doc-nmt", doc_nmt), ("2-to-2", two_to_two), ("repair", repair))
+                if run is not None
+            },
             pretrained=PretrainedGiven(
                 nmt_kind=nmt_kind,
                 source_language=source_language,
@@ -215,10 +245,10 @@ def convert(
 
 
 def _summary(directory: Path) -> str:
-    from cadec_cli.bundle.manifest import read_manifest
+    from cadec_cli.bundle.manifest import PART_NAMES, read_manifest
 
     manifest = read_manifest(directory)
-    models = [what for part, what in (("nmt", "S-NMT"), ("lm", "D-LM")) if part in manifest.parts]
+    models = [what for part, what in PART_NAMES.items() if part in manifest.parts]
     languages = " → ".join(filter(None, (manifest.source_language, manifest.target_language)))
     size = sum(entry.size for entry in manifest.files.values())
     return f"{languages}, {', '.join([*models, *manifest.conversions])}, {size / 1e6:,.1f} MB"

@@ -101,7 +101,8 @@ def translate(
     )
     if explain and not work.translator.options.maximised.uses_lm:
         raise CadecError(
-            "the sentence level looks at no context, so there is nothing to explain", "leave out --explain"
+            f"--search {work.translator.options.search} asks no D-LM, so there is nothing to explain",
+            "leave out --explain",
         )
     if output is not None:
         work.to_files(

@@ -130,7 +130,10 @@ class Session:
         """Go on with the current document; each sentence is part of it when it is yielded."""
         current = self.current
         before = context_after(current, self.options)
-        for translation in self._translator.translate_documents([sentences], contexts=[before]):
+        sources = [entry.source for entry in current]
+        for translation in self._translator.translate_documents(
+            [sentences], contexts=[before], before=[sources]
+        ):
             entry = self._entry(translation.source, translation.parts, current, self.options)
             current.append(entry)
             yield entry

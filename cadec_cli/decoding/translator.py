@@ -12,10 +12,11 @@ from typing import Any
 
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.search import Search, build
+from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
-from cadec_cli.engines.protocols import KnownAhead, Models
+from cadec_cli.engines.protocols import KnownAhead, Models, Passage
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -44,23 +45,24 @@ class Translator:
         documents: Sequence[Sequence[str]],
         *,
         contexts: Sequence[Context] | None = None,
+        before: Sequence[Sequence[str]] | None = None,
         start: State | None = None,
         checkpoint: Callable[[State], None] | None = None,
     ) -> Iterator[Translation]:
         """Translate several documents in step; each one's sentences come in order.
 
-        `contexts` is what stands before each document, in the D-LM's ids. `checkpoint` is called now and
+        `contexts` is what stands before each document, in the D-LM's ids; `before` is that in the source,
+        for models that read it. `checkpoint` is called now and
         then, when all that has been yielded is complete up to there; a translation that is given such a state
         as its `start` goes on exactly from it.
         """
         pieces = [Pieces(self._split(sentences)) for sentences in documents]
         state = start or State.at_start(len(documents), contexts)
-        lists = search_kind(self.options.search).needs == LISTS
         return _in_step(
             self._search,
             pieces,
             state,
-            prepare=self._with_lists if lists else _as_it_is,
+            prepare=self._preparation(pieces, before),
             source=lambda document, sentence: documents[document][sentence],
             checkpoint=checkpoint,
         )
@@ -98,6 +100,33 @@ class Translator:
             else:
                 for piece in self._translation.split(sentence):
                     yield number, piece
+
+    def _preparation(
+        self, pieces: Sequence[Pieces[str]], before: Sequence[Sequence[str]] | None
+    ) -> Callable[[Wave[str]], Wave[Any]]:
+        """What the search wants to be made of the pieces of a wave."""
+        if search_kind(self.options.search).needs == LISTS:
+            return self._with_lists
+        search = self._search
+        if not isinstance(search, PassageSearch):
+            return _as_it_is
+        whole = [
+            [*before[number], *document.items] if before is not None else document.items
+            for number, document in enumerate(pieces)
+        ]
+        starts = [len(texts) - len(document) for texts, document in zip(whole, pieces, strict=True)]
+
+        def with_passages(wave: Wave[str]) -> Wave[Passage]:
+            made = [
+                [
+                    search.model.passage(whole[number], starts[number] + wave.taken + place)
+                    for place in range(len(texts))
+                ]
+                for number, texts in enumerate(wave.documents)
+            ]
+            return Wave(wave.taken, made, wave.ends)
+
+        return with_passages
 
     def _with_lists(self, wave: Wave[str]) -> Wave[NBest]:
         """The n-best lists of a wave, all generated at once."""

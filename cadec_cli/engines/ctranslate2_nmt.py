@@ -128,12 +128,15 @@ class CTranslate2Model:
 
         return translate
 
-    def sampler(self, seed: int) -> Callable[[Sequence[str]], list[str]]:
-        """Translates texts of any length with words drawn as likely as the model finds them."""
+    def sampler(self, seed: int, temperature: float = 1.0) -> Callable[[Sequence[str]], list[str]]:
+        """Translates texts of any length with words drawn as likely as the model finds them.
+
+        A temperature below 1 draws likely words more often still.
+        """
         import ctranslate2
 
         ctranslate2.set_random_seed(seed)
-        return lambda texts: self._whole(texts, self._sampled)
+        return lambda texts: self._whole(texts, lambda pieces: self._sampled(pieces, temperature))
 
     def _whole(self, texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
         """Texts in pieces that fit, translated together, and put together again."""
@@ -141,7 +144,7 @@ class CTranslate2Model:
         found = iter(translate([piece for of_text in pieces for piece in of_text]))
         return [" ".join(next(found) for _ in of_text) for of_text in pieces]
 
-    def _sampled(self, sentences: Sequence[str]) -> list[str]:
+    def _sampled(self, sentences: Sequence[str], temperature: float) -> list[str]:
         pieces = self._pieces(sentences)
         begin = list(self._framing.target_begin)
         results = self._translator.translate_batch(
@@ -149,6 +152,7 @@ class CTranslate2Model:
             target_prefix=[begin] * len(pieces) if begin else None,
             beam_size=1,
             sampling_topk=0,  # of all words
+            sampling_temperature=temperature,
             max_decoding_length=max(map(self._limit, pieces), default=1) + len(begin),
             max_input_length=0,
             max_batch_size=BATCH_TOKENS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cadec_cli.engines.protocols import LanguageModel, SteppedTranslation, TranslationModel
+from collections.abc import Mapping
+
+from cadec_cli.engines.protocols import DocumentModel, LanguageModel, SteppedTranslation, TranslationModel
 from cadec_cli.errors import CadecError
 
 
@@ -15,10 +17,12 @@ class GivenModels:
         language: LanguageModel | None = None,
         stepped: SteppedTranslation | None = None,
         backward: TranslationModel | None = None,
+        documents: Mapping[str, DocumentModel] | None = None,
     ) -> None:
         self.language = language
         self.backward = backward
         self._translation, self._stepped = translation, stepped
+        self._documents = documents or {}
 
     @property
     def translation(self) -> TranslationModel:
@@ -26,6 +30,10 @@ class GivenModels:
         if self._translation is None:
             raise CadecError("there is no translation model here")
         return self._translation
+
+    def document(self, name: str) -> DocumentModel | None:
+        """A model that reads passages of the source."""
+        return self._documents.get(name)
 
     @property
     def stepped(self) -> SteppedTranslation:

@@ -6,6 +6,7 @@ Whoever has these methods is a model: ours, another toolkit's, or a table of num
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cadec_cli.method.context import Context
@@ -124,6 +125,43 @@ class LanguageSteps(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Passage:
+    """Sentences in a row, none of them blank but perhaps the one in question."""
+
+    sentences: tuple[str, ...]
+    place: int  # of the one in question
+
+    @property
+    def sentence(self) -> str:
+        """The one in question."""
+        return self.sentences[self.place]
+
+
+class DocumentModel(Protocol):
+    """A model that translates a sentence with others around it."""
+
+    def passage(self, sentences: Sequence[str], place: int) -> Passage:
+        """What it reads of a document to translate one of its sentences."""
+        ...
+
+    def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
+        """Score translations of the sentences of each passage up to the one in question, which is the last.
+
+        What is scored is all that the model writes: of the DocTransformer the sentence in question, of the
+        others the whole passage.
+        """
+        ...
+
+
+class PassageTranslation(DocumentModel, Protocol):
+    """A document model that makes n-best lists by itself."""
+
+    def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
+        """At most `count` translations of the sentence in question, best first."""
+        ...
+
+
 class KnownAhead(Protocol):
     """Terms that depend on no context: a backward model, a length, a glossary, a quality estimate."""
 
@@ -158,6 +196,10 @@ class Models(Protocol):
     @property
     def backward(self) -> TranslationModel | None:
         """A model of the other direction, if there is one."""
+        ...
+
+    def document(self, name: str) -> DocumentModel | None:
+        """A model that reads passages of the source, if there is one of that name."""
         ...
 
     @property

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.transformer import Transformer
+from cadec_cli.models.transformer import Source, Transformer
 from cadec_cli.text.specials import BOS, EOS, PAD
 
 
@@ -28,20 +28,19 @@ class TorchTranslationModel:
 
     def steps(self, sources: Sequence[Sequence[int]]) -> NMTSteps:
         """Begin to translate sentences (ids without EOS)."""
-        return NMTSteps(self.network, sources)
+        device = self.network.target_embedding.weight.device
+        return NMTSteps(self.network, self.network.encode(with_ends(sources, device)))
 
 
 class NMTSteps:
     """Sentences being translated: rows of the decoder, and the sources they attend to."""
 
-    def __init__(self, network: Transformer, sources: Sequence[Sequence[int]]) -> None:
+    def __init__(self, network: Transformer, encoded: Source) -> None:
         self._network = network
         self._device = network.target_embedding.weight.device
-        longest = max(map(len, sources)) + 1
-        rows = [[*source, EOS, *[PAD] * (longest - len(source) - 1)] for source in sources]
-        self._encoded = network.encode(torch.tensor(rows, device=self._device))
+        self._encoded = encoded
         self._cache = Cache()
-        self._count = len(sources)
+        self._count = encoded.mask.size(0)
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
         """Append tokens (B, K), at the start BOS, and give log p of every next one: (B·K, V)."""
@@ -55,3 +54,14 @@ class NMTSteps:
         self._cache = self._cache.rows(rows)
         if not same_sources:
             self._encoded = self._encoded.rows(rows)
+
+
+def with_ends(sentences: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Sentences with their EOS as one tensor, padded on the right."""
+    return padded_rows([[*sentence, EOS] for sentence in sentences], device)
+
+
+def padded_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Rows of ids as one tensor, padded on the right."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows], device=device)

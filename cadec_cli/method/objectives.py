@@ -116,6 +116,17 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
+def _alone(term: str) -> Formula:
+    return lambda t, w: t[term]
+
+
+# Models that read several sentences: each scores by itself, by the term of its own name. A search of that
+# name translates with it; there is nothing to choose from lists, so other searches do not know these.
+DOCUMENT_OBJECTIVES: dict[str, Objective] = {
+    name: Objective(name, _alone(name), (name,)) for name in ("doc-nmt", "2-to-2", "repair")
+}
+
+
 def objective(name: str, weights: Mapping[str, float] | None = None) -> Objective:
     """Look an objective up by its name; weights are its own unless given."""
     if name not in OBJECTIVES:

@@ -14,6 +14,7 @@ from cadec_cli.errors import CadecError
 
 LISTS = "lists"  # n-best lists, from a translation model or from anywhere
 STEPS = "steps"  # a translation model and, if there is a D-LM, that too, stepped token by token
+PASSAGES = "passages"  # a translation model that reads several sentences
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class SearchKind:
     needs: str
     builder: str | Callable[..., Any]
     size: str = "nbest"  # the option that says how many hypotheses a list has
-    reads_context: bool = True
+    reads_context: bool = True  # of the target side, with the D-LM
 
 
 SEARCHES: dict[str, SearchKind] = {
@@ -39,6 +40,27 @@ SEARCHES: dict[str, SearchKind] = {
         "the S-NMT alone, no context",
         LISTS,
         "cadec_cli.decoding.search.lattice:sentence_level",
+        "beam",
+        reads_context=False,
+    ),
+    "doc-nmt": SearchKind(
+        "a DocTransformer, which reads the source sentences before",
+        PASSAGES,
+        "cadec_cli.decoding.search.passages:doc_nmt",
+        "beam",
+        reads_context=False,
+    ),
+    "2-to-2": SearchKind(
+        "two sentences translated as one",
+        PASSAGES,
+        "cadec_cli.decoding.search.passages:two_to_two",
+        "beam",
+        reads_context=False,
+    ),
+    "repair": SearchKind(
+        "DocRepair after the S-NMT",
+        PASSAGES,
+        "cadec_cli.decoding.search.passages:repair",
         "beam",
         reads_context=False,
     ),

@@ -99,7 +99,7 @@ def test_an_explanation_explains_or_says_why_it_can_not(
     shown = capfd.readouterr()
     if "sentence" in (search, name):
         assert code == 1
-        assert "looks at no context, so there is nothing to explain" in shown.err
+        assert "asks no D-LM, so there is nothing to explain" in shown.err
         assert not shown.out
         return
     assert code == 0

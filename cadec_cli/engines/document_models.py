@@ -1,0 +1,175 @@
+"""Translation models that read more than a sentence: what they need in common, and those of joined sentences.
+
+A passage is a few sentences of a document, one of which is in question. Which sentences those are is a
+model's own: the ones before, or the group that the sentence is in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cadec_cli.engines.protocols import Passage, TranslationModel
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.models.configs import PASSAGE_SENTENCES
+from cadec_cli.text.joined import joined, parted
+
+# The beam of the sentence-level translations that are repaired.
+DRAFT_BEAM = 4
+
+
+def sentences_before(sentences: Sequence[str], place: int, count: int) -> Passage:
+    """A sentence and up to so many before it; blank ones are passed over."""
+    before = [text for text in sentences[max(0, place - count) : place] if text.strip()]
+    return Passage((*before, sentences[place]), len(before))
+
+
+@dataclass(frozen=True)
+class TwoToTwoModel:
+    """The sentence before and the current one, translated as one; the last part of the output is taken."""
+
+    model: TranslationModel
+
+    def passage(self, sentences: Sequence[str], place: int) -> Passage:
+        """The sentence before, if there is one and both fit."""
+        passage = sentences_before(sentences, place, PASSAGE_SENTENCES["2-to-2"] - 1)
+        return passage if self.model.fits(joined(passage.sentences)) else Passage((passage.sentence,), 0)
+
+    def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
+        """Translations of the last sentence; of several with the same end, the likeliest."""
+        lists = self.model.nbest([joined(passage.sentences) for passage in passages], count)
+        return [
+            _different(passage.sentence, [(parted(one.text)[-1], one.log_prob) for one in nbest.hypotheses])
+            for passage, nbest in zip(passages, lists, strict=True)
+        ]
+
+    def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
+        """log p of both sentences, the end of the second included."""
+        return _joined_log_probs(self.model, [passage.sentences for passage in passages], targets)
+
+
+@dataclass(frozen=True)
+class RepairModel:
+    """Groups of sentence-level translations, rewritten so that they fit each other.
+
+    `draft` gives the sentence-level translations of sentences: the likeliest of each, with its score.
+    """
+
+    model: TranslationModel
+    draft: Callable[[Sequence[str]], list[Hypothesis]]
+
+    def passage(self, sentences: Sequence[str], place: int) -> Passage:
+        """The group that a sentence is in, counted from the beginning of the document."""
+        size = PASSAGE_SENTENCES["repair"]
+        first = place - place % size
+        group = sentences[first : first + size]
+        kept = [index for index, text in enumerate(group) if text.strip() or first + index == place]
+        return Passage(tuple(group[index] for index in kept), kept.index(place - first))
+
+    def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
+        """Repaired sentences. Only a group that comes out with as many as went in is believed.
+
+        Where none does, the sentence stays as it was drafted; its score is then that of the drafted group.
+        """
+        drafts = self._drafts(passages)
+        groups = [self._fitting(passage, drafts) for passage in passages]
+        different = list(dict.fromkeys(group.sentences for group in groups))
+        lists = dict(
+            zip(different, self.model.nbest([joined(texts) for texts in different], count), strict=True)
+        )
+        return [
+            self._repaired(passage, group, lists[group.sentences], drafts[passage.sentence])
+            for passage, group in zip(passages, groups, strict=True)
+        ]
+
+    def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
+        """log p of all sentences of the group, after their sentence-level translations."""
+        drafts = self._drafts(passages)
+        sources = [tuple(drafts[text].text for text in passage.sentences) for passage in passages]
+        return _joined_log_probs(self.model, sources, targets)
+
+    def _drafts(self, passages: Sequence[Passage]) -> dict[str, Hypothesis]:
+        texts = list(dict.fromkeys(text for passage in passages for text in passage.sentences))
+        return dict(zip(texts, self.draft(texts), strict=True))
+
+    def _fitting(self, passage: Passage, drafts: dict[str, Hypothesis]) -> Passage:
+        """A group of drafts; of one that is too long, the sentence in question alone."""
+        group = Passage(tuple(drafts[text].text for text in passage.sentences), passage.place)
+        return group if self.model.fits(joined(group.sentences)) else Passage((group.sentence,), 0)
+
+    def _repaired(self, passage: Passage, group: Passage, nbest: NBest, draft: Hypothesis) -> NBest:
+        parts = [(parted(one.text), one.log_prob) for one in nbest.hypotheses]
+        whole = [
+            (texts[group.place], log_prob)
+            for texts, log_prob in parts
+            if len(texts) == len(group.sentences) and texts[group.place].strip()
+        ]
+        if not whole and draft.text.strip():
+            passages = joined(group.sentences)
+            fits = self.model.fits(passages, passages)
+            whole = [
+                (draft.text, self.model.log_probs([passages], [passages])[0] if fits else draft.log_prob)
+            ]
+        return _different(passage.sentence, whole)
+
+
+def drafted_by(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypothesis]]:
+    """The sentence-level translations of a model; what it finds nothing to translate in stays as it is."""
+
+    def draft(sentences: Sequence[str]) -> list[Hypothesis]:
+        lists = model.nbest(sentences, DRAFT_BEAM)
+        return [nbest.hypotheses[0] if nbest.hypotheses else Hypothesis(nbest.source, 0.0) for nbest in lists]
+
+    return draft
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """Sentences that are translations already, in the place of a model that would make them.
+
+    `model` is what will read them, and so knows which are too long.
+    """
+
+    model: TranslationModel
+
+    def as_they_are(self, sentences: Sequence[str]) -> list[Hypothesis]:
+        """What the draft of a sentence is: itself."""
+        return [Hypothesis(sentence, 0.0) for sentence in sentences]
+
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """Each sentence is its only translation."""
+        return [NBest(sentence, (Hypothesis(sentence, 0.0),)) for sentence in sentences]
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """Certain for the sentence itself, impossible for any other."""
+        return [
+            0.0 if target == sentence else -math.inf
+            for sentence, target in zip(sentences, targets, strict=True)
+        ]
+
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model can read a sentence whole."""
+        return self.model.fits(sentence, target)
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut a sentence that does not fit."""
+        return self.model.split(sentence)
+
+
+def _joined_log_probs(
+    model: TranslationModel, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
+) -> list[float]:
+    """Scores of passages; both sides have as many sentences, or the source would be of another passage."""
+    for source, target in zip(sources, targets, strict=True):
+        if len(source) != len(target):
+            raise ValueError(f"{len(target)} translations of {len(source)} sentences")
+    return model.log_probs([joined(texts) for texts in sources], [joined(texts) for texts in targets])
+
+
+def _different(source: str, scored: Sequence[tuple[str, float]]) -> NBest:
+    """A list without repetitions, in the order given."""
+    best: dict[str, float] = {}
+    for text, log_prob in scored:
+        best.setdefault(text, log_prob)
+    return NBest(source, tuple(Hypothesis(text, log_prob) for text, log_prob in best.items()))
