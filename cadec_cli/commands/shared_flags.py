@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.method.objectives import OBJECTIVES
+from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 
 BundleOption = Annotated[
     Path | None,
@@ -78,4 +78,5 @@ SetLayout = Annotated[
     ),
 ]
 
-OBJECTIVE_NAMES = ", ".join(OBJECTIVES)
+# what contrastive tests can score with
+OBJECTIVE_NAMES = ", ".join([*OBJECTIVES, *DOCUMENT_OBJECTIVES])

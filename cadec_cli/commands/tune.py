@@ -73,11 +73,14 @@ def tune(
 ) -> None:
     """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
 
-    All values are tried at once: n-best lists and context-free scores are computed one time only.
+    All values are tried at once: n-best lists and context-free scores are computed one time only. The several
+    weights of bayes are found together, one after the other until nothing gets better.
 
     Example: cadec tune dev.en --ref dev.ru --bundle en-ru -o tuning
 
     Example: cadec tune dev.en --ref dev.ru --objective shallow-fusion --protocol strongest --no-save
+
+    Example: cadec tune dev.en --ref dev.ru --objective bayes --bundle en-ru
     """
     import dataclasses
     import os
@@ -91,7 +94,8 @@ def tune(
     from cadec_cli.commands.wiring import open_models
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning.grid import PROTOCOLS, Setting, choose, tuned
+    from cadec_cli.evaluation.tuning.coordinates import coordinate_search
+    from cadec_cli.evaluation.tuning.grid import PROTOCOLS, Setting, choose, prepared
     from cadec_cli.evaluation.tuning.plot import plot_tuning
     from cadec_cli.files import write_json, writing
     from cadec_cli.method import objectives
@@ -115,16 +119,27 @@ def tune(
         raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
     name = objective or opened.defaults.objective
     formula = objectives.objective(name)
-    if "lm" not in formula.weights:
-        tunable = [name for name, known in objectives.OBJECTIVES.items() if "lm" in known.weights]
+    if not formula.weights:
+        tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
         raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
+    together = "lm" not in formula.weights  # several weights, none of them the D-LM's
+    if together and (weight or protocol != "best" or len(temperature or ()) > 1):
+        raise CadecError(
+            f"the weights of {name} are found together, by BLEU and at one temperature",
+            "leave out --weight and --protocol, and give one --temperature at most",
+        )
     default_temperatures = TEMPERATURES if name == "c-score" and not weight else (1.0,)
     default_weights = (1.0,) if name == "c-score" else WEIGHTS
-    settings = [
-        Setting(tried, weighed)
-        for weighed in dict.fromkeys(weight or default_weights)
-        for tried in dict.fromkeys(temperature or default_temperatures)
-    ]
+    start = Setting((temperature or [1.0])[0], named=tuple(formula.weights.items()))
+    settings = (
+        [start]
+        if together
+        else [
+            Setting(tried, weighed)
+            for weighed in dict.fromkeys(weight or default_weights)
+            for tried in dict.fromkeys(temperature or default_temperatures)
+        ]
+    )
     for setting in settings:  # all that could not be saved is refused before the work, not after it
         _changed(opened.defaults, name, setting, context, nbest)
     if output is not None:
@@ -132,7 +147,7 @@ def tune(
             output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference], warn=console.warn)
     with bars() as counted:
-        level, points = tuned(
+        development = prepared(
             models,
             sources.documents,
             references.documents,
@@ -143,6 +158,12 @@ def tune(
             split_language=models.languages.source_code if split else None,
             counted=counted,
         )
+        if together:
+            level, points = coordinate_search(
+                development, formula.weights, start.temperature, counted=counted
+            )
+        else:
+            level, points = development.points(settings, counted)
     try:
         choice: Point | None = choose(protocol, level, points)
     except CadecError as error:
@@ -161,7 +182,7 @@ def tune(
             "choice": dataclasses.asdict(choice) if choice is not None else None,
         }
         write_json(output / "curve.json", curve)
-        if plot:
+        if plot and not together:  # of several weights there is no curve
             plot_tuning(level, points, choice, f"{name} on {source.name}", output / "curve.png")
     if choice is None:
         raise reason
@@ -176,7 +197,7 @@ def _changed(
     return dataclasses.replace(
         defaults,
         objective=name,
-        weight={"lm": setting.weight},
+        weight=setting.weights,
         temperature=setting.temperature,
         context=defaults.context if context is None else context,
         nbest=nbest or defaults.nbest,

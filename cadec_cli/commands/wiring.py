@@ -114,6 +114,7 @@ def contrastive_models(
         has_translation=bundle.has_translation,
         has_lm=bundle.has_lm,
         has_backward=bundle.has_backward,
+        documents=bundle.document_kinds,
         where=f"the bundle {bundle.directory}",
     )
     models = ContrastiveModels(
@@ -123,5 +124,6 @@ def contrastive_models(
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
         tuple({type(one): one for chosen in objectives for one in known_ahead(opened, chosen)}.values()),
+        {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
     )
     return objectives, models

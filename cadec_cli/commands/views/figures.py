@@ -21,7 +21,8 @@ def tuning_table(name: str, level: Point, points: Sequence[Point], choice: Point
         colour = "green" if point.bleu >= level.bleu else "red"
         table.add_row(
             f"{point.setting.temperature:g}",
-            f"{point.setting.weight:g}",
+            ", ".join(f"{name} {value:g}" for name, value in point.setting.named)
+            or f"{point.setting.weight:g}",
             Text(f"{point.bleu:.2f}", colour),
             f"{point.chrf:.2f}",
             f"{point.changed:.1%}",

@@ -16,7 +16,14 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
-from cadec_cli.engines.protocols import KnownAhead, LanguageModel, TranslationModel, trie_for
+from cadec_cli.engines.protocols import (
+    DocumentModel,
+    KnownAhead,
+    LanguageModel,
+    Passage,
+    TranslationModel,
+    trie_for,
+)
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.method.context import Context, ContextPolicy, room
@@ -24,12 +31,12 @@ from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import (
     BACK,
     CONDITIONAL,
+    DOCUMENT_OBJECTIVES,
     FREE,
     LENGTH,
     NMT,
     OBJECTIVES,
     Objective,
-    objective,
 )
 from cadec_cli.method.options import Reading
 from cadec_cli.method.terms import Scoring, Terms
@@ -69,15 +76,22 @@ def usable_objectives(
     has_translation: bool,
     has_lm: bool,
     has_backward: bool = False,
+    documents: Sequence[str] = (),
     where: str = "this bundle",
 ) -> list[Objective]:
     """The named objectives; of none or `all`, those that the models can compute.
 
+    `documents` names the models that read several sentences: each is an objective of its own.
     Weights are for all that are named; of `all`, each takes those that it has.
     """
     given = weights or {}
 
+    everything = {**OBJECTIVES, **DOCUMENT_OBJECTIVES}
+
     def misfit(chosen: Objective) -> str:
+        if chosen.name in DOCUMENT_OBJECTIVES:
+            there = chosen.name in documents
+            return "" if there else f"{where} has no {chosen.name} model"
         ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE, BACK, LENGTH)]
         if ahead:
             return f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs"
@@ -89,7 +103,10 @@ def usable_objectives(
             return f"{chosen.name} needs a D-LM, and {where} has none"
         return ""
 
-    named = [objective(name) for name in dict.fromkeys(names) if name != "all"]
+    unknown = [name for name in names if name != "all" and name not in everything]
+    if unknown:
+        raise CadecError(f"no objective {unknown[0]!r}", f"there are {', '.join(everything)}")
+    named = [everything[name] for name in dict.fromkeys(names) if name != "all"]
     for problem in filter(None, map(misfit, named)):
         raise CadecError(problem, "pmi and conditional need a D-LM alone, sentence an S-NMT alone")
     if names and "all" not in names:
@@ -99,7 +116,7 @@ def usable_objectives(
         raise CadecError(f"no objective has a weight {', '.join(unknown)}")
     return [
         chosen.weighted({name: weight for name, weight in given.items() if name in chosen.weights})
-        for chosen in OBJECTIVES.values()
+        for chosen in everything.values()
         if not misfit(chosen)
     ]
 
@@ -138,6 +155,7 @@ class ContrastiveModels:
     policy: ContextPolicy = field(default_factory=ContextPolicy)
     wording: Wording = field(default_factory=Wording)
     ahead: tuple[KnownAhead, ...] = ()
+    documents: Mapping[str, DocumentModel] = field(default_factory=dict)  # by the name of their term
 
     def __post_init__(self) -> None:
         if self.policy.sentences < 0:
@@ -158,6 +176,9 @@ class ContrastiveModels:
             for source in self.ahead:
                 for of_group, known in zip(terms, source.terms(self._lists(of_set, chunk)), strict=True):
                     of_group |= {name: np.asarray(values) for name, values in known.items()}
+            for name, model in self.documents.items():
+                for of_group, scores in zip(terms, self._in_passages(of_set, chunk, model), strict=True):
+                    of_group[name] = scores
             yield from terms
 
     def check(self, of_set: ContrastiveSet) -> None:
@@ -254,6 +275,27 @@ class ContrastiveModels:
             for group in chunk
         ]
 
+    def _in_passages(
+        self, of_set: ContrastiveSet, chunk: Sequence[Group], model: DocumentModel
+    ) -> list[Floats]:
+        """log p of all candidates by a model that reads several sentences.
+
+        All sentences of a group are given: what stands before the last one is the true context.
+        """
+        passages: list[Passage] = []
+        targets: list[tuple[str, ...]] = []
+        for group in chunk:
+            sources, context = _aligned(group)
+            written = [self.wording.source(of_set, text) for text in sources]
+            passage = model.passage(written, len(written) - 1)
+            before = [self.wording.target(of_set, text) for text in context]
+            before = before[len(before) - passage.place :]
+            for candidate in group.candidates:
+                passages.append(passage)
+                targets.append((*before, self.wording.target(of_set, candidate)))
+        scores = iter(model.log_probs(passages, targets))
+        return [np.array([next(scores) for _ in group.candidates]) for group in chunk]
+
     def _translations(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[Floats]:
         """log p(ỹ|x) of all candidates."""
         assert self.translation is not None
@@ -271,6 +313,19 @@ class _Job:
     candidates: list[Ids]
     trie: Trie
     context: Context
+
+
+def _aligned(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The source sentences of a group, the current one last, and the translations of those before it.
+
+    Sentences of which only one side is known, or one is blank, are left out, with all before them.
+    """
+    pairs: list[tuple[str, str]] = []
+    for source, target in zip(reversed(group.context_source), reversed(group.context), strict=False):
+        if not source.strip() or not target.strip():
+            break
+        pairs.insert(0, (source, target))
+    return (*(source for source, _ in pairs), group.source), tuple(target for _, target in pairs)
 
 
 def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
@@ -315,7 +370,7 @@ def term_records(group: Group, terms: Terms, scores: Floats) -> Iterator[dict[st
         for name in (CONDITIONAL, FREE):
             if name in terms:
                 record[name] = float(terms[name][0, index])
-        for name in (BACK, LENGTH):
+        for name in (BACK, LENGTH, *DOCUMENT_OBJECTIVES):
             if name in terms:
                 record[name] = float(terms[name][index])
         if CONDITIONAL in terms and FREE in terms:

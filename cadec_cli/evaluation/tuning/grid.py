@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from cadec_cli.decoding.search.lattice import Column, LatticeSearch
 from cadec_cli.decoding.state import Partial
+from cadec_cli.engines.ahead import known_ahead
 from cadec_cli.engines.protocols import Models, TranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.reporting import Advance, Counted, uncounted
@@ -32,10 +33,16 @@ PROTOCOLS = ("best", "strongest")
 
 @dataclass(frozen=True)
 class Setting:
-    """What is tuned: the temperature, and the D-LM's weight."""
+    """What is tuned: the temperature, and the D-LM's weight; or the weights of an objective by name."""
 
     temperature: float
-    weight: float
+    weight: float = 1.0
+    named: tuple[tuple[str, float], ...] = ()  # where there are several
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """All weights by name."""
+        return dict(self.named) or {"lm": self.weight}
 
     @property
     def strength(self) -> tuple[float, float]:
@@ -64,7 +71,11 @@ def grid_search(models: Models, name: str, settings: Sequence[Setting], context:
         raise CadecError("this bundle has no document language model: there is nothing to tune")
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
     return LatticeSearch(
-        objective(name), models.language, reading=Reading(temperatures), policy=ContextPolicy(context)
+        objective(name),
+        models.language,
+        reading=Reading(temperatures),
+        policy=ContextPolicy(context),
+        ahead=known_ahead(models, objective(name)),
     )
 
 
@@ -77,7 +88,7 @@ def rerank_with_all(
     """What each setting chooses: settings × documents × sentences."""
     temperatures = search.reading.temperatures
     scorings = [
-        Scoring(search.objective.weighted({"lm": setting.weight}), temperatures.index(setting.temperature))
+        Scoring(search.objective.weighted(setting.weights), temperatures.index(setting.temperature))
         for setting in settings
     ]
     chosen: list[list[list[int]]] = [[[] for _ in documents] for _ in settings]
@@ -108,7 +119,24 @@ def rerank_with_all(
     return chosen
 
 
-def tuned(
+@dataclass(frozen=True)
+class Prepared:
+    """A development set whose lists are made and scored as far as no context is needed."""
+
+    search: LatticeSearch
+    documents: Sequence[Columns]
+    texts: Sequence[Sequence[Sequence[str]]]
+    references: Sequence[Sequence[str]]
+    lines: Sequence[int]
+
+    def points(self, settings: Sequence[Setting], counted: Counted = uncounted) -> tuple[Point, list[Point]]:
+        """Translate it with every setting; the sentence level's figures come first."""
+        with counted("reranked", sum(map(len, self.documents))) as advance:
+            chosen = rerank_with_all(self.search, self.documents, settings, advance)
+        return measured(settings, chosen, self.texts, self.references, self.lines)
+
+
+def prepared(
     models: Models,
     sources: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
@@ -119,8 +147,8 @@ def tuned(
     nbest: int,
     split_language: str | None = None,
     counted: Counted = uncounted,
-) -> tuple[Point, list[Point]]:
-    """Translate the development set with every setting; the sentence level's figures come first.
+) -> Prepared:
+    """Make the lists of a development set, to be reranked at the temperatures of some settings.
 
     With `split_language` a line is a paragraph of that language: its sentences are translated one by one, and
     measured as one.
@@ -133,18 +161,46 @@ def tuned(
     search = grid_search(models, name, settings, context)
     lists: list[NBest] = []
     columns: list[Column | None] = []
-    total = sum(map(len, sources))
-    with counted("translated", total) as advance:
+    with counted("translated", sum(map(len, sources))) as advance:
         for chunk in _chunks(models.translation, sources):
             lists += models.translation.nbest(chunk, nbest)
             columns += search.columns(lists[len(columns) :])
             advance(len(chunk))
-    with counted("reranked", total) as advance:
-        chosen = rerank_with_all(search, _by_document(columns, sources), settings, advance)
     texts = _by_document([[hypothesis.text for hypothesis in nbest.hypotheses] for nbest in lists], sources)
-    return measured(
-        settings, chosen, texts, references, [len(line) for document in lines for line in document]
+    return Prepared(
+        search,
+        _by_document(columns, sources),
+        texts,
+        references,
+        [len(line) for document in lines for line in document],
     )
+
+
+def tuned(
+    models: Models,
+    sources: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    name: str,
+    settings: Sequence[Setting],
+    *,
+    context: int,
+    nbest: int,
+    split_language: str | None = None,
+    counted: Counted = uncounted,
+) -> tuple[Point, list[Point]]:
+    """Translate the development set with every setting; the sentence level's figures come first."""
+    made = prepared(
+        models,
+        sources,
+        references,
+        name,
+        settings,
+        context=context,
+        nbest=nbest,
+        split_language=split_language,
+        counted=counted,
+    )
+    return made.points(settings, counted)
 
 
 def _chunks(model: TranslationModel, documents: Sequence[Sequence[str]]) -> list[list[str]]:
