@@ -1,5 +1,6 @@
 """`cadec augment`: more training data, made by models."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,33 +24,44 @@ def augment() -> None:
     """Make training data with models."""
 
 
+Documents = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Texts in the target language, one sentence per line, a blank line between documents.",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="File to write: translation TAB sentence.", show_default=False)
+]
+Beam = Annotated[int, typer.Option(help="Beam size.", min=1)]
+Seed = Annotated[int, typer.Option(help="Random seed of what is drawn.")]
+Temperature = Annotated[
+    float, typer.Option(help="Draw likely words more often, below 1; at 1 as often as the model says.", min=0)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue an interrupted run; same files and options.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the documents.")]
+
+
 @augment_app.command("back-translate")
 def back_translate(
-    documents: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Texts in the language to be translated into, one sentence per line, a blank line between "
-            "documents.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="File to write: translation TAB sentence.", show_default=False),
-    ],
+    documents: Documents,
+    output: Output,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
-    beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
+    beam: Beam = 4,
     sample: Annotated[
         bool, typer.Option("--sample", help="Draw translations at random instead: more varied, less exact.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Random seed for --sample.")] = 1,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run; same files and options.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an output that exists.")] = False,
-    encoding: Annotated[str, typer.Option(help="Encoding of the documents.")] = "utf-8",
+    temperature: Temperature = 1.0,
+    seed: Seed = 1,
+    resume: Resume = False,
+    force: Force = False,
+    encoding: Encoding = "utf-8",
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -63,19 +75,9 @@ def back_translate(
 
     Example: cadec prepare text pseudo.tsv --columns 1,2 -p en -p ru -o pseudo
     """
-    from cadec_cli import console
     from cadec_cli.commands.wiring import open_models
-    from cadec_cli.decoding.back_translation import PairFile, input_lines, paired
-    from cadec_cli.errors import CadecError
-    from cadec_cli.files import sha256
 
-    for path in documents:
-        if not path.is_file():
-            raise CadecError(f"no such file: {path}")
-        if path.resolve() == output.resolve():
-            raise CadecError(f"{output} is one of the documents", "write to another file")
-    if output.exists() and not force:
-        raise CadecError(f"{output} exists", "--force replaces it")
+    check_output(documents, output, force)
     models = open_models(
         bundle,
         device=device,
@@ -84,23 +86,129 @@ def back_translate(
         source_language=source_language,
         target_language=target_language,
     )
-    origin = {
-        "bundle": models.bundle.manifest.identity,
-        "languages": str(models.languages),
-        "documents": " ".join(sha256(path) for path in documents),
-        "beam": str(beam),
-        "sample": f"{sample} {seed}",
-        "compute type": compute_type,
-    }
-    pairs = PairFile(output, origin)
-    done = pairs.done(resume=resume)
     model = models.translation
+    write_pairs(
+        documents,
+        output,
+        {
+            "bundle": models.bundle.manifest.identity,
+            "languages": str(models.languages),
+            "beam": str(beam),
+            "sample": f"{sample} {seed} {temperature}",
+            "compute type": compute_type,
+        },
+        lambda done: model.sampler(seed + done, temperature) if sample else model.best(beam),
+        what="back-translate",
+        resume=resume,
+        encoding=encoding,
+    )
+
+
+@augment_app.command("round-trip")
+def round_trip(
+    documents: Documents,
+    output: Output,
+    bundle: BundleOption = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    sample: Annotated[
+        bool,
+        typer.Option(help="Draw the translations into the source language at random, not by beam search."),
+    ] = True,
+    temperature: Temperature = 0.5,
+    beam: Beam = 4,
+    seed: Seed = 1,
+    resume: Resume = False,
+    force: Force = False,
+    encoding: Encoding = "utf-8",
+    device: Device = "auto",
+    compute_type: ComputeType = "int8",
+    threads: Threads = 0,
+) -> None:
+    """Translate target-side documents into the source language and back, into pairs to train DocRepair on.
+
+    The bundle needs a backward model (`cadec convert --back`). The way back is by beam search, as
+    translations will be that are to be repaired. Document boundaries stay.
+
+    Example: cadec augment round-trip plays.ru.txt --bundle en-ru -o trips.tsv
+
+    Example: cadec prepare text trips.tsv --columns 1,2 -p ru -p ru --lines -o trips
+    """
+    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.errors import CadecError
+
+    check_output(documents, output, force)
+    models = open_models(
+        bundle,
+        device=device,
+        compute_type=compute_type,
+        threads=threads,
+        source_language=source_language,
+        target_language=target_language,
+    )
+
+    def translation(done: int) -> Callable[[Sequence[str]], list[str]]:
+        reverse = models.backward
+        if reverse is None:
+            raise CadecError(
+                f"{models.bundle.directory} has no backward model, which begins the round trip",
+                "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
+            )
+        forward = models.translation.best(beam)
+        there = reverse.sampler(seed + done, temperature) if sample else reverse.best(beam)
+        return lambda texts: forward(there(texts))
+
+    write_pairs(
+        documents,
+        output,
+        {
+            "bundle": models.bundle.manifest.identity,
+            "languages": str(models.languages),
+            "round trip": f"{sample} {seed} {temperature} {beam}",
+            "compute type": compute_type,
+        },
+        translation,
+        what="round trip",
+        resume=resume,
+        encoding=encoding,
+    )
+
+
+def check_output(documents: list[Path], output: Path, force: bool) -> None:
+    """Refuse what is not there, and what would be lost."""
+    from cadec_cli.errors import CadecError
+
+    for path in documents:
+        if not path.is_file():
+            raise CadecError(f"no such file: {path}")
+        if path.resolve() == output.resolve():
+            raise CadecError(f"{output} is one of the documents", "write to another file")
+    if output.exists() and not force:
+        raise CadecError(f"{output} exists", "--force replaces it")
+
+
+def write_pairs(
+    documents: list[Path],
+    output: Path,
+    origin: dict[str, str],
+    translation: Callable[[int], Callable[[Sequence[str]], list[str]]],
+    *,
+    what: str,
+    resume: bool,
+    encoding: str,
+) -> None:
+    """Pair every line with what it is translated to; `translation` is told how many lines are done."""
+    from cadec_cli import console
+    from cadec_cli.decoding.back_translation import PairFile, input_lines, paired
+    from cadec_cli.files import sha256
+
+    pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
+    done = pairs.done(resume=resume)
     total = sum(1 for _ in input_lines(documents, encoding))
-    lines = console.track(input_lines(documents, encoding), "back-translate", total)
+    lines = console.track(input_lines(documents, encoding), what, total)
     for _ in range(done):
         next(lines, None)
     if done:
         console.note(f"{done:,} of {total:,} lines are done already")
-    translate = model.sampler(seed + done) if sample else model.best(beam)
-    pairs.write(paired(lines, translate))
+    pairs.write(paired(lines, translation(done)))
     console.note(f"{output}: {total:,} lines")

@@ -19,6 +19,8 @@ COMMANDS = {
     "tune": "{good} --ref {bad} --no-save --no-plot",
     "rerank": "{bad}",
     "augment back-translate": "{bad} -o {out}",
+    "augment round-trip": "{bad} -o {out}",
+    "repair": "{bad}",
     "eval-contrastive": "{bad}",
     "score-contrastive": "{bad}",
     "convert": "--nmt {here} --probes {bad} -o {out}",

@@ -1,0 +1,105 @@
+"""`cadec repair`: translations of any system, made to fit each other by a DocRepair model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Lines, Threads
+
+
+def repair(
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Translations: text, .jsonl, .srt, .vtt or .ass files; - is standard input."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write, or a directory for several inputs; stdout if omitted."
+        ),
+    ] = None,
+    bundle: BundleOption = None,
+    lines: Lines = False,
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the input, and of the output.")] = "utf-8",
+    beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
+    ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show what was there alongside, differences highlighted.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted repair to --output.")
+    ] = False,
+    device: Device = "auto",
+    compute_type: ComputeType = "int8",
+    threads: Threads = 0,
+) -> None:
+    """Rewrite translations, four sentences at a time, so that they fit each other.
+
+    The input is in the target language, from whatever system. A sentence stays a sentence: where the model
+    would join or drop some, they are left as they are.
+
+    Example: cadec translate film.srt --search sentence | cadec repair --bundle en-ru > film.ru.srt
+
+    Example: cadec repair draft.ru.txt --compare --bundle en-ru
+    """
+    import sys
+
+    from cadec_cli import console
+    from cadec_cli.commands.views import translations as views
+    from cadec_cli.commands.wiring import open_models, track_translations
+    from cadec_cli.decoding.file_translation import FileTranslation
+    from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.decoding.translator import Translator
+    from cadec_cli.engines.document_models import Drafts, RepairModel
+    from cadec_cli.engines.given import GivenModels
+    from cadec_cli.method.options import TranslationOptions
+    from cadec_cli.text.formats import read_text_file
+
+    if json_lines and compare:
+        raise typer.BadParameter("--json can't be combined with --compare")
+    if compare and output is not None:
+        raise typer.BadParameter("--compare is for the terminal, not for --output")
+    if resume and output is None:
+        raise typer.BadParameter("--resume needs --output, where the interrupted repair was going")
+    paths = inputs or [Path("-")]
+    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
+    language = opened.languages.target_code
+    files = [
+        read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
+        for path in paths
+    ]
+    opened.bundle.path("repair")  # or say how to add one
+    drafts = Drafts(opened.joined_model("repair"))
+    models = GivenModels(
+        translation=drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)}
+    )
+    translator = Translator(models, TranslationOptions(search="repair", beam=beam))
+    origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
+    work = FileTranslation(translator, files, origin)
+    if output is not None:
+        work.to_files(
+            output,
+            [path.name for path in paths],
+            json_lines=json_lines,
+            resume=resume,
+            track=track_translations,
+            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+        )
+        return
+    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
+    if compare:
+        views.show((views.ShownTranslation(one, one.source, []) for one in translations), compare=True)
+        return
+    for piece in json_bytes(translations) if json_lines else work.restored(translations):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
