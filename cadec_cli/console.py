@@ -35,6 +35,11 @@ def set_quiet(quiet: bool) -> None:
     _state["quiet"] = quiet
 
 
+def is_quiet() -> bool:
+    """Tell whether the user asked for silence."""
+    return _state["quiet"]
+
+
 def set_debug(debug: bool) -> None:
     """Show tracebacks."""
     _state["debug"] = debug

@@ -20,7 +20,9 @@ from cadec_cli.commands.eval_contrastive import eval_contrastive
 from cadec_cli.commands.evaluate import evaluate
 from cadec_cli.commands.info import info
 from cadec_cli.commands.prepare import prepare_app
+from cadec_cli.commands.repair import repair
 from cadec_cli.commands.repl.command import repl
+from cadec_cli.commands.reproduce import reproduce
 from cadec_cli.commands.rerank import rerank
 from cadec_cli.commands.score_contrastive import score_contrastive
 from cadec_cli.commands.train import train_app
@@ -38,11 +40,13 @@ app.command("translate", rich_help_panel=_TRANSLATE)(translate)
 app.command("repl", rich_help_panel=_TRANSLATE)(repl)
 app.command("rerank", rich_help_panel=_TRANSLATE)(rerank)
 app.command("beam", rich_help_panel=_TRANSLATE)(beam)
+app.command("repair", rich_help_panel=_TRANSLATE)(repair)
 app.command("eval-contrastive", rich_help_panel=_MEASURE)(eval_contrastive)
 app.command("score-contrastive", rich_help_panel=_MEASURE)(score_contrastive)
 app.command("evaluate", rich_help_panel=_MEASURE)(evaluate)
 app.add_typer(analyze_app, name="analyze", rich_help_panel=_MEASURE)
 app.command("bench", rich_help_panel=_MEASURE)(bench)
+app.command("reproduce", rich_help_panel=_MEASURE)(reproduce)
 app.add_typer(prepare_app, name="prepare", rich_help_panel=_BUILD)
 app.add_typer(augment_app, name="augment", rich_help_panel=_BUILD)
 app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
@@ -77,7 +81,8 @@ def exit_code(arguments: list[str] | None = None) -> int:
 
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
     try:
-        result: Any = app(arguments, prog_name="cadec", standalone_mode=False)
+        # A command that runs others finds out here how.
+        result: Any = app(arguments, prog_name="cadec", standalone_mode=False, obj=exit_code)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except typer.Exit as exit_:

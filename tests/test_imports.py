@@ -25,9 +25,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bundle": {"text", "method", "models", "engines", "converters"},
     "decoding": {"text", "method", "engines"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding"},
+    "reproduction": {"text", "method", "bundle", "decoding", "evaluation"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
-        *("decoding", "evaluation"),
+        *("decoding", "evaluation", "reproduction"),
     },
     "api": {"method", "bundle", "decoding"},
     "": {"api"},

@@ -30,7 +30,7 @@ def test_the_example_of_the_python_interface_runs() -> None:
 
 
 def test_the_list_of_commands_is_that_of_the_help() -> None:
-    rows = dict(re.findall(r"^\| `cadec ([a-z -]+)` \| (.*) \|$", README, re.M))
+    rows = dict(re.findall(r"^\| `cadec ([a-z0-9 -]+)` \| (.*) \|$", README, re.M))
     told = {name: " ".join((command.help or "").split("\n\n")[0].split()) for name, command in KNOWN.items()}
     assert rows == told
 

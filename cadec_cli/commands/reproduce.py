@@ -1,0 +1,114 @@
+"""`cadec reproduce`: the paper's experiment from nothing to its tables, at three scales."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cadec_cli.reproduction.scales import SCALES
+from cadec_cli.reproduction.systems import SYSTEMS
+
+SYSTEM_NAMES = ", ".join(system.name for system in SYSTEMS)
+
+
+def reproduce(
+    context: typer.Context,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="toy (a made-up pair, minutes), small (corpora of your own, hours) or paper (OpenSubtitles, "
+            "GPU-days).",
+            show_default=False,
+        ),
+    ],
+    work: Annotated[
+        Path,
+        typer.Option(
+            help="Directory for all of it; the same command goes on where it was.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Directory of the corpora, for small and paper.", show_default=False)
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only this system (and the sentence level): {SYSTEM_NAMES}. Can be repeated."),
+    ] = None,
+    effort: Annotated[
+        float, typer.Option(help="How long to train: 0.5 is half as many updates of every model.", min=0.001)
+    ] = 1.0,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Another size of a text or number of updates; --list shows what there is. Can be repeated.",
+        ),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Show the steps, what is done and what it takes; do nothing.")
+    ] = False,
+    threads: Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)] = 0,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="Print the tables as one JSON object instead.")
+    ] = False,
+) -> None:
+    """Run the paper's experiment: prepare, train, convert, tune, translate and measure all its systems.
+
+    Tables are printed and written to WORK/report.md, .json and .html. A step that is done is not done again.
+
+    Example: cadec reproduce --scale toy --work /tmp/toy
+
+    Example: cadec reproduce --scale small --data corpora --work build/small --list
+
+    Example: cadec reproduce --scale small --data corpora --work build/small --effort 0.5
+    """
+    import json
+    import sys
+
+    from cadec_cli import console
+    from cadec_cli.commands.views import reproduction as views
+    from cadec_cli.errors import CadecError
+    from cadec_cli.reproduction.experiment import steps_for
+    from cadec_cli.reproduction.report import write_reports
+    from cadec_cli.reproduction.results import collect
+    from cadec_cli.reproduction.starting import started
+    from cadec_cli.reproduction.steps import carry_out
+
+    if scale not in SCALES:
+        raise typer.BadParameter(f"there are {', '.join(SCALES)}", param_hint="--scale")
+    known = [system.name for system in SYSTEMS]
+    unknown = [name for name in only or () if name not in known]
+    if unknown:
+        raise CadecError(f"no system {', '.join(unknown)}", f"there are {', '.join(known)}")
+    experiment = started(
+        scale, work, data, effort=effort, sizes=_sizes(size or []), threads=threads, write=not listed
+    )
+    plan = experiment.plan()
+    steps = steps_for(plan, only or [])
+    if listed:
+        views.show_steps(experiment.scale, steps)
+        return
+    run_command: Callable[[list[str]], int] = context.obj
+    quiet = ["--quiet"] if console.is_quiet() else []
+    try:
+        carry_out(plan, steps, lambda line: run_command([*line, *quiet]), console.note)
+    finally:
+        console.set_quiet(bool(quiet))
+    results = collect(experiment)
+    written = write_reports(experiment, results)
+    if json_lines:
+        sys.stdout.write(json.dumps(results.record(), ensure_ascii=False) + "\n")
+    else:
+        views.show_results(results)
+    console.note("written: " + ", ".join(str(path) for path in written))
+
+
+def _sizes(given: list[str]) -> dict[str, int]:
+    sizes = {}
+    for one in given:
+        name, separator, value = one.partition("=")
+        if not separator or not value.isdecimal():
+            raise typer.BadParameter(f"{one!r} is not NAME=NUMBER", param_hint="--size")
+        sizes[name] = int(value)
+    return sizes

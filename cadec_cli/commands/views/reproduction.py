@@ -1,0 +1,56 @@
+"""`cadec reproduce` on the screen: its steps, and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.commands.views.translations import stdout_console
+from cadec_cli.reproduction.results import Results
+from cadec_cli.reproduction.scales import Scale
+from cadec_cli.reproduction.steps import Step
+from cadec_cli.reproduction.tables import settings_line, tables
+
+
+def show_steps(scale: Scale, steps: Sequence[Step]) -> None:
+    """One row per step, then what it all takes."""
+    out = stdout_console()
+    table = Table(
+        "", "step", "about", "command", title=f"cadec reproduce, {scale.name}", title_justify="left"
+    )
+    for step in steps:
+        line = step.line()
+        table.add_row(
+            Text("done", "green") if step.done else "",
+            step.name,
+            f"{step.minutes:,.0f} min" if step.minutes >= 0.5 else "",
+            Text(f"cadec {' '.join(line)}" if line is not None else "", "dim", overflow="fold"),
+        )
+    out.print(table)
+    left = sum(step.minutes for step in steps if not step.done)
+    out.print(Text(f"{sum(not step.done for step in steps)} steps are left, about {left / 60:,.1f} hours"))
+    out.print(Text(f"the whole scale: {scale.hours}", "dim"))
+    sizes = {**scale.sizes, **{name: one.updates for name, one in scale.trainings.items()}}
+    out.print(
+        Text("--size: " + ", ".join(f"{name}={value}" for name, value in sizes.items()), "dim"),
+        soft_wrap=True,
+    )
+    if scale.note:
+        out.print(Text(scale.note, "dim"), soft_wrap=True)
+
+
+def show_results(results: Results) -> None:
+    """Every table, with its note."""
+    out = stdout_console()
+    for plain in tables(results):
+        table = Table(title=plain.title, title_justify="left")
+        for number, heading in enumerate(plain.headings):
+            table.add_column(heading, justify="right" if number else "left", overflow="fold")
+        for row in plain.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        out.print(table)
+        if plain.note:
+            out.print(Text(plain.note, "dim"), soft_wrap=True)
+    out.print(Text(settings_line(results), "dim"), soft_wrap=True)

@@ -1,0 +1,364 @@
+"""The whole experiment as steps: texts, models, bundles, tuning, translations, figures; at every scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cadec_cli.reproduction import made_up, small_corpora
+from cadec_cli.reproduction.opensubtitles import paper_texts
+from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.speed import write_speed
+from cadec_cli.reproduction.steps import Command, Plan, Step
+from cadec_cli.reproduction.systems import ALONE, AUGMENTED, FEWER, FIRST, SYSTEMS, TUNED, System
+from cadec_cli.reproduction.tuned import tuned_flags
+
+DOCUMENT_KINDS = ("doc-nmt", "2-to-2", "repair")
+
+
+@dataclass(frozen=True)
+class Experiment(Places):
+    """A scale at work in a directory."""
+
+    _steps: list[Step] = field(default_factory=list, init=False)
+
+    def plan(self) -> Plan:
+        """All steps."""
+        self._steps.clear()
+        self._texts()
+        self._first_models()
+        self._pseudo_parallel()
+        self._document_models()
+        self._bundles()
+        for objective in TUNED:
+            self._tuning(objective)
+        for system in SYSTEMS:
+            self._system(system)
+        self._contrastive()
+        self._pmi()
+        return Plan(self.work, tuple(self._steps))
+
+    def _add(
+        self,
+        name: str,
+        output: Path,
+        *needs: str,
+        command: Sequence[object] | Callable[[], Command] = (),
+        make: Callable[[], None] | None = None,
+        captured: bool = False,
+        minutes: float = 0.0,
+    ) -> None:
+        line = command if callable(command) else tuple(str(part) for part in command) or None
+        self._steps.append(Step(name, output, needs, line, make, captured, minutes))
+
+    def _pipeline(self, side: str) -> Path:
+        return self.work / "pipelines" / side
+
+    @property
+    def _both(self) -> tuple[Path, Path]:
+        return self._pipeline(self.scale.source_language), self._pipeline(self.scale.target_language)
+
+    def _texts(self) -> None:
+        scale = self.scale
+        ready = self.text("ready")
+        if scale.name == "paper":
+            assert self.data is not None
+            paper_texts(self, self._add)
+        else:
+            make = self._made_up_texts if scale.name == "toy" else self._small_texts
+            self._add("texts", ready, make=make)
+        for column, language in enumerate((scale.source_language, scale.target_language), 1):
+            self._add(
+                f"pipeline {language}",
+                self._pipeline(language),
+                "texts",
+                command=(
+                    *("train", "tokenizer", self.text("pairs.tsv"), "--column", column, "-l", language),
+                    *("--vocab-size", scale.vocabulary, "--processes", scale.processes, *scale.tokenizer),
+                    *("-o", self._pipeline(language)),
+                ),
+                minutes=1 if scale.name != "toy" else 0,
+            )
+
+    def _made_up_texts(self) -> None:
+        sizes = self.scale.sizes
+        made_up.write_pairs(self.text("pairs.tsv"), made_up.documents(sizes["pairs"], seed=1))
+        monolingual = made_up.documents(sizes["documents"], seed=2)
+        made_up.write_side(self.text("documents.txt"), monolingual, 1)
+        made_up.write_side(self.text("source.txt"), monolingual, 0)
+        made_up.write_side(self.text("fewer.txt"), monolingual[: sizes["fewer"]], 1)
+        made_up.write_side(self.text("augmented.txt"), monolingual[: 2 * sizes["fewer"]], 1)
+        for name, seed in (("tuning", 3), ("test", 4)):
+            documents = made_up.documents(sizes[name], seed)
+            for side, path in enumerate(self.aligned(name)):
+                made_up.write_side(path, documents, side)
+        for kind in self.scale.contrastive:
+            made_up.write_groups(self.text(f"{kind}.jsonl"), kind, sizes["groups"], seed=5)
+        self.text("ready").touch()
+
+    def _small_texts(self) -> None:
+        assert self.data is not None
+        small_corpora.check_corpora(self.data)
+        sizes = self.scale.sizes
+        small_corpora.write_pairs(self.data, self.text("pairs.tsv"), sizes["pairs"])
+        for name in ("documents", "fewer", "augmented"):
+            small_corpora.write_documents(self.data, self.text(f"{name}.txt"), sizes[name])
+        for part, name in enumerate(("tuning", "test")):
+            small_corpora.write_aligned(self.data, self.aligned(name), part=part, most=sizes[name])
+        self.text("ready").touch()
+
+    def _corpus(self, name: str, text: Path, languages: Sequence[str], *flags: object, needs: str) -> None:
+        """A prepared corpus, with some of it held out."""
+        output = self.work / "data" / name
+        pipelines = [flag for language in languages for flag in ("-p", self._pipeline(language))]
+        every = 20 if self.scale.name == "toy" else 200
+        self._add(
+            f"corpus {name}",
+            output,
+            needs,
+            *(f"pipeline {language}" for language in dict.fromkeys(languages)),
+            command=(
+                *("prepare", "text", text, *pipelines, "--lines", *flags),
+                *("--processes", self.scale.processes, "--dev-output", f"{output}-dev", "--dev-every", every),
+                *("-o", output),
+            ),
+            minutes=1 if self.scale.name != "toy" else 0,
+        )
+
+    def _train(
+        self, name: str, kind: str, corpora: Sequence[str], *flags: object, dev: str = "", needs: str = ""
+    ) -> None:
+        training = self.scale.trainings[name]
+        data = [flag for corpus in corpora for flag in ("--data", self.work / "data" / corpus)]
+        held_out = self.work / "data" / f"{(dev or corpora[0]).partition('=')[0]}-dev"
+        self._add(
+            f"train {name}",
+            self.run(name) / "model",
+            *(f"corpus {corpus.partition('=')[0]}" for corpus in dict.fromkeys((*corpora, dev)) if corpus),
+            *((needs,) if needs else ()),
+            command=(
+                *("train", kind, *data, "--dev", held_out, "--preset", self.scale.preset, *training.flags),
+                *("--max-updates", training.updates, "--threads", self.scale.threads, *flags),
+                *("-o", self.run(name)),
+            ),
+            minutes=training.updates / training.per_minute,
+        )
+
+    def _first_models(self) -> None:
+        source, target = self.scale.source_language, self.scale.target_language
+        documents = ("--documents",) if self.scale.name != "small" else ("--no-documents",)
+        cleaning = (
+            ("--max-words", 60, "--max-ratio", 3, "--drop-duplicates", "--check-script")
+            if self.scale.name == "small"
+            else ()
+        )
+        pairs = self.text("pairs.tsv")
+        self._corpus(
+            "pairs", pairs, (source, target), "--columns", "1,2", *documents, *cleaning, needs="texts"
+        )
+        self._corpus(
+            "reverse", pairs, (target, source), "--columns", "2,1", *documents, *cleaning, needs="texts"
+        )
+        for name in ("documents", "fewer"):
+            self._corpus(name, self.text(f"{name}.txt"), (target,), needs="texts")
+        self._train("nmt", "nmt", ["pairs"])
+        self._train("reverse", "nmt", ["reverse"])
+        self._train("lm", "lm", ["documents"])
+        self._train("lm-fewer", "lm", ["fewer"], dev="documents")
+        self._bundle(
+            "reverse", "--nmt", self.run("reverse"), *self._pipelines(reverse=True), needs=["train reverse"]
+        )
+        self._bundle(
+            FIRST,
+            *("--nmt", self.run("nmt"), "--lm", self.run("lm"), "--back", self.bundle("reverse")),
+            *self._pipelines(),
+            needs=["train nmt", "train lm", "bundle reverse"],
+        )
+
+    def _pipelines(self, reverse: bool = False) -> tuple[object, ...]:
+        source, target = self._both[::-1] if reverse else self._both
+        return "--source-pipeline", source, "--target-pipeline", target
+
+    def _bundle(self, name: str, *flags: object, needs: Sequence[str]) -> None:
+        self._add(
+            f"bundle {name}",
+            self.bundle(name),
+            *needs,
+            command=("convert", *flags, "--nbest", self.scale.nbest, "-o", self.bundle(name)),
+        )
+
+    def _pseudo_parallel(self) -> None:
+        """Back-translations and round trips of target-side documents."""
+        source, target = self.scale.source_language, self.scale.target_language
+        for name, bundle, pair in (
+            ("back-translate", "reverse", (source, target)),
+            ("round-trip", FIRST, (target, target)),
+        ):
+            output = self.text(f"{name}.tsv")
+            beam = ("--beam", 1) if self.scale.name == "small" else ()
+            self._add(
+                name,
+                output,
+                f"bundle {bundle}",
+                command=(
+                    *("augment", name, self.text("augmented.txt"), "--bundle", self.bundle(bundle)),
+                    *(*beam, *self._machine(), "-o", output),
+                ),
+                minutes=self.scale.sizes.get("augmented", 0) / 6000,
+            )
+            self._corpus(name, output, pair, "--columns", "1,2", needs=name)
+        # The source side, for a D-LM of the source language.
+        if self.scale.name == "toy":
+            self._corpus("source", self.text("source.txt"), (source,), needs="texts")
+        else:
+            self._corpus(
+                "source", self.text("back-translate.tsv"), (source,), "--columns", "1", needs="back-translate"
+            )
+        self._train("source-lm", "lm", ["source"])
+
+    def _document_models(self) -> None:
+        # The made-up pairs have documents; elsewhere they come from back-translation.
+        documents = "pairs" if self.scale.name != "small" else "back-translate"
+        start = ("--start-from", self.run("nmt"))
+        self._train(
+            "back-translation", "nmt", ["pairs", "back-translate"], *start, dev="pairs", needs="train nmt"
+        )
+        self._train("doc-nmt", "doc-nmt", [documents], *start, needs="train nmt")
+        self._train("2-to-2", "2-to-2", [documents], *start, needs="train nmt")
+        self._train("repair", "repair", ["round-trip"])
+
+    def _bundles(self) -> None:
+        first = (self.bundle(FIRST),)
+        for kind in DOCUMENT_KINDS:
+            self._bundle(
+                kind, *first, f"--{kind}", self.run(kind), needs=[f"bundle {FIRST}", f"train {kind}"]
+            )
+        augmented = self.run("back-translation")
+        self._bundle(
+            AUGMENTED, *first, "--nmt", augmented, needs=[f"bundle {FIRST}", "train back-translation"]
+        )
+        self._bundle(FEWER, *first, "--lm", self.run("lm-fewer"), needs=[f"bundle {FIRST}", "train lm-fewer"])
+        self._bundle(
+            "source-lm",
+            *("--lm", self.run("source-lm"), "--target-pipeline", self._both[0]),
+            needs=["train source-lm"],
+        )
+
+    def _machine(self) -> tuple[object, ...]:
+        return "--compute-type", self.scale.compute_type, "--threads", self.scale.threads
+
+    def _tuning(self, objective: str) -> None:
+        source, target = self.aligned("tuning")
+        output = self.curve(objective).parent
+        temperatures = [flag for one in self.scale.temperatures for flag in ("-T", one)]
+        self._add(
+            f"tune {objective}",
+            self.curve(objective),
+            f"bundle {FIRST}",
+            command=(
+                *("tune", source, "--ref", target, "--bundle", self.bundle(FIRST), "--objective", objective),
+                *(temperatures if objective == "c-score" else ()),
+                *(("--split",) if self.sentences_per_line else ()),
+                *("--no-plot", "--no-save", *self._machine(), "-o", output),
+            ),
+            minutes=0 if self.scale.name == "toy" else 4,
+        )
+
+    def _system(self, system: System) -> None:
+        source, target = self.aligned("test")
+        name, bundle = system.name, self.bundle(system.bundle)
+        needs = [f"bundle {system.bundle}", *([f"tune {system.tuned}"] if system.tuned else [])]
+        lines = () if self.sentences_per_line else ("--lines",)
+
+        def translate() -> Command:
+            flags = tuned_flags(system, self.curve(system.tuned)) if system.tuned else ()
+            asked = ("--objective", system.objective) if system.tuned else ()
+            line = (
+                *("translate", source, "--bundle", bundle, "--search", system.search, *asked, *flags),
+                *(*lines, *self._machine(), "-o", self.translation(name)),
+            )
+            return tuple(str(part) for part in line)
+
+        self._add(
+            f"translate {name}",
+            self.translation(name),
+            *needs,
+            command=translate,
+            minutes=0 if self.scale.name == "toy" else 3,
+        )
+        baseline = ("--baseline", self.translation("sentence")) if name != "sentence" else ()
+        self._add(
+            f"quality {name}",
+            self.result(f"quality-{name}.jsonl"),
+            *dict.fromkeys((f"translate {name}", "translate sentence")),
+            command=(
+                *("evaluate", self.translation(name), "--ref", target, *baseline, "--json"),
+                *("-l", self.scale.target_language),
+            ),
+            captured=True,
+        )
+        self._add(
+            f"speed {name}",
+            self.result(f"speed-{name}.json"),
+            *needs,
+            make=lambda: write_speed(self, system),
+        )
+
+    def _contrastive(self) -> None:
+        """One command for every bundle: all that it can be asked."""
+        for bundle in dict.fromkeys(system.bundle for system in SYSTEMS):
+            asked = [system.objective for system in SYSTEMS if system.bundle == bundle]
+            names = dict.fromkeys([*asked, *(ALONE if bundle in (FIRST, FEWER) else ())])
+            objectives = [flag for name in names for flag in ("--objective", name)]
+            self._add(
+                f"contrastive {bundle}",
+                self.result(f"contrastive-{bundle}.jsonl"),
+                f"bundle {bundle}",
+                command=(
+                    *("eval-contrastive", *self.sets, "--bundle", self.bundle(bundle), *objectives),
+                    *("--json", "--threads", self.scale.threads),
+                ),
+                captured=True,
+                minutes=0 if self.scale.name == "toy" else 2,
+            )
+
+    def _pmi(self) -> None:
+        source, target = self.aligned("test")
+        shown = ("sentence", "rerank")
+        outputs = [flag for name in shown for flag in ("--outputs", self.translation(name))]
+        self._add(
+            "pmi",
+            self.result("pmi.jsonl"),
+            *("bundle source-lm", f"bundle {FIRST}", *(f"translate {name}" for name in shown)),
+            command=lambda: tuple(
+                str(part)
+                for part in (
+                    *("analyze", "pmi", source, target, "--source-lm", self.bundle("source-lm")),
+                    *("--target-lm", self.bundle(FIRST), *outputs, "--json", "--threads", self.scale.threads),
+                    *_figure(self.work / "figures" / "pmi.png"),
+                )
+            ),
+            captured=True,
+        )
+
+
+def _figure(path: Path) -> tuple[str, ...]:
+    """The flag for a picture, where pictures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return ()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return ("-o", str(path))
+
+
+def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
+    """What it takes to fill some rows of the tables: all of them if none is named."""
+    if not systems:
+        return plan.steps
+    chosen = {system.name: system for system in SYSTEMS}
+    wanted = ["quality sentence", "speed sentence", f"contrastive {FIRST}"]
+    for name in systems:
+        wanted += [f"quality {name}", f"speed {name}", f"contrastive {chosen[name].bundle}"]
+    return plan.needed(wanted)

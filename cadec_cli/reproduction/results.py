@@ -1,0 +1,197 @@
+"""What came out: the figures of all systems, gathered from the files that the steps wrote.
+
+A figure that was not measured is absent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.files import read_json
+from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.steps import read_records, seconds_of
+from cadec_cli.reproduction.systems import ALONE, FEWER, FIRST, SYSTEMS, TUNED
+from cadec_cli.reproduction.tuned import chosen_point
+
+BLEU, SACREBLEU = "multi-BLEU", "BLEU"
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """On a contrastive set."""
+
+    share: float
+    low: float
+    high: float
+    chance: float
+    by_distance: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Of translations; p tells how surely they differ from the sentence level's."""
+
+    score: float
+    p: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system."""
+
+    name: str
+    label: str
+    quality: Mapping[str, Quality] = field(default_factory=dict)
+    accuracies: Mapping[str, Accuracy] = field(default_factory=dict)
+    per_second: float | None = None
+    paper_speed: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A correlation between PMI, or log p, of sources and targets."""
+
+    text: str
+    value: str
+    contexts: str
+    points: int
+    pearson: float | None
+    spearman: float | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """All tables."""
+
+    scale: str
+    date: str
+    sizes: Mapping[str, int]
+    updates: Mapping[str, int]
+    sets: tuple[str, ...]
+    rows: tuple[Row, ...]
+    alone: tuple[Row, ...]
+    panels: tuple[Panel, ...]
+    tuning: Mapping[str, Mapping[str, Any]]
+    minutes: float
+    sentences: int | None = None
+    figure: Path | None = None
+
+    def row(self, name: str) -> Row:
+        """A system's row, or a scorer's."""
+        return next(row for row in (*self.rows, *self.alone) if row.name == name)
+
+    def record(self) -> dict[str, Any]:
+        """Plain data."""
+        value = dataclasses.asdict(self)
+        return {**value, "figure": str(self.figure) if self.figure is not None else None}
+
+
+def collect(places: Places) -> Results:
+    """Gather what there is."""
+    scale = places.scale
+    measured = {system.name: _quality(places, system.name) for system in SYSTEMS}
+    accuracies = {
+        (bundle, objective): found
+        for bundle in dict.fromkeys(system.bundle for system in SYSTEMS)
+        for objective, found in _accuracies(places.result(f"contrastive-{bundle}.jsonl")).items()
+    }
+    rows = [
+        Row(
+            system.name,
+            system.label,
+            measured[system.name],
+            accuracies.get((system.bundle, system.objective), {}),
+            _speed(places.result(f"speed-{system.name}.json")),
+            system.paper_speed,
+        )
+        for system in SYSTEMS
+    ]
+    alone = [
+        Row(name if bundle == FIRST else f"{name}-fewer", label + more, {}, accuracies[bundle, name])
+        for bundle, more in ((FIRST, ""), (FEWER, ", fewer documents"))
+        for name, label in ALONE.items()
+        if (bundle, name) in accuracies
+    ]
+    first = places.result("quality-sentence.jsonl")
+    figure = places.work / "figures" / "pmi.png"
+    return Results(
+        scale=scale.name,
+        date=date.today().isoformat(),
+        sizes=dict(scale.sizes),
+        updates={name: training.updates for name, training in scale.trainings.items()},
+        sets=scale.contrastive,
+        rows=tuple(row for row in rows if row.quality or row.accuracies),
+        alone=tuple(alone),
+        panels=_panels(places.result("pmi.jsonl")),
+        tuning=_tuning(places),
+        minutes=round(sum(seconds_of(places.work).values()) / 60, 1),
+        sentences=int(str(read_records(first)[0]["sentences"])) if first.is_file() else None,
+        figure=figure if figure.is_file() else None,
+    )
+
+
+def _quality(places: Places, name: str) -> dict[str, Quality]:
+    path = places.result(f"quality-{name}.jsonl")
+    if not path.is_file():
+        return {}
+    records: list[Any] = read_records(path)
+    against = records[1]["figures"] if len(records) > 1 else {}
+    return {
+        measure: Quality(figure["score"], against[measure]["difference"]["p"] if measure in against else None)
+        for measure, figure in records[0]["figures"].items()
+    }
+
+
+def _accuracies(path: Path) -> dict[str, dict[str, Accuracy]]:
+    """By objective and set."""
+    found: dict[str, dict[str, Accuracy]] = {}
+    records: list[Any] = read_records(path) if path.is_file() else []
+    for record in records:
+        by_distance = {name: one["accuracy"] for name, one in record["by_distance"].items()}
+        low, high = record["interval"]
+        found.setdefault(record["objective"], {})[Path(record["set"]).stem] = Accuracy(
+            record["accuracy"], low, high, record["chance"], by_distance
+        )
+    return found
+
+
+def _speed(path: Path) -> float | None:
+    stored: Any = read_json(path) if path.is_file() else {}
+    return float(stored["per_second"]) if "per_second" in stored else None
+
+
+def _panels(path: Path) -> tuple[Panel, ...]:
+    records: list[Any] = read_records(path) if path.is_file() else []
+    return tuple(
+        Panel(
+            Path(record["text"]).name,
+            record["value"],
+            record["contexts"],
+            record["points"],
+            record["pearson"],
+            record["spearman"],
+        )
+        for record in records
+        if "value" in record
+    )
+
+
+def _tuning(places: Places) -> dict[str, dict[str, Any]]:
+    """What each protocol chose, by objective; the strongest D-LM only where there is one weight to tell."""
+    found: dict[str, dict[str, Any]] = {}
+    for objective in TUNED:
+        curve = places.curve(objective)
+        if curve.is_file():
+            points = {name: chosen_point(curve, name) for name in ("best", "strongest")}
+            if points["best"].setting.named:
+                del points["strongest"]
+            found[objective] = {
+                name: {"T": point.setting.temperature, **point.setting.weights, "BLEU": round(point.bleu, 2)}
+                for name, point in points.items()
+            }
+    return found

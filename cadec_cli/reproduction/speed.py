@@ -1,0 +1,58 @@
+"""Sentences a second of every system: the same sentences, models loaded and warm."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+
+from cadec_cli.bundle.loading import default_options, load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.files import read_lines, write_json
+from cadec_cli.method.options import named_weights, with_flags
+from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.systems import System
+from cadec_cli.reproduction.tuned import tuned_flags
+from cadec_cli.text.documents import documents_of, is_blank
+
+
+def write_speed(places: Places, system: System) -> None:
+    """Time a system on the beginning of the test text."""
+    scale = places.scale
+    models = load_models(
+        Bundle.open(places.bundle(system.bundle)),
+        compute_type=scale.compute_type,
+        threads=scale.threads,
+    )
+    flags: dict[str, object] = {"search": system.search}
+    if system.tuned:
+        temperature, weight = tuned_flags(system, places.curve(system.tuned))[1::2]
+        flags |= {
+            "objective": system.objective,
+            "temperature": float(temperature),
+            "weight": named_weights(weight),
+        }
+    translator = Translator(models, with_flags(default_options(models.bundle), flags))
+    documents = _documents(places.aligned("test")[0], scale.sizes.get("speed", 64))
+    list(translator.translate_documents([documents[0][:2]]))  # what has to be loaded is loaded
+    began = time.perf_counter()
+    count = sum(1 for _ in translator.translate_documents(documents))
+    seconds = time.perf_counter() - began
+    record = {"sentences": count, "seconds": round(seconds, 3), "per_second": round(count / seconds, 2)}
+    write_json(places.result(f"speed-{system.name}.json"), record)
+
+
+def _documents(path: Path, most: int) -> list[list[str]]:
+    documents: list[list[str]] = []
+    left = most
+    for lines in documents_of(read_lines(path), is_blank):
+        document = list(itertools.islice(lines, left))
+        for _ in lines:  # the rest of the document
+            pass
+        if document:
+            documents.append(document)
+            left -= len(document)
+        if left <= 0:
+            break
+    return documents

@@ -1,0 +1,56 @@
+"""Beginning a reproduction, or going on with one: the same settings in the same directory, or none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, write_json
+from cadec_cli.reproduction import opensubtitles, small_corpora
+from cadec_cli.reproduction.experiment import Experiment
+from cadec_cli.reproduction.scales import BY_NAME
+
+SETTINGS = "settings.json"
+
+
+def started(
+    name: str,
+    work: Path,
+    data: Path | None,
+    *,
+    effort: float = 1.0,
+    sizes: Mapping[str, int] | None = None,
+    threads: int = 0,
+    write: bool = True,
+) -> Experiment:
+    """An experiment in a directory that is new, or was begun with the same settings."""
+    scale = replace(BY_NAME[name].changed(effort, sizes or {}), threads=threads)
+    if scale.name == "toy":
+        if data is not None:
+            raise CadecError("the toy scale makes its own texts", "leave out --data")
+    elif data is None:
+        raise CadecError(f"the {name} scale needs corpora", "name their directory with --data")
+    elif name == "small":
+        small_corpora.check_corpora(data)
+    else:
+        opensubtitles.check_corpora(data, scale.source_language, scale.target_language)
+    work, data = work.absolute(), data.absolute() if data is not None else None
+    settings: dict[str, Any] = {
+        "scale": name,
+        "sizes": dict(scale.sizes),
+        "updates": {kind: training.updates for kind, training in scale.trainings.items()},
+    }
+    path = work / SETTINGS
+    if path.is_file():
+        before = read_json(path)
+        if before != settings:
+            raise CadecError(f"{work} was begun with other settings", "give the same ones, or another --work")
+    elif work.exists() and any(work.iterdir()):
+        raise CadecError(f"{work} holds something else", "give a new directory to --work")
+    elif write:
+        work.mkdir(parents=True, exist_ok=True)
+        write_json(path, settings)
+    return Experiment(scale, work, data)

@@ -1,0 +1,159 @@
+"""What is to be done, in order, and what of it is done already: the same command line goes on where it was.
+
+A step has one output, which appears whole or not at all: where it is there, the step is done. Commands that
+were stopped midway are told to go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import atomic_file, read_json, write_json
+
+Command = tuple[str, ...]
+# Runs a command line of cadec; the exit code.
+Execute = Callable[[Sequence[str]], int]
+Say = Callable[[str], None]
+
+SECONDS = "seconds.json"  # how long each step took
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that makes one output: a cadec command, or a function of ours."""
+
+    name: str
+    output: Path
+    needs: tuple[str, ...] = ()  # names of the steps before
+    # A command may depend on what earlier steps found: then it is made when its turn has come.
+    command: Command | Callable[[], Command] | None = None
+    make: Callable[[], None] | None = None
+    captured: bool = False  # what the command prints is the output
+    minutes: float = 0.0  # about how long it takes on the machine that the scale is for
+
+    @property
+    def done(self) -> bool:
+        """Tell whether the output is there."""
+        return self.output.exists()
+
+    def line(self) -> Command | None:
+        """The command line, as far as it can be told before the steps that it depends on are done."""
+        return None if callable(self.command) else self.command
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All steps of a reproduction, each after those that it needs."""
+
+    work: Path
+    steps: tuple[Step, ...]
+    names: dict[str, Step] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names: dict[str, Step] = {}
+        for step in self.steps:
+            unknown = [name for name in step.needs if name not in names]
+            if unknown or step.name in names:
+                raise ValueError(f"{step.name} comes before {unknown}, or twice")
+            names[step.name] = step
+        object.__setattr__(self, "names", names)
+
+    def needed(self, wanted: Sequence[str]) -> tuple[Step, ...]:
+        """Some steps with all that they need, in order."""
+        kept: set[str] = set()
+        open_ = list(wanted)
+        while open_:
+            name = open_.pop()
+            if name not in kept:
+                kept.add(name)
+                open_ += self.names[name].needs
+        return tuple(step for step in self.steps if step.name in kept)
+
+
+def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> None:
+    """Do what is not done, step by step."""
+    left = [step for step in steps if not step.done]
+    if len(left) < len(steps):
+        say(f"{len(steps) - len(left)} of {len(steps)} steps are done already")
+    for number, step in enumerate(left, 1):
+        ahead = sum(one.minutes for one in left[number - 1 :])
+        estimate = f", about {_told(step.minutes)}; {_told(ahead)} in all" if step.minutes >= 0.5 else ""
+        say(f"step {number} of {len(left)}: {step.name}{estimate}")
+        began = time.monotonic()
+        _do(step, execute)
+        if not step.done:
+            raise CadecError(f"the step {step.name!r} ended without {step.output}", "this is a bug in cadec")
+        _note_seconds(plan.work, step.name, time.monotonic() - began)
+
+
+def seconds_of(work: Path) -> dict[str, float]:
+    """How long the steps took that were done in one go or the last go of them."""
+    path = work / SECONDS
+    known = read_json(path) if path.is_file() else {}
+    return dict(known) if isinstance(known, dict) else {}
+
+
+def _do(step: Step, execute: Execute) -> None:
+    step.output.parent.mkdir(parents=True, exist_ok=True)
+    if step.make is not None:
+        step.make()
+        return
+    line = step.command() if callable(step.command) else step.command
+    assert line is not None, step.name
+    line = resumed(line)
+    if not step.captured:
+        code = execute(line)
+    else:
+        with _caught() as printed:
+            code = execute(line)
+        if code == 0:
+            with atomic_file(step.output) as stream:
+                stream.write(printed.getvalue())
+    if code == 130:
+        raise KeyboardInterrupt
+    if code:
+        raise CadecError(
+            f"the step {step.name!r} failed: cadec {' '.join(line)}",
+            "what is done is kept; the same command goes on from here",
+        )
+
+
+def resumed(line: Command) -> Command:
+    """A command line as it has to be where an earlier try of it was stopped."""
+    if "-o" not in line:
+        return line
+    output = Path(line[line.index("-o") + 1])
+    if line[0] == "train" and (output / "run.json").is_file():
+        return (*line[:2], "-o", str(output), "--resume")
+    begun = (Path(f"{output}.cadec-part"), Path(f"{output}.cadec-journal"))
+    return (*line, "--resume") if any(path.exists() for path in begun) else line
+
+
+@contextlib.contextmanager
+def _caught() -> Iterator[io.BytesIO]:
+    """What is printed meanwhile, as bytes."""
+    printed = io.BytesIO()
+    with contextlib.redirect_stdout(io.TextIOWrapper(printed, "utf-8", write_through=True)) as stream:
+        yield printed
+        stream.flush()
+        stream.detach()
+
+
+def _note_seconds(work: Path, name: str, seconds: float) -> None:
+    write_json(work / SECONDS, {**seconds_of(work), name: round(seconds, 1)})
+
+
+def read_records(path: Path) -> list[dict[str, object]]:
+    """The JSON lines that a command printed."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def _told(minutes: float) -> str:
+    return f"{minutes / 60:.1f} h" if minutes >= 90 else f"{max(1, round(minutes))} min"

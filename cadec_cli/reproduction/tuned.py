@@ -1,0 +1,40 @@
+"""What tuning found, as flags: by the best BLEU, or the strongest D-LM that does not lower it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.tuning.grid import Point, Setting, choose
+from cadec_cli.files import read_json
+from cadec_cli.reproduction.systems import System
+
+
+def chosen_point(curve: Path, protocol: str) -> Point:
+    """The choice by a protocol; where no setting keeps BLEU, the weakest D-LM."""
+    stored: Any = read_json(curve)
+    level = _point(stored["sentence_level"])
+    points = [_point(one) for one in stored["points"]]
+    try:
+        return choose(protocol, level, points)
+    except CadecError:
+        return min(points, key=lambda point: point.setting.strength)
+
+
+def tuned_flags(system: System, curve: Path) -> tuple[str, ...]:
+    """The flags of `translate` for a system."""
+    setting = chosen_point(curve, system.protocol).setting
+    weights = ",".join(f"{name}={value:g}" for name, value in setting.weights.items())
+    return "--temperature", f"{setting.temperature:g}", "--weight", weights
+
+
+def _point(stored: dict[str, Any]) -> Point:
+    setting = stored["setting"]
+    named = tuple((str(name), float(value)) for name, value in setting.get("named", ()))
+    return Point(
+        Setting(setting["temperature"], setting["weight"], named),
+        stored["bleu"],
+        stored["chrf"],
+        stored["changed"],
+    )
