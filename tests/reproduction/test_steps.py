@@ -1,0 +1,84 @@
+"""Steps are done once, in order; what was stopped is told to go on; the first failure is named."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.errors import CadecError
+from cadec_cli.reproduction.steps import Plan, Step, carry_out, resumed, seconds_of
+
+
+def plan(work: Path) -> Plan:
+    return Plan(
+        work,
+        (
+            Step("a", work / "a", command=("write", "a", "-o", str(work / "a"))),
+            Step("b", work / "deep" / "b", ("a",), command=lambda: ("print", "b"), captured=True),
+            Step("c", work / "c", ("a",), make=lambda: (work / "c").touch(), minutes=100),
+            Step("d", work / "d", ("b",), command=("write", "d", "-o", str(work / "d"))),
+        ),
+    )
+
+
+def run(work: Path, steps: Sequence[Step], code: int = 0) -> tuple[list[str], list[str]]:
+    done: list[str] = []
+    said: list[str] = []
+
+    def execute(line: Sequence[str]) -> int:
+        done.append(line[1])
+        if line[0] == "print":
+            sys.stdout.write(f"found {line[1]}\n")
+        elif not code:
+            Path(line[line.index("-o") + 1]).touch()
+        return code
+
+    carry_out(plan(work), steps, execute, said.append)
+    return done, said
+
+
+def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
+    steps = plan(tmp_path).steps
+    assert run(tmp_path, steps)[0] == ["a", "b", "d"]
+    assert (tmp_path / "deep" / "b").read_text() == "found b\n"
+    assert set(seconds_of(tmp_path)) == {"a", "b", "c", "d"}
+    (tmp_path / "deep" / "b").unlink()
+    done, said = run(tmp_path, steps)
+    assert done == ["b"]
+    assert said[0] == "3 of 4 steps are done already"
+
+
+def test_time_is_estimated_before_a_long_step(tmp_path: Path) -> None:
+    _, said = run(tmp_path, plan(tmp_path).steps)
+    assert "step 3 of 4: c, about 1.7 h; 1.7 h in all" in said
+
+
+def test_a_failing_step_is_named_and_nothing_after_it_is_done(tmp_path: Path) -> None:
+    with pytest.raises(CadecError, match="'a' failed: cadec write a"):
+        run(tmp_path, plan(tmp_path).steps, code=1)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, plan(tmp_path).steps, code=130)
+    assert not (tmp_path / "c").exists()
+
+
+def test_some_steps_bring_what_they_need(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    assert [step.name for step in made.needed(["d"])] == ["a", "b", "d"]
+    assert [step.name for step in made.needed(["c"])] == ["a", "c"]
+    with pytest.raises(ValueError, match="comes before"):
+        Plan(tmp_path, (Step("x", tmp_path / "x", ("y",)),))
+
+
+def test_what_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    train = ("train", "nmt", "--data", "d", "-o", str(out))
+    translate = ("translate", "f", "-o", str(out))
+    assert resumed(train) == train
+    assert resumed(translate) == translate
+    assert resumed(("evaluate", "x")) == ("evaluate", "x")
+    Path(f"{out}.cadec-journal").touch()
+    assert resumed(translate) == (*translate, "--resume")
+    out.mkdir()
+    (out / "run.json").touch()
+    assert resumed(train) == ("train", "nmt", "-o", str(out), "--resume")
