@@ -1,6 +1,6 @@
 """`cadec reproduce`: the paper's experiment from nothing to its tables, at three scales."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +48,9 @@ def reproduce(
     listed: Annotated[
         bool, typer.Option("--list", help="Show the steps, what is done and what it takes; do nothing.")
     ] = False,
+    processes: Annotated[
+        int, typer.Option(help="Train in so many processes with torchrun, one per GPU.", min=1)
+    ] = 1,
     threads: Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)] = 0,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Print the tables as one JSON object instead.")
@@ -62,8 +65,11 @@ def reproduce(
     Example: cadec reproduce --scale small --data corpora --work build/small --list
 
     Example: cadec reproduce --scale small --data corpora --work build/small --effort 0.5
+
+    Example: cadec reproduce --scale paper --data OpenSubtitles --work build/paper --processes 8
     """
     import json
+    import subprocess
     import sys
 
     from cadec_cli import console
@@ -73,7 +79,7 @@ def reproduce(
     from cadec_cli.reproduction.report import write_reports
     from cadec_cli.reproduction.results import collect
     from cadec_cli.reproduction.starting import started
-    from cadec_cli.reproduction.steps import carry_out
+    from cadec_cli.reproduction.steps import carry_out, in_processes, torchrun
 
     if scale not in SCALES:
         raise typer.BadParameter(f"there are {', '.join(SCALES)}", param_hint="--scale")
@@ -87,12 +93,18 @@ def reproduce(
     plan = experiment.plan()
     steps = steps_for(plan, only or [])
     if listed:
-        views.show_steps(experiment.scale, steps)
+        views.show_steps(experiment.scale, steps, processes)
         return
     run_command: Callable[[list[str]], int] = context.obj
     quiet = ["--quiet"] if console.is_quiet() else []
+
+    def execute(line: Sequence[str]) -> int:
+        if in_processes(line, processes):
+            return subprocess.run([sys.executable, *torchrun(line, processes), *quiet]).returncode
+        return run_command([*line, *quiet])
+
     try:
-        carry_out(plan, steps, lambda line: run_command([*line, *quiet]), console.note)
+        carry_out(plan, steps, execute, console.note)
     finally:
         console.set_quiet(bool(quiet))
     results = collect(experiment)

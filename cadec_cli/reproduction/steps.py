@@ -136,6 +136,17 @@ def resumed(line: Command) -> Command:
     return (*line, "--resume") if any(path.exists() for path in begun) else line
 
 
+def in_processes(line: Sequence[str], processes: int) -> bool:
+    """Tell whether a command trains a network, and is to do so in several processes."""
+    return processes > 1 and line[0] == "train" and line[1] not in ("tokenizer", "truecaser")
+
+
+def torchrun(line: Sequence[str], processes: int) -> tuple[str, ...]:
+    """A command line in several processes, as arguments of Python."""
+    many = ("--standalone", "--nproc-per-node", str(processes))
+    return ("-m", "torch.distributed.run", *many, "-m", "cadec_cli", *line)
+
+
 @contextlib.contextmanager
 def _caught() -> Iterator[io.BytesIO]:
     """What is printed meanwhile, as bytes."""

@@ -5,13 +5,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from bundle_parts import checksums, tiny_nmt
 
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
-from cadec_cli.models.storage import save_model
+from cadec_cli.models.doctransformer import DocTransformer, is_new
+from cadec_cli.models.storage import model_state, save_model
 from cadec_cli.models.transformer import DocRepair, TwoToTwo
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -32,6 +34,20 @@ def test_parts_are_kept_when_a_bundle_is_changed_and_shown(
     parts = {part["part"]: part for part in json.loads(capsys.readouterr().out)["parts"]}
     assert [parts[kind]["what"] for kind in KINDS] == ["DocTransformer", "2-to-2", "DocRepair"]
     assert parts["repair"]["details"]["width"] == "64"
+
+
+def test_only_what_is_new_in_a_doctransformer_has_learnt(document_bundle: Path) -> None:
+    bundle = Bundle.open(document_bundle)
+    sentence = model_state(bundle.translation_network())
+    document = model_state(bundle.document_network())
+    assert set(sentence) == {name for name in document if not is_new(name)}
+    for name, weights in sentence.items():
+        assert torch.equal(document[name], weights), name
+    torch.manual_seed(1)  # a run's default
+    fresh = model_state(DocTransformer(bundle.document_network().config))
+    assert all(
+        not torch.equal(document[name], fresh[name]) for name in document if name.endswith("gate.bias")
+    )
 
 
 def test_half_precision_is_for_them_too(document_bundle: Path, tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.reproduction.steps import Plan, Step, carry_out, resumed, seconds_of
+from cadec_cli.reproduction.steps import (
+    Plan,
+    Step,
+    carry_out,
+    in_processes,
+    resumed,
+    seconds_of,
+    torchrun,
+)
 
 
 def plan(work: Path) -> Plan:
@@ -82,3 +90,15 @@ def test_what_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
     out.mkdir()
     (out / "run.json").touch()
     assert resumed(train) == ("train", "nmt", "-o", str(out), "--resume")
+
+
+def test_only_networks_are_trained_in_several_processes() -> None:
+    assert in_processes(("train", "lm", "-o", "x"), 2)
+    assert not in_processes(("train", "lm", "-o", "x"), 1)
+    assert not in_processes(("train", "tokenizer", "x"), 2)
+    assert not in_processes(("translate", "x"), 2)
+    line = torchrun(("train", "lm", "-o", "x"), 2)
+    assert line == (
+        *("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *("-m", "cadec_cli", "train", "lm", "-o", "x"),
+    )

@@ -14,6 +14,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.reproduction.claims import CLAIMS, failing
 from cadec_cli.reproduction.results import Results, collect
 from cadec_cli.reproduction.starting import started
+from cadec_cli.reproduction.steps import carry_out, torchrun
 from cadec_cli.reproduction.systems import SYSTEMS
 
 
@@ -95,3 +96,22 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     report = json.loads((work / "report.json").read_text("utf-8"))
     complete = [row["name"] for row in report["rows"] if row["quality"]]
     assert complete == ["sentence", "rerank"]
+
+
+@pytest.mark.slow
+def test_models_can_be_trained_in_several_processes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--effort", "0.01", "--size", "documents=60", "--size", "pairs=40", "--only", "sentence"]
+    line = ["reproduce", "--scale", "toy", "--work", str(tmp_path / "w"), "--processes", "2", *small]
+    assert exit_code([*line, "--list"]) == 0
+    shown = "".join(character for character in capsys.readouterr().out if character not in " │\n")
+    assert "torchrun--standalone--nproc-per-node2-mcadec_clitrainnmt" in shown
+    experiment = started("toy", tmp_path / "w", None, effort=0.01, sizes={"documents": 60, "pairs": 40})
+    plan = experiment.plan()
+    step = plan.names["train nmt"]
+    carry_out(plan, plan.needed(step.needs), lambda line: exit_code([*line, "-q"]), lambda text: None)
+    command = step.line()
+    assert command is not None
+    subprocess.run([sys.executable, *torchrun(command, 2)], check=True, capture_output=True)
+    assert step.done

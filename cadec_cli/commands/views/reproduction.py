@@ -10,12 +10,12 @@ from rich.text import Text
 from cadec_cli.commands.views.translations import stdout_console
 from cadec_cli.reproduction.results import Results
 from cadec_cli.reproduction.scales import Scale
-from cadec_cli.reproduction.steps import Step
+from cadec_cli.reproduction.steps import Step, in_processes, torchrun
 from cadec_cli.reproduction.tables import settings_line, tables
 
 
-def show_steps(scale: Scale, steps: Sequence[Step]) -> None:
-    """One row per step, then what it all takes."""
+def show_steps(scale: Scale, steps: Sequence[Step], processes: int = 1) -> None:
+    """One row per step, then what it all takes; minutes are those of one process."""
     out = stdout_console()
     table = Table(
         "", "step", "about", "command", title=f"cadec reproduce, {scale.name}", title_justify="left"
@@ -26,7 +26,7 @@ def show_steps(scale: Scale, steps: Sequence[Step]) -> None:
             Text("done", "green") if step.done else "",
             step.name,
             f"{step.minutes:,.0f} min" if step.minutes >= 0.5 else "",
-            Text(f"cadec {' '.join(line)}" if line is not None else "", "dim", overflow="fold"),
+            Text(_typed(line, processes) if line is not None else "", "dim", overflow="fold"),
         )
     out.print(table)
     left = sum(step.minutes for step in steps if not step.done)
@@ -39,6 +39,13 @@ def show_steps(scale: Scale, steps: Sequence[Step]) -> None:
     )
     if scale.note:
         out.print(Text(scale.note, "dim"), soft_wrap=True)
+
+
+def _typed(line: Sequence[str], processes: int) -> str:
+    """A command as one would type it."""
+    if in_processes(line, processes):
+        return " ".join(("torchrun", *torchrun(line, processes)[2:]))
+    return " ".join(("cadec", *line))
 
 
 def show_results(results: Results) -> None:
