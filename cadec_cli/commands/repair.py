@@ -52,25 +52,26 @@ def repair(
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """
-    import sys
-
-    from cadec_cli import console
     from cadec_cli.commands.views import translations as views
-    from cadec_cli.commands.wiring import open_models, track_translations
+    from cadec_cli.commands.wiring import (
+        check_flags,
+        open_models,
+        translations_in_order,
+        write_translations,
+    )
     from cadec_cli.decoding.file_translation import FileTranslation
-    from cadec_cli.decoding.records import json_bytes
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.engines.document_models import Drafts, RepairModel
     from cadec_cli.engines.given import GivenModels
     from cadec_cli.method.options import TranslationOptions
     from cadec_cli.text.formats import read_text_file
 
-    if json_lines and compare:
-        raise typer.BadParameter("--json can't be combined with --compare")
-    if compare and output is not None:
-        raise typer.BadParameter("--compare is for the terminal, not for --output")
-    if resume and output is None:
-        raise typer.BadParameter("--resume needs --output, where the interrupted repair was going")
+    check_flags(
+        output=output,
+        resume=resume,
+        json_lines=json_lines,
+        for_the_terminal=["--compare"] if compare else [],
+    )
     paths = inputs or [Path("-")]
     opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     language = opened.languages.target_code
@@ -86,20 +87,8 @@ def repair(
     translator = Translator(models, TranslationOptions(search="repair", beam=beam))
     origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
     work = FileTranslation(translator, files, origin)
-    if output is not None:
-        work.to_files(
-            output,
-            [path.name for path in paths],
-            json_lines=json_lines,
-            resume=resume,
-            track=track_translations,
-            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
-        )
+    if not compare:
+        write_translations(work, paths, output, json_lines=json_lines, resume=resume)
         return
-    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
-    if compare:
-        views.show((views.ShownTranslation(one, one.source, []) for one in translations), compare=True)
-        return
-    for piece in json_bytes(translations) if json_lines else work.restored(translations):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+    shown = (views.ShownTranslation(one, one.source, []) for one in translations_in_order(work))
+    views.show(shown, compare=True)

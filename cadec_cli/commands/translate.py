@@ -71,20 +71,17 @@ def translate(
 
     Example: cat letter.txt | cadec translate --compare
     """
-    import sys
-
-    from cadec_cli import console
     from cadec_cli.commands.views import translations as views
-    from cadec_cli.commands.wiring import file_translation, track_translations
-    from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.commands.wiring import (
+        check_flags,
+        file_translation,
+        translations_in_order,
+        write_translations,
+    )
     from cadec_cli.errors import CadecError
 
-    if json_lines and (compare or explain):
-        raise typer.BadParameter("--json can't be combined with --compare or --explain")
-    if (compare or explain) and output is not None:
-        raise typer.BadParameter("--compare and --explain are for the terminal, not for --output")
-    if resume and output is None:
-        raise typer.BadParameter("--resume needs --output, where the interrupted translation was going")
+    terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
+    check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     paths = inputs or [Path("-")]
     work = file_translation(
         paths,
@@ -99,35 +96,21 @@ def translate(
         source_language=source_language,
         target_language=target_language,
     )
-    if explain and not work.translator.options.maximised.uses_lm:
+    translator = work.translator
+    if explain and not translator.options.maximised.uses_lm:
         raise CadecError(
-            f"--search {work.translator.options.search} asks no D-LM, so there is nothing to explain",
+            f"--search {translator.options.search} asks no D-LM, so there is nothing to explain",
             "leave out --explain",
         )
-    if output is not None:
-        work.to_files(
-            output,
-            [path.name for path in paths],
-            json_lines=json_lines,
-            resume=resume,
-            track=track_translations,
-            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
-        )
+    if not terminal:
+        write_translations(work, paths, output, json_lines=json_lines, resume=resume)
         return
-    # A progress bar would be drawn over results on a terminal.
-    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
-    if compare or explain:
-        translator = work.translator
-        shown = (
-            views.ShownTranslation(
-                translation,
-                translator.sentence_level_of(translation) if compare else None,
-                [translator.explain(part) for part in translation.parts] if explain else [],
-            )
-            for translation in translations
+    shown = (
+        views.ShownTranslation(
+            translation,
+            translator.sentence_level_of(translation) if compare else None,
+            [translator.explain(part) for part in translation.parts] if explain else [],
         )
-        views.show(shown, compare=compare)
-        return
-    for piece in json_bytes(translations) if json_lines else work.restored(translations):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+        for translation in translations_in_order(work)
+    )
+    views.show(shown, compare=compare)

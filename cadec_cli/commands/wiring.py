@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +91,52 @@ def file_translation(
 def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
     """Draw how far a translation is."""
     return console.track(translations, "translate", total, "sentences")
+
+
+def check_flags(
+    *, output: Path | None, resume: bool, json_lines: bool, for_the_terminal: Sequence[str] = ()
+) -> None:
+    """Refuse flags that contradict each other; `for_the_terminal` are those that only show something."""
+    import typer
+
+    named = " and ".join(for_the_terminal)
+    if json_lines and named:
+        raise typer.BadParameter(f"--json can't be combined with {named}")
+    if named and output is not None:
+        raise typer.BadParameter(f"{named}: for the terminal, not for --output")
+    if resume and output is None:
+        raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
+
+
+def translations_in_order(work: FileTranslation) -> Iterator[Translation]:
+    """Translations as they come; a progress bar would be drawn over results on a terminal."""
+    import sys
+
+    return work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
+
+
+def write_translations(
+    work: FileTranslation, inputs: Sequence[Path], output: Path | None, *, json_lines: bool, resume: bool
+) -> None:
+    """Write files in their layout, or JSON lines, to where they are wanted: files or stdout."""
+    import sys
+
+    from cadec_cli.decoding.records import json_bytes
+
+    if output is not None:
+        work.to_files(
+            output,
+            [path.name for path in inputs],
+            json_lines=json_lines,
+            resume=resume,
+            track=track_translations,
+            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+        )
+        return
+    translations = translations_in_order(work)
+    for piece in json_bytes(translations) if json_lines else work.restored(translations):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
 
 def contrastive_models(

@@ -106,11 +106,9 @@ class RepairModel:
             if len(texts) == len(group.sentences) and texts[group.place].strip()
         ]
         if not whole and draft.text.strip():
-            passages = joined(group.sentences)
-            fits = self.model.fits(passages, passages)
-            whole = [
-                (draft.text, self.model.log_probs([passages], [passages])[0] if fits else draft.log_prob)
-            ]
+            text = joined(group.sentences)
+            fits = self.model.fits(text, text)
+            whole = [(draft.text, self.model.log_probs([text], [text])[0] if fits else draft.log_prob)]
         return _different(passage.sentence, whole)
 
 
