@@ -46,6 +46,7 @@ class Row:
 
     name: str
     label: str
+    scorer: str  # its name in contrastive tests
     quality: Mapping[str, Quality] = field(default_factory=dict)
     accuracies: Mapping[str, Accuracy] = field(default_factory=dict)
     per_second: float | None = None
@@ -104,6 +105,7 @@ def collect(places: Places) -> Results:
         Row(
             system.name,
             system.label,
+            system.scorer or system.label,
             measured[system.name],
             accuracies.get((system.bundle, system.objective), {}),
             _speed(places.result(f"speed-{system.name}.json")),
@@ -112,8 +114,8 @@ def collect(places: Places) -> Results:
         for system in SYSTEMS
     ]
     alone = [
-        Row(name if bundle == FIRST else f"{name}-fewer", label + more, {}, accuracies[bundle, name])
-        for bundle, more in ((FIRST, ""), (FEWER, ", fewer documents"))
+        Row(f"{name}{suffix}", label + more, label + more, {}, accuracies[bundle, name])
+        for bundle, suffix, more in ((FIRST, "", ""), (FEWER, "-fewer", ", fewer documents"))
         for name, label in ALONE.items()
         if (bundle, name) in accuracies
     ]

@@ -45,15 +45,21 @@ def _figure(quality: Quality | None) -> str:
 
 
 def _accuracy(results: Results) -> PlainTable:
-    rows = [row for row in (*results.rows, *results.alone) if row.accuracies]
+    rows = _scorers(results)
     chances = {name: row.accuracies[name].chance for row in rows for name in row.accuracies}
     return PlainTable(
         "Accuracy on contrastive sets, %",
         ("scorer", *(f"{name} (chance {100 * chances.get(name, 0):.0f})" for name in results.sets)),
-        tuple((row.label, *(_share(row.accuracies.get(name)) for name in results.sets)) for row in rows),
+        tuple((row.scorer, *(_share(row.accuracies.get(name)) for name in results.sets)) for row in rows),
         "with 95 % intervals; T = 1 and the objectives' own weights, as the paper's authors did; "
         "all context is the reference's",
     )
+
+
+def _scorers(results: Results) -> list[Row]:
+    """One row for all systems that score alike."""
+    rows = [row for row in (*results.rows, *results.alone) if row.accuracies]
+    return list({row.scorer: row for row in reversed(rows)}.values())[::-1]
 
 
 def _share(accuracy: Accuracy | None) -> str:
@@ -63,7 +69,7 @@ def _share(accuracy: Accuracy | None) -> str:
 
 
 def _distances(results: Results) -> PlainTable:
-    rows = [row for row in (*results.rows, *results.alone) if row.accuracies]
+    rows = _scorers(results)
     columns = [
         (name, distance)
         for name in results.sets
@@ -74,7 +80,7 @@ def _distances(results: Results) -> PlainTable:
         "By distance of the antecedent, %",
         ("scorer", *(f"{name} {distance}" for name, distance in columns)),
         tuple(
-            (row.label, *(_percent(_of(row, name).get(distance)) for name, distance in columns))
+            (row.scorer, *(_percent(_of(row, name).get(distance)) for name, distance in columns))
             for row in rows
             if columns
         ),
