@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bundle": {"text", "method", "models", "engines", "converters"},
     "decoding": {"text", "method", "engines"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding"},
-    "reproduction": {"text", "method", "bundle", "decoding", "evaluation"},
+    "reproduction": {"text", "method", "data", "bundle", "decoding", "evaluation"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
         *("decoding", "evaluation", "reproduction"),

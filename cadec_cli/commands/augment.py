@@ -37,7 +37,11 @@ Output = Annotated[
 Beam = Annotated[int, typer.Option(help="Beam size.", min=1)]
 Seed = Annotated[int, typer.Option(help="Random seed of what is drawn.")]
 Temperature = Annotated[
-    float, typer.Option(help="Draw likely words more often, below 1; at 1 as often as the model says.", min=0)
+    float,
+    typer.Option(
+        help="Sampling temperature: 1 draws words as the model finds them likely, less favours likely ones.",
+        min=0.01,
+    ),
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Continue an interrupted run; same files and options.")

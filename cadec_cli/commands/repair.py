@@ -48,7 +48,9 @@ def repair(
     The input is in the target language, from whatever system. A sentence stays a sentence: where the model
     would join or drop some, they are left as they are.
 
-    Example: cadec translate film.srt --search sentence | cadec repair --bundle en-ru > film.ru.srt
+    Example: cadec repair film.ru.srt --bundle en-ru -o film.repaired.srt
+
+    Example: cadec translate talk.txt --search sentence | cadec repair --bundle en-ru > talk.ru.txt
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """

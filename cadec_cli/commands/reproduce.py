@@ -17,8 +17,8 @@ def reproduce(
     scale: Annotated[
         str,
         typer.Option(
-            help="toy (a made-up pair, minutes), small (corpora of your own, hours) or paper (OpenSubtitles, "
-            "GPU-days).",
+            help="toy (a made-up pair, minutes), small (English-Russian corpora, hours) or paper "
+            "(OpenSubtitles, GPU-days).",
             show_default=False,
         ),
     ],
@@ -33,7 +33,7 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only this system (and the sentence level): {SYSTEM_NAMES}. Can be repeated."),
+        typer.Option(help=f"Only what this system and the sentence level need: {SYSTEM_NAMES}. Repeatable."),
     ] = None,
     effort: Annotated[
         float, typer.Option(help="How long to train: 0.5 is half as many updates of every model.", min=0.001)
@@ -96,17 +96,20 @@ def reproduce(
         views.show_steps(experiment.scale, steps, processes)
         return
     run_command: Callable[[list[str]], int] = context.obj
-    quiet = ["--quiet"] if console.is_quiet() else []
+    quiet, debugging = console.is_quiet(), console.debugging()
+    common = [flag for flag, given in (("--quiet", quiet), ("--debug", debugging)) if given]
 
     def execute(line: Sequence[str]) -> int:
         if in_processes(line, processes):
-            return subprocess.run([sys.executable, *torchrun(line, processes), *quiet]).returncode
-        return run_command([*line, *quiet])
+            command = [sys.executable, *torchrun(line, processes), *common]
+            return subprocess.run(command, stdout=sys.stderr).returncode
+        return run_command([*line, *common])
 
     try:
         carry_out(plan, steps, execute, console.note)
     finally:
-        console.set_quiet(bool(quiet))
+        console.set_quiet(quiet)
+        console.set_debug(debugging)
     results = collect(experiment)
     written = write_reports(experiment, results)
     if json_lines:

@@ -74,7 +74,7 @@ def tune(
     """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
 
     All values are tried at once: n-best lists and context-free scores are computed one time only. The several
-    weights of bayes are found together, one after the other until nothing gets better.
+    weights of bayes are found together, one after the other until nothing gets better (three rounds at most).
 
     Example: cadec tune dev.en --ref dev.ru --bundle en-ru -o tuning
 

@@ -99,11 +99,11 @@ def check_flags(
     """Refuse flags that contradict each other; `for_the_terminal` are those that only show something."""
     import typer
 
-    named = " and ".join(for_the_terminal)
+    named = " or ".join(for_the_terminal)
     if json_lines and named:
         raise typer.BadParameter(f"--json can't be combined with {named}")
     if named and output is not None:
-        raise typer.BadParameter(f"{named}: for the terminal, not for --output")
+        raise typer.BadParameter(f"--output can't be combined with {named}, which only show something")
     if resume and output is None:
         raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
 

@@ -198,6 +198,17 @@ def parallel_documents(
         yield from group.documents(max_gap)
 
 
+def aligned_films(alignment: Path, report: Report) -> list[str]:
+    """The films of an XCES file in order, each once, as `year/imdb-id`; no subtitle file is opened."""
+    films: dict[str, None] = {}
+    for tag in read_tags(alignment, report):
+        if tag.name == "linkGrp" and not tag.closing:
+            name = attributes_of(tag, report).get("fromDoc", "")
+            if name:
+                films[film_name(name)] = None
+    return list(films)
+
+
 class _Group:
     """The links between two films, while they are read."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cadec_cli.arrays import Ints
 from cadec_cli.data.batches import Batch, SentencePairs, WeightedShard, padded
-from cadec_cli.data.shards import Shard, Side, Tokens
+from cadec_cli.data.shards import Shard, Tokens
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, EOS
 
@@ -32,13 +32,14 @@ class JoinedSentences(SentencePairs):
     def measured(self, shard: Shard) -> Ints:
         """Lengths of the passages that end with each sentence."""
         self._firsts[shard] = first_before(shard, self._count - 1)
-        sides = [side.ends - starts(side)[self._firsts[shard]] for side in shard.sides]
-        return np.stack(sides, axis=1)
+        starts = [np.concatenate([[np.int64(1)], side.ends[:-1]]) for side in shard.sides]
+        sides = zip(shard.sides, starts, strict=True)
+        return np.stack([side.ends - start[self._firsts[shard]] for side, start in sides], axis=1)
 
     def tokens_of(self, shard: Shard, sentence: int) -> tuple[Tokens, Tokens]:
         """The passage that ends with a sentence."""
         first = int(self._firsts[shard][sentence])
-        source, target = (_joined(between(side, first, sentence)) for side in shard.sides)
+        source, target = (_joined(side.between(first, sentence)) for side in shard.sides)
         return source, target
 
 
@@ -61,7 +62,8 @@ class PairsInContext(SentencePairs):
 
     def context_of(self, shard: Shard, sentence: int) -> Tokens:
         """The source sentences before one, each with its EOS; of a long context, the end."""
-        return between(shard.sides[0], int(self._firsts[shard][sentence]), sentence - 1)[-self._most :]
+        first = int(self._firsts[shard][sentence])
+        return shard.sides[0].between(first, sentence - 1)[-self._most :]
 
     def batch(self, examples: Ints) -> Batch:
         """source (B, S), context (B, C), target (B, T); the first and the last as for the S-NMT."""
@@ -79,17 +81,6 @@ def first_before(shard: Shard, sentences: int) -> Ints:
     sizes = np.diff(shard.document_ends, prepend=np.int64(0))
     firsts: Ints = np.maximum(np.repeat(document_starts, sizes), np.arange(len(shard)) - sentences)
     return firsts
-
-
-def starts(side: Side) -> Ints:
-    """Where each sentence begins."""
-    return np.concatenate([[np.int64(1)], side.ends[:-1]])
-
-
-def between(side: Side, first: int, last: int) -> Tokens:
-    """The tokens of some sentences, each with its EOS; nothing where the last comes before the first."""
-    start = side.ends[first - 1] if first else 1
-    return side.tokens[start : side.ends[last]] if last >= first else side.tokens[:0]
 
 
 def _joined(tokens: Tokens) -> Tokens:

@@ -57,8 +57,12 @@ class Side:
 
     def sentence(self, index: int) -> Tokens:
         """One sentence, with its EOS."""
-        start = self.ends[index - 1] if index else 1
-        return self.tokens[start : self.ends[index]]
+        return self.between(index, index)
+
+    def between(self, first: int, last: int) -> Tokens:
+        """Some sentences in a row, each with its EOS; nothing where the last comes before the first."""
+        start = self.ends[first - 1] if first else 1
+        return self.tokens[start : self.ends[last]] if last >= first else self.tokens[:0]
 
 
 class Shard:

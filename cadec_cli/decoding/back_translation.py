@@ -45,7 +45,11 @@ class PairFile:
             )
         lines = 0
         with self.part.open("rb") as stream:
-            if stream.readline() != self._header():
+            first = stream.readline()
+            if not first.endswith(b"\n"):  # killed before there was anything
+                os.truncate(self.part, 0)
+                return 0
+            if first != self._header():
                 raise CadecError(
                     f"{self.part} was made of other files, or with other options",
                     "give the same ones, or delete it to begin anew",
@@ -65,6 +69,7 @@ class PairFile:
             with self.part.open("ab") as stream:
                 if not stream.tell():
                     stream.write(self._header())
+                    stream.flush()
                 for lines in chunks:
                     stream.write("".join(f"{line}\n" for line in lines).encode())
                     stream.flush()

@@ -59,6 +59,8 @@ class Journal:
             for number, raw in enumerate(stream):
                 position += len(raw)
                 record = _parsed(raw)
+                if number == 0 and not raw.endswith(b"\n"):
+                    break  # killed before there was anything
                 if number == 0:
                     _check_header(path, record, {"format": FORMAT_VERSION, **header})
                     end = position
@@ -68,6 +70,9 @@ class Journal:
                     start, kept, end = State.from_json(record["snapshot"]), dict(outputs), position
                 else:
                     outputs[record["document"], record["sentence"]] = record["output"]
+        if not end:
+            path.unlink()
+            return cls.begin(path, header)
         with writing(path, HINT):
             os.truncate(path, end)
             return cls(path, _appending(path), kept, start)

@@ -130,7 +130,7 @@ class Session:
         """Go on with the current document; each sentence is part of it when it is yielded."""
         current = self.current
         before = context_after(current, self.options)
-        sources = [entry.source for entry in current]
+        sources = [part.source for entry in current for part in entry.parts]
         for translation in self._translator.translate_documents(
             [sentences], contexts=[before], before=[sources]
         ):

@@ -90,7 +90,7 @@ class Translator:
     def _split(self, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Pieces that the model can read, with the number of their sentence."""
         for number, sentence in enumerate(sentences):
-            if self._translation.fits(sentence):
+            if self._fits(sentence):
                 yield number, sentence
             elif self.options.long == "refuse":
                 raise CadecError(
@@ -98,8 +98,25 @@ class Translator:
                     "--long split translates it in pieces",
                 )
             else:
-                for piece in self._translation.split(sentence):
+                for piece in self._pieces(sentence):
                     yield number, piece
+
+    def _fits(self, sentence: str) -> bool:
+        """Tell whether all models that read the source can read a sentence whole."""
+        search = self._search
+        return self._translation.fits(sentence) and (
+            not isinstance(search, PassageSearch) or search.model.fits(sentence)
+        )
+
+    def _pieces(self, sentence: str) -> Iterator[str]:
+        """A sentence that does not fit, cut until all of it does, or can't be cut any more."""
+        for piece in self._translation.split(sentence):
+            halves = [piece] if self._fits(piece) else _halves(piece)
+            if len(halves) == 1:
+                yield piece
+            else:
+                for half in halves:
+                    yield from self._pieces(half)
 
     def _preparation(
         self, pieces: Sequence[Pieces[str]], before: Sequence[Sequence[str]] | None
@@ -193,6 +210,15 @@ def _in_step(
             finished = Translation(number, sentence, source(number, sentence), tuple(parts))
             parts.clear()
             yield finished
+
+
+def _halves(text: str) -> list[str]:
+    """A text cut at the space nearest to its middle; itself where there is none."""
+    spaces = [place for place, character in enumerate(text) if character == " " and 0 < place < len(text) - 1]
+    if not spaces:
+        return [text]
+    middle = min(spaces, key=lambda place: abs(place - len(text) // 2))
+    return [text[:middle].strip(), text[middle:].strip()]
 
 
 def _as_it_is(wave: Wave[Any]) -> Wave[Any]:

@@ -7,7 +7,7 @@ model's own: the ones before, or the group that the sentence is in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cadec_cli.engines.protocols import Passage, TranslationModel
@@ -31,22 +31,45 @@ class TwoToTwoModel:
 
     model: TranslationModel
 
+    def fits(self, sentence: str) -> bool:
+        """Tell whether the model can read a sentence whole."""
+        return self.model.fits(sentence)
+
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
         """The sentence before, if there is one and both fit."""
         passage = sentences_before(sentences, place, PASSAGE_SENTENCES["2-to-2"] - 1)
         return passage if self.model.fits(joined(passage.sentences)) else Passage((passage.sentence,), 0)
 
+    def last_passage(self, sentences: Sequence[str]) -> Passage:
+        """What is read before the last of some sentences."""
+        return self.passage(sentences, len(sentences) - 1)
+
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
-        """Translations of the last sentence; of several with the same end, the likeliest."""
-        lists = self.model.nbest([joined(passage.sentences) for passage in passages], count)
-        return [
-            _different(passage.sentence, [(parted(one.text)[-1], one.log_prob) for one in nbest.hypotheses])
-            for passage, nbest in zip(passages, lists, strict=True)
-        ]
+        """Translations of the last sentence; of several with the same end, the likeliest.
+
+        Only what comes out as two sentences, where two went in, can be parted: where nothing does, the
+        sentence is translated alone.
+        """
+        lists = self._parts(passages, count)
+        failed = [index for index, nbest in enumerate(lists) if not nbest.hypotheses]
+        alone = self._parts([Passage((passages[index].sentence,), 0) for index in failed], count)
+        for index, nbest in zip(failed, alone, strict=True):
+            lists[index] = nbest
+        return lists
 
     def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
         """log p of both sentences, the end of the second included."""
         return _joined_log_probs(self.model, [passage.sentences for passage in passages], targets)
+
+    def _parts(self, passages: Sequence[Passage], count: int) -> list[NBest]:
+        filled = [passage for passage in passages if passage.sentence.strip()]
+        found = iter(self.model.nbest([joined(passage.sentences) for passage in filled], count))
+        return [
+            _at_place(passage, passage, next(found))
+            if passage.sentence.strip()
+            else NBest(passage.sentence, ())
+            for passage in passages
+        ]
 
 
 @dataclass(frozen=True)
@@ -59,6 +82,10 @@ class RepairModel:
     model: TranslationModel
     draft: Callable[[Sequence[str]], list[Hypothesis]]
 
+    def fits(self, sentence: str) -> bool:
+        """Whatever can be drafted is repaired, or left as it is."""
+        return True
+
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
         """The group that a sentence is in, counted from the beginning of the document."""
         size = PASSAGE_SENTENCES["repair"]
@@ -67,6 +94,10 @@ class RepairModel:
         kept = [index for index, text in enumerate(group) if text.strip() or first + index == place]
         return Passage(tuple(group[index] for index in kept), kept.index(place - first))
 
+    def last_passage(self, sentences: Sequence[str]) -> Passage:
+        """A group that ends with the last of some sentences, as full as can be."""
+        return sentences_before(sentences, len(sentences) - 1, PASSAGE_SENTENCES["repair"] - 1)
+
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
         """Repaired sentences. Only a group that comes out with as many as went in is believed.
 
@@ -74,12 +105,10 @@ class RepairModel:
         """
         drafts = self._drafts(passages)
         groups = [self._fitting(passage, drafts) for passage in passages]
-        different = list(dict.fromkeys(group.sentences for group in groups))
-        lists = dict(
-            zip(different, self.model.nbest([joined(texts) for texts in different], count), strict=True)
-        )
+        different = list(dict.fromkeys(joined(group.sentences) for group in groups if group is not None))
+        lists = dict(zip(different, self.model.nbest(different, count), strict=True))
         return [
-            self._repaired(passage, group, lists[group.sentences], drafts[passage.sentence])
+            self._repaired(passage, group, lists, drafts[passage.sentence])
             for passage, group in zip(passages, groups, strict=True)
         ]
 
@@ -93,23 +122,38 @@ class RepairModel:
         texts = list(dict.fromkeys(text for passage in passages for text in passage.sentences))
         return dict(zip(texts, self.draft(texts), strict=True))
 
-    def _fitting(self, passage: Passage, drafts: dict[str, Hypothesis]) -> Passage:
-        """A group of drafts; of one that is too long, the sentence in question alone."""
+    def _fitting(self, passage: Passage, drafts: dict[str, Hypothesis]) -> Passage | None:
+        """A group of drafts; of one that is too long the sentence in question, if that fits."""
         group = Passage(tuple(drafts[text].text for text in passage.sentences), passage.place)
-        return group if self.model.fits(joined(group.sentences)) else Passage((group.sentence,), 0)
+        if not group.sentence.strip():
+            return None
+        alone = Passage((group.sentence,), 0)
+        return next((one for one in (group, alone) if self.model.fits(joined(one.sentences))), None)
 
-    def _repaired(self, passage: Passage, group: Passage, nbest: NBest, draft: Hypothesis) -> NBest:
-        parts = [(parted(one.text), one.log_prob) for one in nbest.hypotheses]
-        whole = [
-            (texts[group.place], log_prob)
-            for texts, log_prob in parts
-            if len(texts) == len(group.sentences) and texts[group.place].strip()
-        ]
-        if not whole and draft.text.strip():
-            text = joined(group.sentences)
-            fits = self.model.fits(text, text)
-            whole = [(draft.text, self.model.log_probs([text], [text])[0] if fits else draft.log_prob)]
-        return _different(passage.sentence, whole)
+    def _repaired(
+        self, passage: Passage, group: Passage | None, lists: Mapping[str, NBest], draft: Hypothesis
+    ) -> NBest:
+        if group is None:
+            return NBest(passage.sentence, (draft,) if passage.sentence.strip() else ())
+        text = joined(group.sentences)
+        found = _at_place(passage, group, lists[text])
+        if found.hypotheses:
+            return found
+        score = self.model.log_probs([text], [text])[0] if self.model.fits(text, text) else draft.log_prob
+        return NBest(passage.sentence, (Hypothesis(draft.text, score),))
+
+
+def _at_place(passage: Passage, read: Passage, nbest: NBest) -> NBest:
+    """The part of each hypothesis that stands where the sentence in question does, each once.
+
+    `read` is what was translated. What has more or fewer parts, or nothing there, is left out.
+    """
+    best: dict[str, float] = {}
+    for hypothesis in nbest.hypotheses:
+        parts = parted(hypothesis.text)
+        if len(parts) == len(read.sentences) and parts[read.place].strip():
+            best.setdefault(parts[read.place], hypothesis.log_prob)
+    return NBest(passage.sentence, tuple(Hypothesis(text, log_prob) for text, log_prob in best.items()))
 
 
 def drafted_by(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypothesis]]:
@@ -163,11 +207,3 @@ def _joined_log_probs(
         if len(source) != len(target):
             raise ValueError(f"{len(target)} translations of {len(source)} sentences")
     return model.log_probs([joined(texts) for texts in sources], [joined(texts) for texts in targets])
-
-
-def _different(source: str, scored: Sequence[tuple[str, float]]) -> NBest:
-    """A list without repetitions, in the order given."""
-    best: dict[str, float] = {}
-    for text, log_prob in scored:
-        best.setdefault(text, log_prob)
-    return NBest(source, tuple(Hypothesis(text, log_prob) for text, log_prob in best.items()))

@@ -141,8 +141,16 @@ class Passage:
 class DocumentModel(Protocol):
     """A model that translates a sentence with others around it."""
 
+    def fits(self, sentence: str) -> bool:
+        """Tell whether it can read a sentence whole."""
+        ...
+
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
         """What it reads of a document to translate one of its sentences."""
+        ...
+
+    def last_passage(self, sentences: Sequence[str]) -> Passage:
+        """What it reads to score translations of some sentences, the last of which is in question."""
         ...
 
     def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:

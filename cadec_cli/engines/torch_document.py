@@ -32,6 +32,14 @@ class TorchDocumentModel:
         """The source sentences before one, as many as the model was trained with."""
         return sentences_before(sentences, place, self.network.config.context_sentences)
 
+    def last_passage(self, sentences: Sequence[str]) -> Passage:
+        """What is read before the last of some sentences."""
+        return self.passage(sentences, len(sentences) - 1)
+
+    def fits(self, sentence: str) -> bool:
+        """Tell whether the model can read a sentence whole."""
+        return len(self.encode(sentence)) < self.positions
+
     def after(self, passages: Sequence[Passage]) -> SteppedInContext:
         """The model as the beam steps it, for the last sentences of these passages."""
         return SteppedInContext(self, tuple(passages))

@@ -58,7 +58,7 @@ class DecodingDefaults:
     context: int = option(3, "number of target sentences before the current one that count as context")
     temperature: float = option(1.0, "softmax temperature T of the D-LM; above 1 weakens it")
     nbest: int = option(20, "number of hypotheses per sentence (B) for rerank and lattice")
-    beam: int = option(4, "beam size of the searches that choose from no n-best lists, and of sentence")
+    beam: int = option(4, "beam size of --search beam, sentence, doc-nmt, 2-to-2 and repair")
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)

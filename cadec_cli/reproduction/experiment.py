@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cadec_cli.bundle.manifest import DOCUMENT_KINDS
 from cadec_cli.reproduction import made_up, small_corpora
 from cadec_cli.reproduction.opensubtitles import paper_texts
 from cadec_cli.reproduction.places import Places
@@ -13,8 +14,6 @@ from cadec_cli.reproduction.speed import write_speed
 from cadec_cli.reproduction.steps import Command, Plan, Step
 from cadec_cli.reproduction.systems import ALONE, AUGMENTED, FEWER, FIRST, SYSTEMS, TUNED, System
 from cadec_cli.reproduction.tuned import tuned_flags
-
-DOCUMENT_KINDS = ("doc-nmt", "2-to-2", "repair")
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ class Experiment(Places):
         sizes = self.scale.sizes
         small_corpora.write_pairs(self.data, self.text("pairs.tsv"), sizes["pairs"])
         for name in ("documents", "fewer", "augmented"):
-            small_corpora.write_documents(self.data, self.text(f"{name}.txt"), sizes[name])
+            small_corpora.write_monolingual(self.data, self.text(f"{name}.txt"), sizes[name])
         for part, name in enumerate(("tuning", "test")):
             small_corpora.write_aligned(self.data, self.aligned(name), part=part, most=sizes[name])
         self.text("ready").touch()

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.files import atomic_file
+from cadec_cli.reproduction.document_files import write_documents
 
 Pair = tuple[str, str]
 
@@ -216,15 +217,12 @@ _GROUPS = {
 
 def write_pairs(output: Path, made: Sequence[Sequence[Pair]]) -> None:
     """Source TAB target, a blank line between documents."""
-    _write(
-        output,
-        ["".join(f"{_written(source)}\t{_written(target)}\n" for source, target in one) for one in made],
-    )
+    write_documents(output, [[f"{_written(x)}\t{_written(y)}" for x, y in one] for one in made])
 
 
 def write_side(output: Path, made: Sequence[Sequence[Pair]], side: int) -> None:
     """One side of documents, one sentence per line."""
-    _write(output, ["".join(f"{_written(pair[side])}\n" for pair in one) for one in made])
+    write_documents(output, [[_written(pair[side]) for pair in one] for one in made])
 
 
 def write_groups(output: Path, kind: str, count: int, seed: int) -> None:
@@ -232,8 +230,3 @@ def write_groups(output: Path, kind: str, count: int, seed: int) -> None:
     with atomic_file(output) as stream:
         for group in groups(kind, count, seed):
             stream.write((json.dumps(group, ensure_ascii=False) + "\n").encode())
-
-
-def _write(output: Path, parts: Sequence[str]) -> None:
-    with atomic_file(output) as stream:
-        stream.write("\n".join(parts).encode())

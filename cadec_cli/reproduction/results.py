@@ -190,10 +190,14 @@ def _tuning(places: Places) -> dict[str, dict[str, Any]]:
         curve = places.curve(objective)
         if curve.is_file():
             points = {name: chosen_point(curve, name) for name in ("best", "strongest")}
-            if points["best"].setting.named:
+            if points["best"][0].setting.named:
                 del points["strongest"]
             found[objective] = {
-                name: {"T": point.setting.temperature, **point.setting.weights, "BLEU": round(point.bleu, 2)}
-                for name, point in points.items()
+                name if kept else f"{name} (none keeps BLEU: the weakest)": {
+                    "T": point.setting.temperature,
+                    **point.setting.weights,
+                    "BLEU": round(point.bleu, 2),
+                }
+                for name, (point, kept) in points.items()
             }
     return found

@@ -150,14 +150,15 @@ PAPER = Scale(
         "2-to-2": Training(50_000, _PAPER, 450),
         "repair": Training(100_000, _PAPER, 450),
     },
-    sizes={"fewer": 3_000_000, "augmented": 30_000_000, "test": 15_000, "tuning": 15_000, "speed": 512},
+    sizes={"fewer": 3_000_000, "augmented": 30_000_000, "test": 20, "tuning": 20, "speed": 512},
     contrastive=(
         "deixis_test",
         "lex_cohesion_test",
         "ellipsis_infl",
         "ellipsis_vp",
     ),
-    note="sizes in sentences; minutes are for one GPU of today with bfloat16",
+    note="`fewer` and `augmented` are sentences of documents, `tuning` and `test` films; minutes are "
+    "estimates for one GPU of today with bfloat16",
     hours="about a week on one GPU, a day or two on eight; 60 GB of disk",
 )
 

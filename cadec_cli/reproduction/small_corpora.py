@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_file, read_lines
-from cadec_cli.text.documents import documents_of, is_blank
+from cadec_cli.reproduction.document_files import read_documents, write_documents
 from cadec_cli.text.sentences import split_sentences
 
 PAIRS = Path("train/parallel.en-ru.tsv.xz")  # tag, English, Russian
@@ -44,30 +44,15 @@ def write_pairs(data: Path, output: Path, most: int) -> None:
             stream.write(f"{_tidy(source)}\t{_tidy(target)}\n".encode())
 
 
-def write_documents(data: Path, output: Path, most: int) -> None:
+def write_monolingual(data: Path, output: Path, most: int) -> None:
     """Target-side documents of all corpora in turn, one sentence per line, so many sentences at most."""
-    corpora = [_documents(data / name) for name in MONOLINGUAL]
-    sentences = 0
-    with atomic_file(output) as stream:
-        for document in _in_turn(corpora):
-            if sentences >= most:
-                break
-            sentences += len(document)
-            stream.write(("\n".join(document) + "\n\n").encode())
+    write_documents(output, _in_turn([_documents(data / name) for name in MONOLINGUAL]), most=most)
 
 
 def write_aligned(data: Path, outputs: tuple[Path, Path], *, part: int, most: int) -> None:
     """Every second aligned document, from the first or from the second on; so many lines at most."""
     for name, output in zip(ALIGNED, outputs, strict=True):
-        documents = [list(lines) for lines in documents_of(read_lines(data / name), is_blank)][part::2]
-        lines = 0
-        with atomic_file(output) as stream:
-            for document in documents:
-                if lines + len(document) > most:
-                    break
-                stream.write((("\n" if lines else "") + "".join(f"{line}\n" for line in document)).encode())
-                lines += len(document)
-        if not lines:
+        if not write_documents(output, list(read_documents(data / name))[part::2], most=most):
             raise CadecError(f"the first document has more than {most} lines", "raise --size test and tuning")
 
 
@@ -77,7 +62,7 @@ def _tidy(text: str) -> str:
 
 
 def _documents(path: Path) -> Iterator[list[str]]:
-    for lines in documents_of(read_lines(path), is_blank):
+    for lines in read_documents(path):
         sentences = [sentence for line in lines for sentence in split_sentences(_tidy(line), "ru")]
         sentences = [sentence for sentence in sentences if sentence.strip()]
         if len(sentences) >= SHORTEST:

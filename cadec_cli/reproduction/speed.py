@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from pathlib import Path
 
 from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.files import read_lines, write_json
+from cadec_cli.errors import CadecError
+from cadec_cli.files import write_json
 from cadec_cli.method.options import named_weights, with_flags
+from cadec_cli.reproduction.document_files import read_documents
 from cadec_cli.reproduction.places import Places
 from cadec_cli.reproduction.systems import System
 from cadec_cli.reproduction.tuned import tuned_flags
-from cadec_cli.text.documents import documents_of, is_blank
+from cadec_cli.text.sentences import split_sentences
 
 
 def write_speed(places: Places, system: System) -> None:
@@ -34,7 +34,7 @@ def write_speed(places: Places, system: System) -> None:
             "weight": named_weights(weight),
         }
     translator = Translator(models, with_flags(default_options(models.bundle), flags))
-    documents = _documents(places.aligned("test")[0], scale.sizes.get("speed", 64))
+    documents = _documents(places, scale.sizes.get("speed", 64))
     list(translator.translate_documents([documents[0][:2]]))  # what has to be loaded is loaded
     began = time.perf_counter()
     count = sum(1 for _ in translator.translate_documents(documents))
@@ -43,16 +43,22 @@ def write_speed(places: Places, system: System) -> None:
     write_json(places.result(f"speed-{system.name}.json"), record)
 
 
-def _documents(path: Path, most: int) -> list[list[str]]:
+def _documents(places: Places, most: int) -> list[list[str]]:
+    """The first so many sentences of the test text."""
     documents: list[list[str]] = []
     left = most
-    for lines in documents_of(read_lines(path), is_blank):
-        document = list(itertools.islice(lines, left))
-        for _ in lines:  # the rest of the document
-            pass
-        if document:
-            documents.append(document)
-            left -= len(document)
+    for lines in read_documents(places.aligned("test")[0]):
+        sentences = [
+            sentence
+            for line in lines
+            for sentence in (
+                split_sentences(line, places.scale.source_language) if places.sentences_per_line else [line]
+            )
+        ]
+        documents.append(sentences[:left])
+        left -= len(documents[-1])
         if left <= 0:
             break
+    if not documents:
+        raise CadecError("the test text is empty")
     return documents

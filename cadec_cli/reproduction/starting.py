@@ -28,7 +28,36 @@ def started(
 ) -> Experiment:
     """An experiment in a directory that is new, or was begun with the same settings."""
     scale = replace(BY_NAME[name].changed(effort, sizes or {}), threads=threads)
-    if scale.name == "toy":
+    work, data = work.absolute(), data.absolute() if data is not None else None
+    experiment = Experiment(scale, work, data)
+    _check_data(experiment)
+    settings: dict[str, Any] = {
+        "scale": name,
+        "data": str(data) if data is not None else None,
+        "sizes": dict(scale.sizes),
+        "updates": {kind: training.updates for kind, training in scale.trainings.items()},
+    }
+    path = work / SETTINGS
+    if path.is_file():
+        before = read_json(path)
+        other = [key for key in settings if not isinstance(before, dict) or before.get(key) != settings[key]]
+        if other:
+            raise CadecError(
+                f"{work} was begun with other settings: {', '.join(other)}",
+                f"give the same ones (they are in {path}), or another --work",
+            )
+    elif work.exists() and any(not one.name.endswith(".part") for one in work.iterdir()):
+        raise CadecError(f"{work} holds something else", "give a new directory to --work")
+    elif write:
+        work.mkdir(parents=True, exist_ok=True)
+        write_json(path, settings)
+    return experiment
+
+
+def _check_data(experiment: Experiment) -> None:
+    """Refuse corpora that are not there, or not all of them, before anything is begun."""
+    name, data = experiment.scale.name, experiment.data
+    if name == "toy":
         if data is not None:
             raise CadecError("the toy scale makes its own texts", "leave out --data")
     elif data is None:
@@ -36,21 +65,4 @@ def started(
     elif name == "small":
         small_corpora.check_corpora(data)
     else:
-        opensubtitles.check_corpora(data, scale.source_language, scale.target_language)
-    work, data = work.absolute(), data.absolute() if data is not None else None
-    settings: dict[str, Any] = {
-        "scale": name,
-        "sizes": dict(scale.sizes),
-        "updates": {kind: training.updates for kind, training in scale.trainings.items()},
-    }
-    path = work / SETTINGS
-    if path.is_file():
-        before = read_json(path)
-        if before != settings:
-            raise CadecError(f"{work} was begun with other settings", "give the same ones, or another --work")
-    elif work.exists() and any(work.iterdir()):
-        raise CadecError(f"{work} holds something else", "give a new directory to --work")
-    elif write:
-        work.mkdir(parents=True, exist_ok=True)
-        write_json(path, settings)
-    return Experiment(scale, work, data)
+        opensubtitles.check_corpora(experiment)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -108,14 +109,14 @@ def _do(step: Step, execute: Execute) -> None:
     line = step.command() if callable(step.command) else step.command
     assert line is not None, step.name
     line = resumed(line)
-    if not step.captured:
+    # What a step prints is its output, or for the person who waits: results are printed at the end.
+    with _caught() as printed:
         code = execute(line)
-    else:
-        with _caught() as printed:
-            code = execute(line)
-        if code == 0:
-            with atomic_file(step.output) as stream:
-                stream.write(printed.getvalue())
+    if step.captured and code == 0:
+        with atomic_file(step.output) as stream:
+            stream.write(printed.getvalue())
+    elif not step.captured:
+        sys.stderr.write(printed.getvalue().decode())
     if code == 130:
         raise KeyboardInterrupt
     if code:

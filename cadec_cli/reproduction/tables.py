@@ -156,4 +156,5 @@ def settings_line(results: Results) -> str:
     """Sizes and updates, in a sentence."""
     sizes = ", ".join(f"{name} {value:,}" for name, value in results.sizes.items())
     updates = ", ".join(f"{name} {value:,}" for name, value in results.updates.items())
-    return f"Sizes: {sizes}. Updates: {updates}. Steps took {results.minutes:,.0f} minutes in all."
+    took = f"Steps took {results.minutes:,.0f} minutes (of one that was interrupted, the last part)."
+    return f"Sizes: {sizes}. Updates: {updates}. {took}"

@@ -11,20 +11,20 @@ from cadec_cli.files import read_json
 from cadec_cli.reproduction.systems import System
 
 
-def chosen_point(curve: Path, protocol: str) -> Point:
-    """The choice by a protocol; where no setting keeps BLEU, the weakest D-LM."""
+def chosen_point(curve: Path, protocol: str) -> tuple[Point, bool]:
+    """The choice by a protocol, and whether it is one: where no setting keeps BLEU, the weakest D-LM."""
     stored: Any = read_json(curve)
     level = _point(stored["sentence_level"])
     points = [_point(one) for one in stored["points"]]
     try:
-        return choose(protocol, level, points)
+        return choose(protocol, level, points), True
     except CadecError:
-        return min(points, key=lambda point: point.setting.strength)
+        return min(points, key=lambda point: point.setting.strength), False
 
 
 def tuned_flags(system: System, curve: Path) -> tuple[str, ...]:
     """The flags of `translate` for a system."""
-    setting = chosen_point(curve, system.protocol).setting
+    setting = chosen_point(curve, system.protocol)[0].setting
     weights = ",".join(f"{name}={value:g}" for name, value in setting.weights.items())
     return "--temperature", f"{setting.temperature:g}", "--weight", weights
 

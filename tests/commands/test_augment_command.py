@@ -142,3 +142,12 @@ def test_chunks_change_nothing() -> None:
             line for chunk in paired(lines, lambda texts: [t.upper() for t in texts], size) for line in chunk
         ]
         assert made == ["A B\ta b", "", "C D\tc d", "E\te"]
+
+
+def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path) -> None:
+    pairs = PairFile(tmp_path / "out", {"beam": "4"})
+    for left in (b"", b"# cadec back-tr"):
+        pairs.part.write_bytes(left)
+        assert pairs.done(resume=True) == 0
+        pairs.write([["x\ty"]])
+        assert (tmp_path / "out").read_text() == "x\ty\n"

@@ -41,6 +41,13 @@ class Shouting:
         return joined(part.upper() for part in parted(text) if part not in self.lost)
 
 
+class Inventing(Shouting):
+    """Finds something to say of nothing."""
+
+    def _written(self, text: str) -> str:
+        return joined(part.upper() or "WHAT?" for part in parted(text))
+
+
 WORDS = st.lists(st.sampled_from(["a", "b", "c d", "e"]), min_size=1, max_size=11)
 
 
@@ -88,6 +95,35 @@ def test_groups_are_counted_from_the_beginning_and_blank_sentences_pass_through(
         Passage(("e", "f"), 0),
         Passage(("e", "f"), 1),
     ]
+
+
+def test_two_sentences_that_come_out_as_one_are_not_parted() -> None:
+    inner = Shouting(lost=frozenset({"a"}))
+    model = TwoToTwoModel(inner)
+    found = model.nbest([model.passage(["a", "b"], 1), model.passage(["c d", "e"], 1)], 2)
+    assert [nbest.hypotheses[0].text for nbest in found] == ["B", "E"]
+    assert inner.asked == ["a\nb", "c d\ne", "b"]  # the first is asked again, alone
+
+
+def test_nothing_is_made_of_a_blank_sentence() -> None:
+    for model in (TwoToTwoModel(Inventing()), RepairModel(Inventing(), drafted_by(Inventing()))):
+        lists = model.nbest([model.passage(["a", " ", "b"], place) for place in range(3)], 2)
+        assert [bool(nbest.hypotheses) for nbest in lists] == [True, False, True]
+
+
+def test_what_can_not_be_read_stays_as_it_was_drafted() -> None:
+    inner = Shouting(longest=2)
+    model = RepairModel(inner, Drafts(Shouting()).as_they_are)
+    lists = model.nbest([model.passage(["abc", "d"], place) for place in range(2)], 2)
+    assert [nbest.hypotheses[0].text for nbest in lists] == ["abc", "D"]
+
+
+def test_a_group_to_be_scored_ends_with_the_sentence_in_question() -> None:
+    model = RepairModel(Shouting(), drafted_by(Shouting()))
+    document = ["a", "b", "c", "d", "e"]
+    assert model.passage(document, 4) == Passage(("e",), 0)  # in a document, a group of its own
+    assert model.last_passage(document) == Passage(("b", "c", "d", "e"), 3)
+    assert TwoToTwoModel(Shouting()).last_passage(document) == Passage(("d", "e"), 1)
 
 
 def test_a_group_is_asked_once_and_drafts_are_what_is_repaired() -> None:

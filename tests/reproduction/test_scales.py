@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ def test_sizes_and_effort_change_what_they_say(tmp_path: Path) -> None:
         started("small", tmp_path / "w", None)
     with pytest.raises(CadecError, match=r"has no train/parallel.*, contrastive/"):
         started("small", tmp_path / "w", tmp_path)
-    with pytest.raises(CadecError, match=r"has no en, ru, en-ru\.xml\.gz"):
+    with pytest.raises(CadecError, match=r"has no en, ru, en-ru\.xml\.gz, contrastive/deixis_test"):
         started("paper", tmp_path / "w", tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
@@ -126,38 +127,47 @@ def lines_of(path: Path) -> list[list[str]]:
 
 
 def test_the_paper_s_texts_come_from_opus_files(tmp_path: Path) -> None:
-    opus(tmp_path / "data")
-    experiment = started(
-        "paper",
-        tmp_path / "work",
-        tmp_path / "data",
-        sizes={"tuning": 20, "test": 20, "fewer": 30, "augmented": 60},
-    )
+    data = tmp_path / "data"
+    opus(data)
+    for name in BY_NAME["paper"].contrastive:
+        put(data, f"contrastive/{name}.json", "[]")
+    sizes = {"tuning": 2, "test": 1, "fewer": 30, "augmented": 60}
+    experiment = started("paper", tmp_path / "work", data, sizes=sizes)
     plan = experiment.plan()
-    carry_out(plan, plan.needed(["texts"]), lambda line: exit_code([*line, "-q"]), lambda text: None)
-    everything = lines_of(experiment.text("all-pairs.tsv"))
+
+    def execute(line: Sequence[str]) -> int:
+        return exit_code([*line, "-q"])
+
+    carry_out(plan, plan.needed(["texts"]), execute, lambda text: None)
     kept = lines_of(experiment.text("pairs.tsv"))
-    held = []
+    held = {}
     for name in ("tuning", "test"):
         source, target = (lines_of(path) for path in experiment.aligned(name))
-        assert source
         assert [len(one) for one in source] == [len(one) for one in target]
-        held += [
+        held[name] = [
             [f"{x}\t{y}" for x, y in zip(*pair, strict=True)] for pair in zip(source, target, strict=True)
         ]
-    assert kept + held == everything  # nothing that is tested on is trained on, and nothing is lost
-    assert len(everything) == 8
+    assert (len(kept), len(held["tuning"]), len(held["test"])) == (5, 2, 1)
+    whole = tmp_path / "whole.tsv"
+    line = [
+        "prepare",
+        "opensubtitles",
+        str(data),
+        "--alignment",
+        str(data / "en-ru.xml.gz"),
+        "-o",
+        str(whole),
+    ]
+    assert execute(line) == 0
+    assert lines_of(whole) == kept + held["tuning"] + held["test"]
+    # The target side of what is held back is in no training text either.
     documents = lines_of(experiment.text("documents.txt"))
-    assert lines_of(experiment.text("fewer.txt")) == documents[:3]
-    assert lines_of(experiment.text("augmented.txt")) == documents[:5]
-    with pytest.raises(CadecError, match="too few documents"):
-        other = started("paper", tmp_path / "other", tmp_path / "data", sizes={"tuning": 500, "test": 500})
-        carry_out(
-            other.plan(),
-            other.plan().needed(["texts"]),
-            lambda line: exit_code([*line, "-q"]),
-            lambda text: None,
-        )
+    assert documents == [[pair.split("\t")[1] for pair in one] for one in kept]
+    assert lines_of(experiment.text("fewer.txt")) == documents[:2]
+    assert lines_of(experiment.text("augmented.txt")) == documents[:4]
+    other = started("paper", tmp_path / "other", data, sizes={"tuning": 5, "test": 5})
+    with pytest.raises(CadecError, match="there are 8 films, of which 10 are to be held back"):
+        carry_out(other.plan(), other.plan().needed(["texts"]), execute, lambda text: None)
 
 
 def test_small_texts_keep_documents_and_hold_half_of_the_aligned_ones_back(tmp_path: Path) -> None:
@@ -176,7 +186,7 @@ def test_small_texts_keep_documents_and_hold_half_of_the_aligned_ones_back(tmp_p
     out = tmp_path / "out"
     small_corpora.write_pairs(data, out, 10)
     assert out.read_text("utf-8") == "Hello!\tПривет!\nYes.\tДа.\n"
-    small_corpora.write_documents(data, out, 100)
+    small_corpora.write_monolingual(data, out, 100)
     assert lines_of(out) == [["Раз.", "Два.", "Три."], ["Кто там?", "Это я.", "Входи."]]
     found = []
     for part in (0, 1):

@@ -287,7 +287,7 @@ class ContrastiveModels:
         for group in chunk:
             sources, context = _aligned(group)
             written = [self.wording.source(of_set, text) for text in sources]
-            passage = model.passage(written, len(written) - 1)
+            passage = model.last_passage(written)
             before = [self.wording.target(of_set, text) for text in context]
             before = before[len(before) - passage.place :]
             for candidate in group.candidates:

@@ -176,33 +176,6 @@ def prepared(
     )
 
 
-def tuned(
-    models: Models,
-    sources: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    name: str,
-    settings: Sequence[Setting],
-    *,
-    context: int,
-    nbest: int,
-    split_language: str | None = None,
-    counted: Counted = uncounted,
-) -> tuple[Point, list[Point]]:
-    """Translate the development set with every setting; the sentence level's figures come first."""
-    made = prepared(
-        models,
-        sources,
-        references,
-        name,
-        settings,
-        context=context,
-        nbest=nbest,
-        split_language=split_language,
-        counted=counted,
-    )
-    return made.points(settings, counted)
-
-
 def _chunks(model: TranslationModel, documents: Sequence[Sequence[str]]) -> list[list[str]]:
     """The sentences of all documents, so many at once: without context no document is alone."""
     sentences = [sentence for document in documents for sentence in document]

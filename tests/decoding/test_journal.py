@@ -1,0 +1,23 @@
+"""A journal that was cut short, wherever, can be taken up again, and again."""
+
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.decoding.journal import Journal
+from cadec_cli.errors import CadecError
+
+HEADER = {"input": "abc"}
+
+
+@pytest.mark.parametrize("left", [b"", b'{"format": 1, "inp'])
+def test_one_that_was_killed_before_it_had_begun_begins(left: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(left)
+    with Journal.resume(path, HEADER) as journal:
+        assert not journal.outputs
+        journal.add(0, 0, "x")
+    with Journal.resume(path, HEADER) as journal:  # killed once more: what it has is still its own
+        assert not journal.outputs  # nothing was complete up to a snapshot
+    with pytest.raises(CadecError, match="another input"):
+        Journal.resume(path, {"input": "other"})
