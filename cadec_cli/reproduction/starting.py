@@ -26,7 +26,14 @@ def started(
     threads: int = 0,
     write: bool = True,
 ) -> Experiment:
-    """An experiment in a directory that is new, or was begun with the same settings."""
+    """An experiment in a directory that is new, or was begun with the same settings.
+
+    Whoever asks for no sizes in particular goes on with those that it was begun with.
+    """
+    path = work / SETTINGS
+    before: Any = read_json(path) if path.is_file() else None
+    if isinstance(before, dict) and before.get("scale") == name and effort == 1 and not sizes:
+        sizes = {**before.get("sizes", {}), **before.get("updates", {})}
     scale = replace(BY_NAME[name].changed(effort, sizes or {}), threads=threads)
     work, data = work.absolute(), data.absolute() if data is not None else None
     experiment = Experiment(scale, work, data)
@@ -38,8 +45,7 @@ def started(
         "updates": {kind: training.updates for kind, training in scale.trainings.items()},
     }
     path = work / SETTINGS
-    if path.is_file():
-        before = read_json(path)
+    if before is not None:
         other = [key for key in settings if not isinstance(before, dict) or before.get(key) != settings[key]]
         if other:
             raise CadecError(

@@ -85,6 +85,18 @@ def test_sizes_and_effort_change_what_they_say(tmp_path: Path) -> None:
     assert not (tmp_path / "w").exists()
 
 
+def test_a_directory_keeps_to_its_settings(tmp_path: Path) -> None:
+    begun = started("toy", tmp_path / "w", None, effort=0.5, sizes={"lm": 7, "test": 3})
+    again = started("toy", tmp_path / "w", None)  # no sizes in particular
+    assert (again.scale.sizes, again.scale.trainings) == (begun.scale.sizes, begun.scale.trainings)
+    for other in ({"effort": 0.25}, {"sizes": {"lm": 8}}):
+        with pytest.raises(CadecError, match=r"other settings: .*updates"):
+            started("toy", tmp_path / "w", None, **other)
+    (tmp_path / "w" / "settings.json").write_text("[]", "utf-8")
+    with pytest.raises(CadecError, match="other settings"):
+        started("toy", tmp_path / "w", None)
+
+
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["reproduce", "--work", str(tmp_path / "w"), "--scale"]
     assert exit_code([*line, "huge"]) == 2
