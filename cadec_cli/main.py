@@ -19,6 +19,7 @@ from cadec_cli.commands.convert import convert
 from cadec_cli.commands.eval_contrastive import eval_contrastive
 from cadec_cli.commands.evaluate import evaluate
 from cadec_cli.commands.info import info
+from cadec_cli.commands.models import models_app
 from cadec_cli.commands.prepare import prepare_app
 from cadec_cli.commands.repair import repair
 from cadec_cli.commands.repl.command import repl
@@ -52,6 +53,7 @@ app.add_typer(augment_app, name="augment", rich_help_panel=_BUILD)
 app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
 app.command("convert", rich_help_panel=_BUILD)(convert)
 app.command("info", rich_help_panel=_BUILD)(info)
+app.add_typer(models_app, name="models", rich_help_panel=_BUILD)
 app.command("tune", rich_help_panel=_BUILD)(tune)
 
 

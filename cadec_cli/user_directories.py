@@ -16,6 +16,13 @@ def cache_directory() -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
+def data_directory() -> Path:
+    """$CADEC_DATA, or cadec's place among the user's data: models that were fetched or added by name."""
+    if named := os.environ.get("CADEC_DATA"):
+        return Path(named).expanduser()
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
 def state_directory() -> Path:
     """cadec's place among the user's state, where sessions and histories are kept."""
     return _xdg("XDG_STATE_HOME", ".local/state")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cadec_cli.errors import CadecError
+from cadec_cli.files import sha256
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -36,13 +40,16 @@ def _fetched(name: str) -> Path:
     try:
         try:
             # Asked with a limit of time, and once: to list files would try for half a minute.
-            found = huggingface_hub.HfApi().model_info(name, timeout=20)
+            found = huggingface_hub.HfApi().model_info(name, timeout=20, files_metadata=True)
         except (errors.HfHubHTTPError, errors.HFValidationError):
             raise
         except Exception:  # offline: what the cache has of it, if anything
             return Path(huggingface_hub.snapshot_download(name, local_files_only=True))
-        patterns = wanted_files(name, [file.rfilename for file in found.siblings or ()])
-        return Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
+        listed = list(found.siblings or ())
+        patterns = wanted_files(name, [file.rfilename for file in listed])
+        fetched = Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
+        _check_files(name, fetched, listed)
+        return fetched
     except CadecError:
         raise
     except errors.GatedRepoError:  # which the next one is a kind of
@@ -61,6 +68,35 @@ def _fetched(name: str) -> Path:
             f"{name} is no directory here, and can't be fetched from the Hugging Face hub: {reason}",
             "download it elsewhere and give its directory",
         ) from None
+
+
+def _check_files(model: str, fetched: Path, listed: Sequence[Any]) -> None:
+    """Hold what was fetched against the checksums that the hub lists; what differs is thrown away.
+
+    The hub's client compares sizes only, and takes what is in its cache for good.
+    """
+    damaged = []
+    for file in listed:
+        path = fetched / file.rfilename
+        if not path.is_file():
+            continue
+        lfs, blob = getattr(file, "lfs", None), getattr(file, "blob_id", None)
+        wanted = lfs.sha256 if lfs is not None else blob
+        if wanted is not None and wanted != (sha256(path) if lfs is not None else _git_checksum(path)):
+            damaged.append(file.rfilename)
+            path.resolve().unlink()
+            path.unlink(missing_ok=True)
+    if damaged:
+        raise CadecError(
+            f"{model}: {', '.join(damaged)} came damaged from the hub (wrong checksum)",
+            "what was damaged is deleted: the same command fetches it again",
+        )
+
+
+def _git_checksum(path: Path) -> str:
+    """What git, and so the hub, calls a small file."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def wanted_files(model: str, files: list[str]) -> list[str]:

@@ -25,10 +25,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bundle": {"text", "method", "models", "engines", "converters"},
     "decoding": {"text", "method", "engines"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding"},
+    "catalogue": {"method", "bundle", "converters"},
     "reproduction": {"text", "method", "data", "bundle", "decoding", "evaluation"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
-        *("decoding", "evaluation", "reproduction"),
+        *("decoding", "evaluation", "reproduction", "catalogue"),
     },
     "api": {"method", "bundle", "decoding"},
     "": {"api"},

@@ -39,6 +39,7 @@ from cadec_cli.bundle.manifest import (
     conversion_part,
     read_manifest,
 )
+from cadec_cli.bundle.named import named_bundle
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
@@ -62,11 +63,14 @@ EMBEDDED = Path(__file__).parents[1] / "embedded"
 
 
 def find_bundle(given: Path | None = None) -> Path:
-    """The bundle to use: the given one, else $CADEC_BUNDLE, else the one that came with cadec."""
+    """The bundle to use: the given one, else $CADEC_BUNDLE, else the one that came with cadec.
+
+    A bundle is given as a directory, or by the name of one that was pulled or added.
+    """
+    if given is None and (named := os.environ.get("CADEC_BUNDLE")):
+        given = Path(named).expanduser()
     if given is not None:
-        return given
-    if named := os.environ.get("CADEC_BUNDLE"):
-        return Path(named).expanduser()
+        return given if given.exists() else named_bundle(given) or given
     if (EMBEDDED / MANIFEST).is_file():
         return EMBEDDED
     raise CadecError(

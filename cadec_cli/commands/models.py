@@ -1,0 +1,175 @@
+"""`cadec models`: models by name, from the catalogue or from a directory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cadec_cli.commands.app import new_app
+
+models_app = new_app("Get models by name, and look after those that are here.")
+
+Name = Annotated[
+    str, typer.Argument(help="The name of a bundle that was pulled or added.", show_default=False)
+]
+
+
+@models_app.command("list")
+def list_models(
+    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per model.")] = False,
+) -> None:
+    """List the models that can be pulled, and the bundles that are here.
+
+    Any OPUS-MT pair can be pulled, listed or not: opus-mt-SOURCE-TARGET.
+
+    Example: cadec models list
+    """
+    import json
+    import sys
+
+    from cadec_cli.bundle.named import named_bundles
+    from cadec_cli.catalogue.entries import language_models, translation_models
+    from cadec_cli.commands.views import models as views
+
+    if json_lines:
+        for record in views.records(translation_models().values(), language_models().values()):
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        for name, directory in named_bundles().items():
+            record = {"kind": "bundle", "name": name, "directory": str(directory)}
+            sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        return
+    views.show(translation_models().values(), language_models().values(), named_bundles())
+
+
+@models_app.command("pull")
+def pull_models(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A translation model, a language model, or both: opus-mt-en-ru+gemma-3-270m.",
+            show_default=False,
+        ),
+    ],
+    source_language: Annotated[
+        str | None,
+        typer.Option("--from", metavar="LANGUAGE", help="Language to translate from, if the model has many."),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option("--to", metavar="LANGUAGE", help="Language to translate to; or the language model's."),
+    ] = None,
+    called: Annotated[
+        str, typer.Option("--name", help="What to call the bundle.", show_default="as it was asked for")
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,
+) -> None:
+    """Fetch models from the Hugging Face hub, convert and verify them; the bundle is then used by its name.
+
+    What was fetched before is not fetched again, a transfer that broke off goes on. HF_ENDPOINT, HF_TOKEN and
+    HF_HUB_OFFLINE mean what they mean to the hub's client.
+
+    Example: cadec models pull opus-mt-en-ru+gemma-3-270m
+
+    Example: cadec translate film.srt --bundle opus-mt-en-ru+gemma-3-270m
+
+    Example: cadec models pull nllb-600m+qwen3-0.6b --from en --to ru
+    """
+    from cadec_cli import console
+    from cadec_cli.catalogue.entries import wanted
+    from cadec_cli.catalogue.pulling import pull
+
+    chosen = wanted(name)
+    for entry in chosen.entries:
+        size = f", about {entry.megabytes:,} MB" if entry.megabytes is not None else ""
+        console.note(f"{entry.name}: {entry.repository}{size}, licence {entry.licence}")
+    pulled = pull(
+        chosen,
+        source=source_language,
+        target=target_language,
+        name=called,
+        force=force,
+        note=console.note,
+    )
+    for drift in pulled.drifts:
+        console.note(f"verified: {drift}")
+    console.note(f"{pulled.directory.name} is ready: cadec translate FILE --bundle {pulled.directory.name}")
+
+
+@models_app.command("add")
+def add_model(
+    bundle: Annotated[
+        Path, typer.Argument(help="A bundle, as `cadec convert` makes them.", show_default=False)
+    ],
+    called: Annotated[
+        str, typer.Option("--name", help="What to call it.", show_default="the directory's name")
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,
+) -> None:
+    """Copy a bundle to where it can be used by its name.
+
+    Example: cadec models add build/en-ru --name mine
+    """
+    import shutil
+
+    from cadec_cli import console
+    from cadec_cli.bundle.manifest import MANIFEST
+    from cadec_cli.bundle.named import place_of
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.errors import CadecError
+    from cadec_cli.files import atomic_directory
+
+    opened = Bundle.open(bundle)
+    directory = place_of(called or bundle.resolve().name)
+    if directory.exists() and not force:
+        raise CadecError(
+            f"{directory.name} is there already", "choose another --name, or replace it with --force"
+        )
+    with atomic_directory(directory, marker=MANIFEST) as part:
+        shutil.copytree(opened.directory, part, symlinks=True, dirs_exist_ok=True)
+    console.note(f"{directory.name} is ready: cadec translate FILE --bundle {directory.name}")
+
+
+@models_app.command("info")
+def model_info(
+    name: Annotated[str, typer.Argument(help="A bundle's name, or a model's.", show_default=False)],
+    json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+) -> None:
+    """Show what is known of a bundle that is here, or of a model that can be pulled.
+
+    Example: cadec models info opus-mt-en-ru
+    """
+    import dataclasses
+    import json
+    import sys
+
+    from cadec_cli.bundle.description import describe
+    from cadec_cli.bundle.named import named_bundles
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.catalogue.entries import wanted
+    from cadec_cli.commands.views import bundles, models
+
+    here = named_bundles()
+    if name in here:
+        described = describe(Bundle.open(here[name]))
+        if json_lines:
+            sys.stdout.write(json.dumps(dataclasses.asdict(described), ensure_ascii=False) + "\n")
+        else:
+            bundles.show(described)
+        return
+    chosen = wanted(name)
+    if json_lines:
+        sys.stdout.write(json.dumps([dataclasses.asdict(one) for one in chosen.entries]) + "\n")
+    else:
+        models.show_entries(chosen.entries)
+
+
+@models_app.command("remove")
+def remove_model(name: Name) -> None:
+    """Delete a bundle that was pulled or added. The hub's own cache is left alone.
+
+    Example: cadec models remove opus-mt-en-ru+gemma-3-270m
+    """
+    from cadec_cli import console
+    from cadec_cli.bundle.named import remove_named
+
+    console.note(f"removed: {remove_named(name)}")
