@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -119,11 +119,15 @@ class SentencePairs:
 
     def lengths(self) -> Ints:
         """Source and target lengths, EOS included."""
-        lengths = np.empty((len(self), 2), np.int64)
-        for number, all_lengths in enumerate(self._all_lengths):
+        return self._of_chosen(self._all_lengths)
+
+    def _of_chosen(self, tables: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> Ints:
+        """The rows of this epoch's examples, of tables with a row for every sentence of each shard."""
+        rows = np.empty((len(self), tables[0].shape[1]), np.int64)
+        for number, table in enumerate(tables):
             own = self._shard == number
-            lengths[own] = all_lengths[self._sentence[own]]
-        return lengths
+            rows[own] = table[self._sentence[own]]
+        return rows
 
     def measured(self, shard: Shard) -> Ints:
         """Source and target lengths of all examples that a shard holds, EOS included."""
@@ -269,8 +273,13 @@ def padding_share(examples: Examples, batches: Sequence[Ints]) -> float:
 
 
 def _by_length(lengths: Ints) -> Ints:
-    """Sort by the last side, ties by the first; up and down in turn, so that neighbours differ little."""
+    """Sort by the last side, ties by the first; up and down in turn, so that neighbours differ little.
+
+    With more than two sides, by the longest first: it would be padded the most.
+    """
     last, first = lengths[:, -1], lengths[:, 0]
+    if lengths.shape[1] > 2:
+        return np.lexsort((first, last, lengths.max(axis=1)))
     return np.lexsort((np.where(last % 2 == 0, first, -first), last))
 
 

@@ -32,9 +32,8 @@ class JoinedSentences(SentencePairs):
     def measured(self, shard: Shard) -> Ints:
         """Lengths of the passages that end with each sentence."""
         self._firsts[shard] = first_before(shard, self._count - 1)
-        starts = [np.concatenate([[np.int64(1)], side.ends[:-1]]) for side in shard.sides]
-        sides = zip(shard.sides, starts, strict=True)
-        return np.stack([side.ends - start[self._firsts[shard]] for side, start in sides], axis=1)
+        firsts = self._firsts[shard]
+        return np.stack([side.ends - side.starts[firsts] for side in shard.sides], axis=1)
 
     def tokens_of(self, shard: Shard, sentence: int) -> tuple[Tokens, Tokens]:
         """The passage that ends with a sentence."""
@@ -59,6 +58,17 @@ class PairsInContext(SentencePairs):
         """Lengths of source and target; what counts as context is noted beside."""
         self._firsts[shard] = first_before(shard, self._count)
         return super().measured(shard)
+
+    def lengths(self) -> Ints:
+        """Source, context and target lengths, EOS included."""
+        source, target = super().lengths().T
+        context = self._of_chosen([self._context_lengths(shard)[:, None] for shard in self._shards])
+        return np.stack([source, context[:, 0], target], axis=1)
+
+    def _context_lengths(self, shard: Shard) -> Ints:
+        starts = shard.sides[0].starts
+        lengths: Ints = np.minimum(starts - starts[self._firsts[shard]], self._most)
+        return lengths
 
     def context_of(self, shard: Shard, sentence: int) -> Tokens:
         """The source sentences before one, each with its EOS; of a long context, the end."""

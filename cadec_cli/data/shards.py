@@ -55,6 +55,11 @@ class Side:
         """Tokens of every sentence, its EOS included."""
         return np.diff(self.ends, prepend=np.int64(1))
 
+    @property
+    def starts(self) -> Ints:
+        """Where every sentence begins."""
+        return np.concatenate([[np.int64(1)], self.ends[:-1]])
+
     def sentence(self, index: int) -> Tokens:
         """One sentence, with its EOS."""
         return self.between(index, index)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shard_parts import document_bounds
 
-from cadec_cli.data.batches import WeightedShard
+from cadec_cli.data.batches import WeightedShard, in_order
 from cadec_cli.data.passages import JoinedSentences, PairsInContext
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
@@ -71,6 +71,13 @@ def test_a_context_is_what_stands_before_in_the_document(documents: list[list[in
         shard = parallel(Path(directory) / "shard", documents)
         examples = PairsInContext([WeightedShard(shard)], 100, size, 1000)
         everything = examples.batch(np.arange(len(shard)))
+        lengths = examples.lengths()
+        filled = [(tensor != PAD).sum(1).tolist() for tensor in (*everything.inputs[:2], everything.labels)]
+        assert lengths.T.tolist() == filled
+        # Whatever goes together is padded little, contexts included.
+        batches = in_order(examples, batch_tokens=24)
+        assert sorted(index for batch in batches for index in batch.tolist()) == list(range(len(shard)))
+        assert all(len(batch) == 1 or lengths[batch].max() * len(batch) <= 24 for batch in batches)
         assert len(everything.inputs) == 3
         for first, end in document_bounds(shard):
             for sentence in range(first, end):
