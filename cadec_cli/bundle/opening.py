@@ -32,6 +32,7 @@ from cadec_cli.bundle.manifest import (
     BACKWARD,
     DOCUMENT_KINDS,
     MANIFEST,
+    PART_NAMES,
     PRETRAINED_LM,
     PRETRAINED_NMT,
     Manifest,
@@ -265,7 +266,7 @@ class Bundle:
     def path(self, part: str) -> Path:
         """Where a part is, which must be there."""
         if part not in self.manifest.parts:
-            what = {"nmt": "S-NMT", "lm": "D-LM"}.get(part, f"{part}/")
+            what = PART_NAMES.get(part, f"{part}/")
             models = ("nmt", "lm", *DOCUMENT_KINDS)
             raise CadecError(
                 f"the bundle {self.directory} has no {what}",

@@ -92,5 +92,4 @@ def repair(
     if not compare:
         write_translations(work, paths, output, json_lines=json_lines, resume=resume)
         return
-    shown = (views.ShownTranslation(one, one.source, []) for one in translations_in_order(work))
-    views.show(shown, compare=True)
+    views.show_repairs(translations_in_order(work))

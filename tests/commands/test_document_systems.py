@@ -90,9 +90,12 @@ def test_any_system_s_output_can_be_repaired(
     assert exit_code(line) == 0
     assert capsys.readouterr().out.splitlines() == lines[1]
     assert exit_code([*line, "--compare"]) == 0
+    compared = capsys.readouterr().out
+    assert compared.split()[:2] == ["draft", "repaired"]
+    assert lines[0][0].split()[0] in compared
     assert exit_code([*line, "--json"]) == 0
     assert exit_code(["repair", str(draft), "-b", str(made_up_bundle)]) == 1
-    assert "has no repair/" in capsys.readouterr().err
+    assert "has no DocRepair" in capsys.readouterr().err
     assert exit_code([*line, "--json", "--compare"]) == 2
     assert exit_code([*line, "--resume"]) == 2
 

@@ -53,20 +53,35 @@ def comparison(translation: Translation, sentence_level: str, width: int) -> Tab
     """A row: source, sentence level, in context; words that differ are coloured."""
     before, after = visible(sentence_level), visible(translation.text)
     left, right = differences(before, after)
-    return _row(f"{translation.sentence + 1}", Text(visible(translation.source), "dim"), left, right, width)
+    source = Text(visible(translation.source), "dim")
+    return _row(f"{translation.sentence + 1}", [source, left, right], width)
 
 
 def heading(width: int) -> Table:
     """What the columns of a comparison are."""
-    return _row("", Text("source", "bold"), Text("sentence level", "bold"), Text("in context", "bold"), width)
+    return _row("", [Text(name, "bold") for name in ("source", "sentence level", "in context")], width)
 
 
-def _row(number: str, source: Text, before: Text, after: Text, width: int) -> Table:
+def show_repairs(translations: Iterable[Translation]) -> None:
+    """Show drafts and what became of them, side by side, as they come."""
+    out = stdout_console()
+    out.print(_row("", [Text(name, "bold") for name in ("draft", "repaired")], out.width))
+    document = 0
+    for translation in translations:
+        if translation.document != document:
+            out.print()
+            document = translation.document
+        sides = differences(visible(translation.source), visible(translation.text))
+        out.print(_row(f"{translation.sentence + 1}", sides, out.width))
+
+
+def _row(number: str, columns: Sequence[Text], width: int) -> Table:
+    """Texts side by side, with a number before them."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", justify="right", width=max(3, len(number)))
-    for _ in range(3):
-        table.add_column(width=max(16, (width - max(1, len(number)) - 8) // 3), overflow="fold")
-    table.add_row(number, source, before, after)
+    for _ in columns:
+        table.add_column(width=max(16, (width - max(1, len(number)) - 8) // len(columns)), overflow="fold")
+    table.add_row(number, *columns)
     return table
 
 
