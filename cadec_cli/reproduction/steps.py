@@ -84,7 +84,7 @@ def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> 
     if len(left) < len(steps):
         say(f"{len(steps) - len(left)} of {len(steps)} steps are done already")
     for number, step in enumerate(left, 1):
-        if step.done:  # meanwhile, by somebody else
+        if step.output.exists():  # made meanwhile, by somebody else
             continue
         ahead = sum(one.minutes for one in left[number - 1 :])
         estimate = f", about {_told(step.minutes)}; {_told(ahead)} in all" if step.minutes >= 0.5 else ""
