@@ -25,8 +25,8 @@ from cadec_cli.training.schedule import learning_rate
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("name", ["tiny", "small", "paper"])
 def test_every_preset_holds_only_known_keys(kind: Kind, name: str) -> None:
-    assert name in preset_names(kind.name)
-    tables = load_preset(kind.name, name)
+    assert name in preset_names(kind.preset_family)
+    tables = load_preset(kind.preset_family, name)
     check_known(tables["model"], (kind.config,), name)
     check_known(tables["training"], (TrainingOptions, kind.data_options), name)
     choose(TrainingOptions, tables["training"])
