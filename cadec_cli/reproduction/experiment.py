@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -344,9 +345,7 @@ class Experiment(Places):
 
 def _figure(path: Path) -> tuple[str, ...]:
     """The flag for a picture, where pictures can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("matplotlib") is None:
         return ()
     path.parent.mkdir(parents=True, exist_ok=True)
     return ("-o", str(path))
