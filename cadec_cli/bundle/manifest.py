@@ -15,6 +15,7 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_file, read_json, sha256
+from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
 from cadec_cli.method.options import DecodingDefaults
 
 MANIFEST = "bundle.json"
@@ -30,7 +31,7 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
 }
 
 # Models that read several sentences, all trained here, with the bundle's own text pipelines; each a part.
-DOCUMENT_KINDS = ("doc-nmt", "2-to-2", "repair")
+DOCUMENT_KINDS = tuple(DOCUMENT_OBJECTIVES)
 
 # What people call the parts that are models.
 PART_NAMES: Mapping[str, str] = {
