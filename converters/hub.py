@@ -11,6 +11,8 @@ from typing import Any
 from cadec_cli.errors import CadecError
 from cadec_cli.files import sha256
 
+# May stand before a name on the hub, to tell it from a path.
+HUB = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 # Tokenizers, settings and the licence; no weights of other frameworks.
@@ -20,6 +22,7 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  #
 
 def local_model(given: str) -> Path:
     """The directory or file of a model that the user named; one that can't be had is a CadecError."""
+    given = given.removeprefix(HUB)
     path = Path(given).expanduser()
     if path.exists():
         return path

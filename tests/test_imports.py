@@ -130,7 +130,7 @@ def test_the_method_needs_numpy_at_most() -> None:
 def test_the_graph_is_not_empty() -> None:
     drawn = graph()
     assert len(drawn) > 30
-    assert "cadec_cli.text.pipeline" in drawn["cadec_cli.data.preparation"]
+    assert "cadec_cli.text.sentences" in drawn["cadec_cli.data.preparation"]
     assert "cadec_cli.data.shards" in drawn["cadec_cli.commands.prepare"]  # inside a function
 
 

@@ -144,6 +144,8 @@ def build_bundle(
     )
     if translation is not None:
         given = _beside_pretrained(given, source, wrong)
+        if nmt is None and kept is not None and given.lm is not None:
+            given = replace(given, text=kept.target_text)
     if given.nmt is None and given.lm is None and not given.documents:
         given = replace(given, source=None, target=None, lm_pipeline=None)
         own = OwnParts()

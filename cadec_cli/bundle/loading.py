@@ -205,9 +205,9 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
     from cadec_cli.engines.torch_lm import TorchLanguageModel
     from cadec_cli.models.quantised import quantised
 
-    if languages.target_code != iso_code(bundle.lm_pipeline.language):
+    if languages.target_code != iso_code(bundle.lm_text.language):
         raise CadecError(
-            f"the D-LM of {bundle.directory} is for {bundle.lm_pipeline.language!r}, "
+            f"the D-LM of {bundle.directory} is for {bundle.lm_text.language!r}, "
             f"not for {languages.target!r}",
             "translate with --search sentence, which needs none",
         )
@@ -217,7 +217,7 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
         network = network.to(machine.device, torch.bfloat16 if half else torch.float32)
     elif machine.compute_type in _INT8:
         network = quantised(network)  # of float weights nothing is kept
-    return TorchLanguageModel(network, bundle.lm_pipeline)
+    return TorchLanguageModel(network, bundle.lm_text)
 
 
 def _pretrained_language(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> LanguageModel:

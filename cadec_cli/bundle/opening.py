@@ -51,6 +51,7 @@ from cadec_cli.models.pretrained import (
     read_language_settings,
     read_translation_settings,
 )
+from cadec_cli.text.corpus_text import CorpusText, PretrainedCorpusText
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -161,10 +162,27 @@ class Bundle:
         return self._pipeline("target", self.target_language)
 
     @cached_property
-    def lm_pipeline(self) -> TextPipeline:
-        """The D-LM's text pipeline: `target` itself, unless it was trained with another."""
-        own = "lm-pipeline" in self.manifest.parts
-        return self._pipeline("lm-pipeline", self.target_language) if own else self.target
+    def target_text(self) -> TextPipeline | PretrainedCorpusText:
+        """How the S-NMT writes the target language: the text pipeline, or a pretrained model's tokenizer."""
+        settings = self.translation_settings
+        if settings is None:
+            return self.target
+        from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+        from cadec_cli.text.pretrained import load_text
+
+        _, vocabulary = read_vocabularies(self.ctranslate2_model())
+        language = iso_code(self.target_language)
+        return PretrainedCorpusText(
+            language, load_text(self.path("nmt"), settings.target, vocabulary, language)
+        )
+
+    @cached_property
+    def lm_text(self) -> TextPipeline | PretrainedCorpusText:
+        """What a D-LM trained here was trained with: the S-NMT's own text, or a pipeline of its own."""
+        parts = self.manifest.parts
+        if "lm-pipeline" in parts:
+            return self._pipeline("lm-pipeline", self.target_language)
+        return self.target if "target" in parts else self.target_text
 
     @cached_property
     def translation_positions(self) -> int:
@@ -309,7 +327,7 @@ class Bundle:
             ]
         if self.has_lm and self.language_settings is None:
             wrong += [
-                f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_pipeline)
+                f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_text)
             ]
         for kind in self.document_kinds:
             stored, texts = model_config(self.path(kind)), self.texts_of(kind)
@@ -348,12 +366,12 @@ def translation_misfits(stored: Mapping[str, Any], source: TextPipeline, target:
     return wrong
 
 
-def lm_misfits(stored: Mapping[str, Any], pipeline: TextPipeline) -> list[str]:
+def lm_misfits(stored: Mapping[str, Any], pipeline: CorpusText) -> list[str]:
     """Why a D-LM, as its config.json describes it, can't be used with this pipeline."""
     return [*_pipeline_misfits(stored, pipeline, "its own"), *_size_misfits(stored, pipeline, "vocabulary")]
 
 
-def _pipeline_misfits(stored: Mapping[str, Any], pipeline: TextPipeline, side: str) -> list[str]:
+def _pipeline_misfits(stored: Mapping[str, Any], pipeline: CorpusText, side: str) -> list[str]:
     trained = stored["pipelines"]
     if pipeline.language not in trained:
         known = ", ".join(map(repr, sorted(trained))) or "no language"
@@ -363,7 +381,7 @@ def _pipeline_misfits(stored: Mapping[str, Any], pipeline: TextPipeline, side: s
     return []
 
 
-def _size_misfits(stored: Mapping[str, Any], pipeline: TextPipeline, key: str) -> list[str]:
+def _size_misfits(stored: Mapping[str, Any], pipeline: CorpusText, key: str) -> list[str]:
     size = stored["config"].get(key)
     if size == len(pipeline):
         return []

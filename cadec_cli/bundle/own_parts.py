@@ -18,6 +18,7 @@ from cadec_cli.bundle.opening import lm_misfits, model_config, translation_misfi
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import StoredModel, load_model, model_directory, model_files, model_state
 from cadec_cli.models.transformer import Transformer
+from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.pipeline import TextPipeline
 from converters.ctranslate2_models import check_conversion
 
@@ -36,6 +37,7 @@ class OwnGiven:
     half: bool
     compute_types: Sequence[str]
     documents: Mapping[str, Path] = field(default_factory=dict)  # by kind: models that read several sentences
+    text: CorpusText | None = None  # what a pretrained S-NMT writes, which a D-LM may have been trained with
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
             models[kind] = (directory, stored)
     if given.nmt is not None and given.source is None:
         wrong.append("an S-NMT trained here needs a source pipeline")
-    if given.target is None and (given.lm_pipeline is None or given.nmt is not None):
+    shared = "lm" in models and given.text is not None and _trained_with(models["lm"][1], given.text)
+    if given.target is None and (given.lm_pipeline is None or given.nmt is not None) and not shared:
         wrong.append(
             "there is no target pipeline"
             if given.nmt is not None
@@ -94,7 +97,11 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
         else:
             misfits += _named(directory, translation_misfits(model_config(directory), read, target))
     lm_text = target
-    if "lm" in models and target is not None:
+    if shared and given.text is not None:
+        directory, _ = models["lm"]
+        target = lm_text = None
+        misfits += _named(directory, lm_misfits(model_config(directory), given.text))
+    elif "lm" in models and target is not None:
         directory, stored = models["lm"]
         lm_text = _lm_pipeline(stored, target, lm_pipeline)
         misfits += _named(directory, lm_misfits(model_config(directory), lm_text))
@@ -151,6 +158,10 @@ def _loaded_model(wrong: list[str], directory: Path, kind: str) -> StoredModel |
     except CadecError as error:
         wrong.append(error.message)
         return None
+
+
+def _trained_with(stored: StoredModel, text: CorpusText) -> bool:
+    return text.checksum in stored.pipelines.values()
 
 
 def _lm_pipeline(stored: StoredModel, target: TextPipeline, other: TextPipeline | None) -> TextPipeline:

@@ -48,6 +48,8 @@ def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
     if part == "nmt" and other.nmt_kind is not None:
         return True
     path = Path(given).expanduser()
+    if str(given).startswith("hf:") or (path / "origin" / LANGUAGE_SETTINGS).is_file():
+        return True
     if not path.exists():
         return _is_hub_name(str(given))
     if path.is_dir() and any((path / name).is_dir() for name in ("model", "checkpoints")):
@@ -97,10 +99,12 @@ def found_language(
     given: str, other: PretrainedGiven, target_language: str | None, note: Note
 ) -> PretrainedLanguage:
     """A D-LM of another toolkit, read and checked."""
-    from converters.language.huggingface import open_language_model
+    from converters.language.huggingface import open_language_model, own_no_context
     from converters.language.no_context import TEXTS, no_context_texts
 
-    texts = no_context_texts(other.no_context or TEXTS, target_language)
+    texts = own_no_context(given) if other.no_context is None else None
+    if texts is None:
+        texts = no_context_texts(other.no_context or TEXTS, target_language)
     return FoundLanguagePart(open_language_model(given, no_context=texts, note=note), other.link)
 
 

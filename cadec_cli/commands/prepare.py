@@ -26,10 +26,22 @@ def text(
         Path, typer.Option("--output", "-o", help="Directory to write the prepared corpus to.")
     ],
     pipeline: Annotated[
-        list[Path],
-        typer.Option("--pipeline", "-p", help="Text pipeline of a language; give two for parallel text."),
+        list[str],
+        typer.Option(
+            "--pipeline",
+            "-p",
+            help="Text pipeline of a language; give two for parallel text. Or what a D-LM goes with: a "
+            "pretrained language model (a directory, a GGUF file, hf:NAME), or a bundle, for what its S-NMT "
+            "writes.",
+        ),
     ],
     flags: dict[str, Any],
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language", "-l", help="Language of the text, where a pretrained model is to read it."
+        ),
+    ] = None,
     columns: Annotated[
         str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
     ] = "",
@@ -59,20 +71,25 @@ def text(
 
     Example: cadec prepare text plays.txt.xz -p pipelines/ru -o data/plays
 
+    Example: cadec prepare text plays.txt.xz -p hf:google/gemma-3-270m -l ru -o data/plays-gemma
+
     Example: cadec prepare text pairs.tsv.xz --columns 2,3 -p pipelines/en -p pipelines/ru -o data/pairs
     """
     from cadec_cli import console
+    from cadec_cli.bundle.corpus_texts import corpus_text
     from cadec_cli.data.corpora import rows
     from cadec_cli.data.preparation import PreparationOptions, prepare
     from cadec_cli.data.shards import SideInfo, writing_shard
     from cadec_cli.errors import CadecError
-    from cadec_cli.text.pipeline import TextPipeline
+    from cadec_cli.text.specials import EOS
 
     if len(pipeline) > 2:
         raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
     chosen_columns = _column_numbers(columns)
-    loaded = [TextPipeline.load(path) for path in pipeline]
-    sides = [SideInfo(one.language, one.checksum, len(one)) for one in loaded]
+    texts = [corpus_text(given, language) for given in pipeline]
+    sides = [SideInfo.of(load()) for load in texts]
+    if len(sides) == 2 and any(side.boundary != EOS for side in sides):
+        raise CadecError("parallel text is prepared with text pipelines, not with pretrained models")
     options = PreparationOptions(
         split=not lines, documents=documents, dev_every=dev_every if dev_output else 0, processes=processes
     )
@@ -82,7 +99,7 @@ def text(
         dev_writer = stack.enter_context(writing_shard(dev_output, sides)) if dev_output else None
         with console.progress("rows") as bar:
             task = bar.add_task("prepare", total=None)
-            for counts in prepare(read, pipeline, CleaningOptions(**flags), options, writer, dev_writer):
+            for counts in prepare(read, texts, CleaningOptions(**flags), options, writer, dev_writer):
                 bar.update(task, completed=counts["rows"])
         if not writer.sentences:
             raise CadecError("nothing is left to write", "is the input empty, or the cleaning too strict?")

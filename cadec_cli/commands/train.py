@@ -128,8 +128,10 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Continue the run in --output exactly where it stopped.")
 ]
 StartFrom = Annotated[
-    Path | None,
-    typer.Option("--start-from", help="A model or run to take initial weights from."),
+    str | None,
+    typer.Option(
+        "--start-from", help="A model or run to take initial weights from; for a D-LM also a pretrained one."
+    ),
 ]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw the loss curves to curves.png at the end.")]
 
@@ -143,6 +145,8 @@ def _add(kind: Kind) -> None:
     }
     if kind.bleu is not None:
         panels["evaluation"] = BleuOptions
+    if kind.fine_tuning is not None:
+        panels["fine_tuning"] = kind.fine_tuning
 
     @train_app.command(kind.name, help=kind.help)
     @flags_of("preset's", **panels)
@@ -162,20 +166,46 @@ def _add(kind: Kind) -> None:
         pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
         if resume and start_from is not None:
             raise CadecError("a run that is continued has weights of its own", "leave out --start-from")
+        chosen, origin = _chosen(kind, output, start_from, resume)
         if resume:
-            run = continued_run(kind, output, flags)
+            run = continued_run(chosen, output, flags)
         else:
             run = new_run(
-                kind,
+                chosen,
                 output,
                 data=data or [],
                 dev=dev or [],
                 preset=preset,
                 flags=flags,
-                start_from=start_from,
+                start_from=origin,
             )
         if carry_out(run, output, pipeline=pipeline, plot=plot).interrupted:
             raise typer.Exit(130)
+
+
+def _chosen(kind: Kind, output: Path, start_from: str | None, resume: bool) -> tuple[Kind, Path | None]:
+    """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
+    from cadec_cli import console
+    from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
+    from cadec_cli.files import atomic_directory
+    from cadec_cli.models.pretrained import LANGUAGE_SETTINGS
+    from cadec_cli.training.fine_tuning import ORIGIN, fine_tuned
+    from cadec_cli.training.run import check_new
+
+    origin = output / ORIGIN
+    if kind.fine_tuning is None:
+        return kind, Path(start_from) if start_from else None
+    if resume:
+        return (fine_tuned(origin) if (origin / LANGUAGE_SETTINGS).is_file() else kind), None
+    if start_from is None or not is_pretrained(kind.name, start_from, PretrainedGiven()):
+        return kind, Path(start_from) if start_from else None
+    from converters.language.huggingface import open_language_model
+
+    check_new(output)
+    found = open_language_model(start_from, no_context={}, note=console.note)
+    with atomic_directory(origin, marker=LANGUAGE_SETTINGS) as part:
+        found.write(part, link=found.directory is not None)
+    return fine_tuned(origin), origin
 
 
 for _kind in KINDS.values():

@@ -22,13 +22,15 @@ from cadec_cli.data.shards import Shard, Tokens
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, PAD
 
+# The label of a position that has none; 0 may be a token.
+NO_LABEL = -1
 # Examples that are sorted by length together; larger pools pad less and shuffle less.
 POOL = 1 << 17
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded tensors: what the network reads, and what it should answer; PAD labels do not count."""
+    """Padded tensors: what the network reads, and what it should answer, or NO_LABEL."""
 
     inputs: tuple[Tensor, ...]
     labels: Tensor
@@ -151,7 +153,7 @@ class SentencePairs:
         shifted = torch.cat([torch.full((len(labels), 1), BOS), labels[:, :-1]], dim=1)
         # A target shorter than its row would be read up to its EOS: harmless, but it is padding.
         shifted[:, 1:][labels[:, 1:] == PAD] = PAD
-        return Batch((padded(sources), shifted), labels)
+        return Batch((padded(sources), shifted), labels.masked_fill(labels == PAD, NO_LABEL))
 
 
 class DocumentWindows:
@@ -197,7 +199,7 @@ class DocumentWindows:
         random = np.random.default_rng([seed, epoch, 2])
         parts = []
         for number, ((starts, ends), weight) in enumerate(zip(self._documents, self._weights, strict=True)):
-            start, length = self._windows(starts, ends, random)
+            start, length = self._windows(number, starts, ends, random)
             kept = _weighted(np.arange(len(start)), weight, random)
             parts.append((np.full(len(kept), number), start[kept], length[kept]))
         self._shard, self._start, self._length = (
@@ -217,10 +219,13 @@ class DocumentWindows:
             )
         ]
         return Batch(
-            (padded([window[:-1] for window in windows]),), padded([window[1:] for window in windows])
+            (padded([window[:-1] for window in windows]),),
+            padded([window[1:] for window in windows], NO_LABEL),
         )
 
-    def _windows(self, starts: Ints, ends: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
+    def _windows(
+        self, shard: int, starts: Ints, ends: Ints, random: np.random.Generator
+    ) -> tuple[Ints, Ints]:
         window, stride = self._window, self._stride
         answers = ends - starts - 1  # tokens of the document that have a label
         shift = random.integers(1, stride + 1, len(starts))  # where the second window starts
@@ -230,6 +235,59 @@ class DocumentWindows:
         number = np.arange(len(document)) - np.repeat(np.cumsum(count) - count, count)  # within the document
         offset = np.where(number == 0, 0, shift[document] + (number - 1) * stride)
         return starts[document] + offset, np.minimum(window, answers[document] - offset)
+
+
+class SentenceWindows(DocumentWindows):
+    """Windows for a pretrained language model, as it is asked later on: whole sentences after its beginning.
+
+    Each begins with a sentence, and what stands before that is `start`. With `among`, the only tokens that
+    are told apart, rising: labels are then places in it, and the network reads it too.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[WeightedShard],
+        window: int,
+        stride: int,
+        min_document_tokens: int = 0,
+        *,
+        start: int,
+        among: Ints | None = None,
+    ) -> None:
+        self._begin, self._among = start, among
+        self._sentence_ends = [weighted.shard.sides[0].ends for weighted in shards]
+        super().__init__(shards, window, stride, min_document_tokens)
+
+    def batch(self, examples: Ints) -> Batch:
+        """tokens (B, T) and labels (B, T); between them, where only some are told apart, their ids."""
+        plain = super().batch(examples)
+        (tokens,) = plain.inputs
+        tokens[:, 0] = self._begin
+        if self._among is None:
+            return plain
+        labels = plain.labels.numpy()
+        places = torch.from_numpy(np.where(labels < 0, NO_LABEL, np.searchsorted(self._among, labels)))
+        return Batch((tokens, torch.from_numpy(self._among)), places)
+
+    def _windows(
+        self, shard: int, starts: Ints, ends: Ints, random: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        start, length = super()._windows(shard, starts, ends, random)
+        sentence_ends = self._sentence_ends[shard]
+        # The boundary at or before each start; that before the very first sentence is no sentence's end.
+        before = np.searchsorted(sentence_ends, start + 1, side="right") - 1
+        boundary = np.where(before < 0, 0, sentence_ends[np.maximum(before, 0)] - 1)
+        return boundary, np.minimum(self._window, length + start - boundary)
+
+
+def tokens_seen(shards: Sequence[WeightedShard]) -> Ints:
+    """The ids that occur in some corpora, rising."""
+    seen = np.zeros(max(weighted.shard.sides[0].info.vocabulary_size for weighted in shards), bool)
+    for weighted in shards:
+        tokens = weighted.shard.sides[0].tokens
+        for first in range(0, len(tokens), POOL):  # the corpus is mapped, and may be larger than memory
+            seen[tokens[first : first + POOL]] = True
+    return np.flatnonzero(seen)
 
 
 def plan_updates(
@@ -303,9 +361,9 @@ def _weighted(items: Ints, weight: float, random: np.random.Generator) -> Ints:
     return np.concatenate([np.tile(items, whole), part])
 
 
-def padded(rows: Sequence[npt.NDArray[np.generic]]) -> Tensor:
+def padded(rows: Sequence[npt.NDArray[np.generic]], fill: int = PAD) -> Tensor:
     """Rows of ids as one tensor, padded on the right."""
-    table = np.full((len(rows), max(map(len, rows))), PAD, np.int64)
+    table = np.full((len(rows), max(map(len, rows))), fill, np.int64)
     for row, tokens in zip(table, rows, strict=True):
         row[: len(tokens)] = tokens
     return torch.from_numpy(table)

@@ -6,7 +6,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
 from cadec_cli.data.corpora import CHUNK, Row, chunked
 from cadec_cli.data.shards import ShardWriter
-from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.corpus_text import Loader
 from cadec_cli.text.sentences import split_sentences
 from cadec_cli.workers import available_cores, ordered_map
 
@@ -43,7 +42,7 @@ class PreparationOptions:
 
 def prepare(
     rows: Iterable[Row | None],
-    pipelines: Sequence[Path],
+    texts: Sequence[Loader],
     cleaning: CleaningOptions,
     options: PreparationOptions,
     writer: ShardWriter,
@@ -62,7 +61,7 @@ def prepare(
         processes=options.processes or available_cores(),
         setup=_set_up,
         setup_arguments=(
-            tuple(pipelines),
+            tuple(texts),
             dataclasses.replace(cleaning, drop_duplicates=False),
             options.split,
         ),
@@ -95,32 +94,29 @@ def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> 
 class _Worker:
     """What a process keeps from chunk to chunk."""
 
-    def __init__(self, pipelines: Sequence[Path], cleaning: CleaningOptions, split: bool) -> None:
-        self.pipelines = [TextPipeline.load(path) for path in pipelines]
-        self.cleaner = Cleaner(cleaning, self.pipelines[0].language, self.pipelines[-1].language)
-        self.split = split and len(pipelines) == 1
+    def __init__(self, texts: Sequence[Loader], cleaning: CleaningOptions, split: bool) -> None:
+        self.texts = [load() for load in texts]
+        self.cleaner = Cleaner(cleaning, self.texts[0].language, self.texts[-1].language)
+        self.split = split and len(texts) == 1
 
     def outcome(self, row: Row) -> list[Encoded | str]:
         if not self.split:
             return [self._encoded(row)]
-        return [self._encoded((text,)) for text in split_sentences(row[0], self.pipelines[0].language)]
+        return [self._encoded((text,)) for text in split_sentences(row[0], self.texts[0].language)]
 
     def _encoded(self, texts: Row) -> Encoded | str:
         if reason := self.cleaner.reason(*texts):
             return reason
-        ids = tuple(
-            np.array(pipeline.encode(text), np.int32)
-            for pipeline, text in zip(self.pipelines, texts, strict=True)
-        )
+        ids = tuple(np.array(own.encode(text), np.int32) for own, text in zip(self.texts, texts, strict=True))
         return Encoded(texts, ids) if all(map(len, ids)) else "empty"
 
 
 _worker: _Worker
 
 
-def _set_up(pipelines: Sequence[Path], cleaning: CleaningOptions, split: bool) -> None:
+def _set_up(texts: Sequence[Loader], cleaning: CleaningOptions, split: bool) -> None:
     global _worker
-    _worker = _Worker(pipelines, cleaning, split)
+    _worker = _Worker(texts, cleaning, split)
 
 
 def _encode_chunk(rows: list[Row | None]) -> list[Outcome]:

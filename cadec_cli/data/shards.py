@@ -4,12 +4,12 @@ A shard is a directory:
 
     shard.json               languages, pipeline checksums, counts
     documents.bin            int64: for each document, the number of sentences up to its end
-    0-<language>.tokens.bin  uint16 or uint32: EOS, then every sentence followed by EOS
-    0-<language>.ends.bin    int64: for each sentence, the number of tokens up to its end, EOS included
+    0-<language>.tokens.bin  uint16 or uint32: the boundary, then every sentence followed by it
+    0-<language>.ends.bin    int64: for each sentence, the number of tokens up to its end, boundary included
 
-The EOS at the very start makes every document, with its opening and closing boundary, one contiguous
-slice: what the D-LM is trained on. Monolingual shards have one side; parallel ones have a second,
-1-<language>, with as many sentences.
+The boundary is EOS, or what the tokenizer of a pretrained model has for it. The one at the very start makes
+every document, with its opening and closing boundary, one contiguous slice: what the D-LM is trained on.
+Monolingual shards have one side; parallel ones have a second, 1-<language>, with as many sentences.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy.typing as npt
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory, read_json, write_json
+from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.specials import EOS
 
 FORMAT_VERSION = 1
@@ -40,6 +41,12 @@ class SideInfo:
     language: str
     pipeline_checksum: str
     vocabulary_size: int
+    boundary: int = EOS
+
+    @classmethod
+    def of(cls, text: CorpusText) -> SideInfo:
+        """What is remembered of a text."""
+        return cls(text.language, text.checksum, len(text), text.boundary)
 
 
 @dataclass(frozen=True)
@@ -127,17 +134,18 @@ class ShardWriter:
         self._documents = created("documents.bin")
         self._tokens = [created(f"{index}-{side.language}.tokens.bin") for index, side in enumerate(sides)]
         self._ends = [created(f"{index}-{side.language}.ends.bin") for index, side in enumerate(sides)]
-        for stream, dtype in zip(self._tokens, self._dtypes, strict=True):
-            stream.write(np.array([EOS], dtype).tobytes())
+        for stream, dtype, side in zip(self._tokens, self._dtypes, sides, strict=True):
+            stream.write(np.array([side.boundary], dtype).tobytes())
         self.token_counts = [1] * len(sides)
         self.sentences = 0
         self.documents = 0
         self._document_open = False
 
     def add(self, *sides: Sequence[int] | npt.NDArray[np.int32]) -> None:
-        """Append a sentence to the current document: its ids on every side, without EOS."""
+        """Append a sentence to the current document: its ids on every side, without the boundary."""
         for index, ids in enumerate(sides):
-            self._tokens[index].write(np.array([*ids, EOS], self._dtypes[index]).tobytes())
+            boundary = self._sides[index].boundary
+            self._tokens[index].write(np.array([*ids, boundary], self._dtypes[index]).tobytes())
             self.token_counts[index] += len(ids) + 1
             self._ends[index].write(self.token_counts[index].to_bytes(8, "little"))
         self.sentences += 1

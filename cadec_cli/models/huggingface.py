@@ -84,7 +84,13 @@ def load_network(directory: Path, *, pickled: bool = False) -> Network:
 
 def empty_network(config: Any) -> Any:
     """A model of this shape, to be filled: no memory is taken for its weights."""
-    with quiet_transformers(), torch.device("meta"):
+    with torch.device("meta"):
+        return new_model(config)
+
+
+def new_model(config: Any) -> Any:
+    """A model of this shape with weights of its own."""
+    with quiet_transformers():
         return transformers_library().AutoModelForCausalLM.from_config(
             config, dtype=torch.float32, attn_implementation=_attention(config), trust_remote_code=False
         )
@@ -92,11 +98,8 @@ def empty_network(config: Any) -> Any:
 
 def filled_network(config: Any, state: dict[str, Tensor], origin: str) -> Network:
     """A network of this shape with these weights."""
-    with quiet_transformers():
-        # Not on "meta": what is computed and not stored, such as rotary frequencies, has to be real.
-        model = transformers_library().AutoModelForCausalLM.from_config(
-            config, dtype=torch.float32, attn_implementation=_attention(config), trust_remote_code=False
-        )
+    # Not on "meta": what is computed and not stored, such as rotary frequencies, has to be real.
+    model = new_model(config)
     try:
         found = model.load_state_dict(state, strict=False, assign=True)
     except RuntimeError as error:
@@ -183,7 +186,10 @@ class Network:
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
-        logits: Tensor = self.model.get_output_embeddings()(hidden)
+        return self.scaled(self.model.get_output_embeddings()(hidden))
+
+    def scaled(self, logits: Tensor) -> Tensor:
+        """What the architecture does to the output layer's answer."""
         # Nothing is multiplied by 1: a copy of rows as wide as the vocabulary takes as long as a product.
         cap = getattr(self.config, "final_logit_softcapping", None)  # Gemma 2
         if cap:

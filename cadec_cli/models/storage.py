@@ -18,6 +18,7 @@ from cadec_cli.files import atomic_directory, read_json, reading
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.doctransformer import DocTransformer, DocTransformerConfig
 from cadec_cli.models.layers import Network
+from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.transformer import DocRepair, Transformer, TransformerConfig, TwoToTwo
 
 FORMAT_VERSION = 1
@@ -32,6 +33,7 @@ NETWORKS: dict[str, tuple[type[Any], type[Model]]] = {
     "doc-nmt": (DocTransformerConfig, DocTransformer),
     "2-to-2": (TransformerConfig, TwoToTwo),
     "repair": (TransformerConfig, DocRepair),
+    "pretrained-lm": (PretrainedLMConfig, PretrainedLM),
 }
 
 # How many misfits an error names.

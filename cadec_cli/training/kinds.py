@@ -6,8 +6,8 @@ help reads it too, so its functions import torch only when they are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from cadec_cli.models.configs import (
     DocumentLMConfig,
     TransformerConfig,
 )
-from cadec_cli.training.options import PairOptions, WindowOptions
+from cadec_cli.training.options import FineTuningOptions, PairOptions, WindowOptions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,9 +37,9 @@ def label_loss(label_smoothing: float) -> Loss:
     return cross_entropy(label_smoothing)
 
 
-def all_learn(parameter: str) -> bool:
+def all_learn(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
     """Let every parameter learn."""
-    return True
+    return {name for name, _ in network.named_parameters()}
 
 
 def all_weights(network: Model, directory: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
@@ -90,7 +90,8 @@ class Kind:
     examples: Callable[[Sequence[WeightedShard], Any, Mapping[str, Any]], Examples]
     network: Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]  # of sizes and the corpora's sides
     loss: Callable[[float], Loss] = label_loss  # of the label smoothing
-    learns: Callable[[str], bool] = all_learn  # which parameters, by name; the others stay as they are
+    # Which parameters, by name, of the network and its sizes; the others stay as they are.
+    learns: Callable[[Model, Mapping[str, Any]], Collection[str]] = all_learn
     # Which weights of the model in a directory go where, for --start-from. Names are the new network's; what
     # is not named keeps its fresh weights.
     start_from: Callable[[Model, Path, Sequence[SideInfo]], Mapping[str, Tensor]] = all_weights
@@ -98,6 +99,12 @@ class Kind:
     bleu: Callable[[Model, Sequence[Shard], TextPipeline], float] | None = None
     presets: str = ""  # another kind whose presets it shares
     origin: str = ""  # the kind of model that --start-from must name, where it must
+    positions: int | None = None  # of a network that brings them; otherwise they are among its sizes
+    judged: Mapping[str, Any] = field(default_factory=dict)  # sizes that are others for the dev data
+    # How the finished model is written: with the pipelines that it was trained with.
+    save: Callable[[Path, Model, Mapping[str, str]], None] | None = None
+    # What can be chosen where it is a pretrained model that goes on learning (`fine_tuning`), if it may be.
+    fine_tuning: type[Any] | None = None
 
     @property
     def preset_family(self) -> str:
@@ -149,10 +156,10 @@ def _two_sided(
     return network
 
 
-def _is_new(parameter: str) -> bool:
+def _what_is_new(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
     from cadec_cli.models.doctransformer import is_new
 
-    return is_new(parameter)
+    return {name for name, _ in network.named_parameters() if is_new(name)}
 
 
 def _greedy_bleu(network: Model, dev: Sequence[Shard], target: TextPipeline) -> float:
@@ -182,13 +189,19 @@ KINDS: dict[str, Kind] = {
             name="lm",
             help="""Train a D-LM, the document language model of the target language.
 
+            With --start-from it goes on from another D-LM, or from a pretrained language model: a directory
+            of Hugging Face, a GGUF file, or hf:NAME on the hub.
+
             Example: cadec train lm --data plays --data jokes=0.5 --dev plays-dev -o runs/lm --preset small
+
+            Example: cadec train lm --start-from hf:google/gemma-3-270m --data plays --dev dev -o runs/gemma
             """,
             config=DocumentLMConfig,
             data_options=WindowOptions,
             lengths=("window",),
             examples=_windows,
             network=_document_lm,
+            fine_tuning=FineTuningOptions,
         ),
         Kind(
             name="nmt",
@@ -217,7 +230,7 @@ KINDS: dict[str, Kind] = {
             lengths=("max_length",),
             examples=_pairs_in_context,
             network=_two_sided("doc-nmt", DocTransformerConfig),
-            learns=_is_new,
+            learns=_what_is_new,
             start_from=sentence_weights,
             presets="nmt",
             origin="an S-NMT",

@@ -46,6 +46,7 @@ class Task:
     dev_loss: Loss
     pipelines: Mapping[str, str]
     bleu: Callable[[Model], float] | None = None
+    save: Callable[[Path, Model, Mapping[str, str]], None] = save_model  # how the finished model is written
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def _finish(
     state, updates = checkpoints.average(progress, options.stop_on, options.keep_best)
     fill(task.model, state, checkpoints.directory)
     if processes.first:
-        save_model(directory / "model", task.model, task.pipelines)
+        task.save(directory / "model", task.model, task.pipelines)
     processes.barrier()
     return tuple(updates)
 

@@ -127,6 +127,29 @@ class WindowOptions:
     min_document_tokens: int = _option(0, "leave out documents with fewer tokens than this")
 
 
+LEARN = ("layers", "all")
+PREDICT = ("seen", "all")
+
+
+@dataclass(frozen=True)
+class FineTuningOptions:
+    """How a pretrained language model goes on learning."""
+
+    learn: str = _option(
+        "layers", "with a pretrained model: what learns, its layers or all, the tables of tokens too"
+    )
+    predict: str = _option(
+        "seen",
+        "with a pretrained model: tokens to tell apart in training, those seen in the corpora, "
+        "which is faster, or all",
+    )
+
+    def __post_init__(self) -> None:
+        for name, known in (("learn", LEARN), ("predict", PREDICT)):
+            if getattr(self, name) not in known:
+                raise CadecError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+
 @dataclass(frozen=True)
 class PairOptions:
     """Which pairs the S-NMT is trained on."""

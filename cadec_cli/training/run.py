@@ -21,16 +21,18 @@ from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, write_json
 from cadec_cli.models.devices import choose_device
-from cadec_cli.models.storage import Model, fill, model_directory
+from cadec_cli.models.storage import Model, fill, model_directory, save_model
 from cadec_cli.training.checkpoints import Checkpoints
 from cadec_cli.training.distributed import joined
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.loop import Outcome, Task, train
 from cadec_cli.training.options import (
     CHANGEABLE,
+    FineTuningOptions,
     TrainingOptions,
     check_known,
     choices,
+    choosable,
     choose,
     load_preset,
 )
@@ -88,6 +90,7 @@ def new_run(
         raise CadecError(
             f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
         )
+    _check_flags(kind, flags)
     tables = load_preset(kind.preset_family, preset)
     model, training = tables.get("model", {}), tables.get("training", {})
     check_known(model, (kind.config,), f"{preset} [model]")
@@ -102,11 +105,31 @@ def new_run(
         training=choose(TrainingOptions, training, flags),
         start_from=str(model_directory(start_from, console.note).absolute()) if start_from else None,
     )
+    check_new(output)
+    return run
+
+
+def check_new(output: Path) -> None:
+    """Refuse to begin a run where one is."""
     if _run_file(output).exists() or _checkpoints(output).exists():
         raise CadecError(
             f"{output} already holds a run", "continue it with --resume, or choose another --output"
         )
-    return run
+
+
+def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
+    """Refuse what this run has no use for: the sizes of a network that has them already, or the reverse."""
+    known = {
+        item.name for part in (kind.config, kind.data_options, TrainingOptions) for item in choosable(part)
+    }
+    useless = [f"--{name.replace('_', '-')}" for name in flags if name not in known]
+    if useless:
+        why = (
+            "a pretrained model has its sizes"
+            if kind.config is FineTuningOptions
+            else "--start-from names no pretrained model"
+        )
+        raise CadecError(f"{', '.join(useless)} can't be chosen here: {why}")
 
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
@@ -184,14 +207,16 @@ def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
     shards = [_weighted(spec) for spec in run.data]
     dev = [WeightedShard(Shard(Path(path))) for path in run.dev]
     sides = _sides([weighted.shard for weighted in [*shards, *dev]])
-    examples, dev_examples = (kind.examples(part, run.data_options, run.sizes) for part in (shards, dev))
+    examples = kind.examples(shards, run.data_options, run.sizes)
+    dev_examples = kind.examples(dev, run.data_options, {**run.sizes, **kind.judged})
     torch.manual_seed(options.seed)
     network = kind.network(run.sizes, sides)
     if run.start_from is not None and Checkpoints(_checkpoints(output), {}).newest() is None:
         origin = Path(run.start_from)
         fill(network, kind.start_from(network, origin, sides), origin, partly=True)
+    learning = kind.learns(network, run.sizes)
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(kind.learns(name))
+        parameter.requires_grad_(name in learning)
     return Task(
         model=network,
         examples=examples,
@@ -200,18 +225,20 @@ def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
         dev_loss=kind.loss(0.0),
         pipelines={side.language: side.pipeline_checksum for side in sides},
         bleu=_bleu(kind, pipeline, dev, sides) if options.stop_on == "bleu" else None,
+        save=kind.save or save_model,
     )
 
 
 def _check_lengths(run: Run) -> None:
     lengths = {name: getattr(run.data_options, name) for name in run.kind.lengths}
-    too_long = {name: length for name, length in lengths.items() if length > run.sizes["positions"]}
+    positions = run.kind.positions or run.sizes["positions"]
+    too_long = {name: length for name, length in lengths.items() if length > positions}
     if too_long:
         named = " and ".join(f"{name} {length}" for name, length in too_long.items())
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in too_long)
         raise CadecError(
-            f"{named} is more than the model's positions ({run.sizes['positions']})",
-            f"lower {flags} or raise --positions",
+            f"{named} is more than the model's positions ({positions})",
+            f"lower {flags}" if run.kind.positions else f"lower {flags} or raise --positions",
         )
 
 

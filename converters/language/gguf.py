@@ -38,10 +38,7 @@ class GgufModel:
 
 def read_gguf(path: Path) -> GgufModel:
     """Read a GGUF file; one that is cut short, damaged or of another kind is a CadecError."""
-    with reading(path), path.open("rb") as stream:
-        magic = stream.read(4)
-    if magic != b"GGUF":
-        raise CadecError(f"{path} is not a GGUF file, or is damaged")
+    _check_magic(path)
     with _errors(path), quiet_transformers():
         reader = _reader(path)
         fields = {name: reader.get_field(name) for name in ("general.name", "general.license")}
@@ -53,6 +50,21 @@ def read_gguf(path: Path) -> GgufModel:
             tensors = _parsed(path, empty_network(config))["tensors"]
         tokenizer, bos = _tokenizer(path)
     return GgufModel(filled_network(config, tensors, str(path)), tokenizer, bos, name or path.stem, licence)
+
+
+def gguf_tokenizer(path: Path) -> str:
+    """The tokenizer alone, as the content of tokenizer.json."""
+    _check_magic(path)
+    with _errors(path), quiet_transformers():
+        tokenizer, _ = _tokenizer(path)
+    return tokenizer
+
+
+def _check_magic(path: Path) -> None:
+    with reading(path), path.open("rb") as stream:
+        magic = stream.read(4)
+    if magic != b"GGUF":
+        raise CadecError(f"{path} is not a GGUF file, or is damaged")
 
 
 def _reader(path: Path) -> Any:

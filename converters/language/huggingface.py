@@ -27,11 +27,16 @@ from cadec_cli.models.huggingface import (
     readable_positions,
     short,
 )
-from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, LanguageSettings, write_settings
+from cadec_cli.models.pretrained import (
+    LANGUAGE_SETTINGS,
+    LanguageSettings,
+    read_language_settings,
+    write_settings,
+)
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 from cadec_cli.text.pretrained.line_text import LineText, found_boundary
 from converters.hub import local_model
-from converters.language.gguf import read_gguf
+from converters.language.gguf import gguf_tokenizer, read_gguf
 from converters.language.no_context import Texts
 from converters.model_files import stated_licence, weights_checksum
 
@@ -126,18 +131,48 @@ def open_language_model(given: str, *, note: Note, no_context: Texts) -> FoundLa
 
     All that is wrong is a CadecError. `no_context` is what stands for no context, by language.
     """
-    path = local_model(given)
-    if path.is_file():
-        return _found(_read_gguf(path), no_context, note)
-    if not (path / "config.json").is_file():
-        ggufs = sorted(path.glob("*.gguf"))
-        if len(ggufs) == 1:
-            return _found(_read_gguf(ggufs[0]), no_context, note)
+    path = _place(given)
+    return _found(_read_gguf(path) if path.is_file() else _read_directory(path), no_context, note)
+
+
+def open_tokenizer(given: str) -> tuple[str, str]:
+    """The tokenizer of a language model, as the content of tokenizer.json, and what ends a sentence in it."""
+    path = _place(given)
+    tokenizer = gguf_tokenizer(path) if path.is_file() else _tokenizer(path)
+    boundary, _ = found_boundary(tokenizer, str(path))
+    return tokenizer, boundary
+
+
+def own_no_context(given: str) -> Texts | None:
+    """What stands for no context of a model that says so itself: fine-tuned here, or a part of a bundle."""
+    path = _of_run(Path(given).expanduser())
+    return read_language_settings(path).no_context if (path / LANGUAGE_SETTINGS).is_file() else None
+
+
+def _of_run(path: Path) -> Path:
+    """The model of a run that fine-tuned a pretrained one; any other path as it is."""
+    if not (path / "origin" / LANGUAGE_SETTINGS).is_file():
+        return path
+    if not (path / "model" / LANGUAGE_SETTINGS).is_file():
         raise CadecError(
-            f"{path} is not a Hugging Face model (it has no config.json)",
-            f"give one of its files: {', '.join(file.name for file in ggufs)}" if ggufs else "",
+            f"the run in {path} is not finished",
+            "finish it with --resume, where --max-updates can be less than it was",
         )
-    return _found(_read_directory(path), no_context, note)
+    return path / "model"
+
+
+def _place(given: str) -> Path:
+    """The GGUF file, or the directory with config.json."""
+    path = _of_run(local_model(given))
+    if path.is_file() or (path / "config.json").is_file():
+        return path
+    ggufs = sorted(path.glob("*.gguf"))
+    if len(ggufs) == 1:
+        return ggufs[0]
+    raise CadecError(
+        f"{path} is not a Hugging Face model (it has no config.json)",
+        f"give one of its files: {', '.join(file.name for file in ggufs)}" if ggufs else "",
+    )
 
 
 def _read_directory(path: Path) -> _Read:
@@ -145,12 +180,15 @@ def _read_directory(path: Path) -> _Read:
     tokenizer = _tokenizer(path)
     files = _weight_files(path)
     pickled = any(name.endswith(".bin") for name in files)
+    tuned = read_language_settings(path) if (path / LANGUAGE_SETTINGS).is_file() else None
     return _Read(
         network=load_network(path, pickled=pickled),
         tokenizer=tokenizer,
-        start=_start(tokenizer, _named_bos(path), config.get_text_config().bos_token_id),
-        origin=path.resolve().name,
-        licence=stated_licence(path),
+        start=tuned.start
+        if tuned
+        else _start(tokenizer, _named_bos(path), config.get_text_config().bos_token_id),
+        origin=tuned.origin if tuned else path.resolve().name,
+        licence=tuned.licence if tuned else stated_licence(path),
         weights=weights_checksum([path / name for name in files]),
         directory=None if pickled else path,
         files=files,

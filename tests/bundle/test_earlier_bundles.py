@@ -44,7 +44,7 @@ def test_a_converted_lm_is_ignored(earlier: Path) -> None:
     assert (bundle.engine("nmt"), bundle.engine("lm")) == ("ctranslate2", "torch")
     assert bundle.ctranslate2_model("int8") == earlier / "ct2" / "int8"
     assert set(bundle.manifest.translation_conversions) == {"int8"}
-    assert bundle.lm_network().config.vocabulary == len(bundle.lm_pipeline)
+    assert bundle.lm_network().config.vocabulary == len(bundle.lm_text)
 
 
 def test_its_files_are_checked_all_the_same(earlier: Path) -> None:

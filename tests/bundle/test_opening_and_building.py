@@ -54,7 +54,7 @@ def test_all_that_went_in_comes_out(
     bundle = Bundle.open(complete)
     assert (bundle.name, bundle.source_language, bundle.target_language) == ("en-ru", "en", "ru")
     assert (bundle.source.checksum, bundle.target.checksum) == (english.checksum, russian.checksum)
-    assert bundle.lm_pipeline is bundle.target
+    assert bundle.lm_text is bundle.target
     assert bundle.defaults == DecodingDefaults()
     assert bundle.has_lm and bundle.has_translation
     for kind, model in (("nmt", bundle.translation_network()), ("lm", bundle.lm_network())):
@@ -224,7 +224,7 @@ def test_a_bundle_without_nmt(parts: Path, tmp_path: Path) -> None:
     build_bundle(tmp_path / "b", target=parts / "ru", lm=parts / "lm")
     bundle = Bundle.open(tmp_path / "b")
     assert (bundle.source_language, bundle.has_translation) == (None, False)
-    assert bundle.lm_network().config.vocabulary == len(bundle.lm_pipeline)
+    assert bundle.lm_network().config.vocabulary == len(bundle.lm_text)
     with pytest.raises(CadecError, match="has no S-NMT"):
         bundle.ctranslate2_model("int8")
     with pytest.raises(CadecError, match="has no source/"):
@@ -244,11 +244,11 @@ def test_an_lm_with_a_pipeline_of_its_own(parts: Path, tmp_path: Path, other_rus
     assert not (tmp_path / "b").exists()
     build(lm=tmp_path / "lm", lm_pipeline=tmp_path / "other")
     bundle = Bundle.open(tmp_path / "b")
-    assert bundle.lm_pipeline.checksum == other_russian.checksum != bundle.target.checksum
+    assert bundle.lm_text.checksum == other_russian.checksum != bundle.target.checksum
     # The D-LM that does go with the target pipeline needs none of its own.
     build_bundle(tmp_path / "b", base=tmp_path / "b", lm=parts / "lm")
     assert not (tmp_path / "b" / "lm-pipeline").exists()
-    assert Bundle.open(tmp_path / "b").lm_pipeline.checksum == bundle.target.checksum
+    assert Bundle.open(tmp_path / "b").lm_text.checksum == bundle.target.checksum
 
 
 def test_all_misfits_are_reported_at_once_and_nothing_is_written(

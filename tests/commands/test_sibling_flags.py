@@ -11,11 +11,11 @@ OTHERWISE = {
     ("translate", "beam"): {"--encoding"},  # beam writes JSON, which is UTF-8
     ("translate", "repl"): {"--encoding", "--resume", "--compare"},  # of sessions and opened files
     ("eval-contrastive", "score-contrastive"): {"--objective", "--temperature"},  # several, or one
+    ("prepare text", "prepare opensubtitles"): {"--language"},  # for a pretrained model, or to find subtitles
 }
 SIBLINGS = [
     *OTHERWISE,
     ("rerank", "beam"),
-    ("prepare text", "prepare opensubtitles"),
     ("train nmt", "train lm"),
 ]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from shard_parts import document_bounds
 
 from cadec_cli.data.batches import (
+    NO_LABEL,
     DocumentWindows,
     Examples,
     SentencePairs,
@@ -143,7 +144,7 @@ def test_evaluation_is_the_same_every_time(examples: Examples) -> None:
 
 def test_tokens_are_the_labels_of_an_epoch(examples: Examples) -> None:
     batches = in_order(examples, 1000)
-    assert sum(int((examples.batch(batch).labels != PAD).sum()) for batch in batches) == examples.tokens
+    assert sum(int((examples.batch(batch).labels != NO_LABEL).sum()) for batch in batches) == examples.tokens
 
 
 def test_a_batch_of_pairs_holds_source_shifted_target_and_labels(tmp_path: Path) -> None:
@@ -152,16 +153,16 @@ def test_a_batch_of_pairs_holds_source_shifted_target_and_labels(tmp_path: Path)
     source, target = batch.inputs
     assert source.tolist() == [[4, 4, EOS], [5, EOS, PAD]]
     assert target.tolist() == [[BOS, 4, PAD, PAD], [BOS, 5, 5, 5]]
-    assert batch.labels.tolist() == [[4, EOS, PAD, PAD], [5, 5, 5, EOS]]
+    assert batch.labels.tolist() == [[4, EOS, NO_LABEL, NO_LABEL], [5, 5, 5, EOS]]
 
 
 def test_labels_of_windows_are_the_inputs_one_further_on(windows: DocumentWindows) -> None:
     for batch in in_order(windows, 1000):
         loaded = windows.batch(batch)
         (tokens,) = loaded.inputs
-        assert ((tokens == PAD) == (loaded.labels == PAD)).all()
-        inner = loaded.labels[:, :-1] != PAD
-        inner &= loaded.labels[:, 1:] != PAD
+        assert ((tokens == PAD) == (loaded.labels == NO_LABEL)).all()
+        inner = loaded.labels[:, :-1] != NO_LABEL
+        inner &= loaded.labels[:, 1:] != NO_LABEL
         assert (tokens[:, 1:][inner] == loaded.labels[:, :-1][inner]).all()
 
 

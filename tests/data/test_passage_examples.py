@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shard_parts import document_bounds
 
-from cadec_cli.data.batches import WeightedShard, in_order
+from cadec_cli.data.batches import NO_LABEL, WeightedShard, in_order
 from cadec_cli.data.passages import JoinedSentences, PairsInContext
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
@@ -72,7 +72,8 @@ def test_a_context_is_what_stands_before_in_the_document(documents: list[list[in
         examples = PairsInContext([WeightedShard(shard)], 100, size, 1000)
         everything = examples.batch(np.arange(len(shard)))
         lengths = examples.lengths()
-        filled = [(tensor != PAD).sum(1).tolist() for tensor in (*everything.inputs[:2], everything.labels)]
+        filled = [(tensor != PAD).sum(1).tolist() for tensor in everything.inputs[:2]]
+        filled.append((everything.labels != NO_LABEL).sum(1).tolist())
         assert lengths.T.tolist() == filled
         # Whatever goes together is padded little, contexts included.
         batches = in_order(examples, batch_tokens=24)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ def prepared(
     loaded = [TextPipeline.load(path) for path in pipelines]
     sides = [SideInfo(one.language, one.checksum, len(one)) for one in loaded]
     with writing_shard(output, sides) as writer:
-        for _ in prepare(texts, pipelines, cleaning, options, writer):
+        for _ in prepare(
+            texts, [partial(TextPipeline.load, path) for path in pipelines], cleaning, options, writer
+        ):
             pass
     return Shard(output)
 
@@ -47,7 +50,7 @@ def held_out(
     side = SideInfo(one.language, one.checksum, len(one))
     options = PreparationOptions(dev_every=every, documents=documents, processes=1)
     with writing_shard(output / "train", [side]) as writer, writing_shard(output / "dev", [side]) as dev:
-        for _ in prepare(texts, [pipeline], NO_CLEANING, options, writer, dev):
+        for _ in prepare(texts, [partial(TextPipeline.load, pipeline)], NO_CLEANING, options, writer, dev):
             pass
     return Shard(output / "train"), Shard(output / "dev")
 
@@ -246,15 +249,18 @@ def test_an_error_in_a_worker_arrives_whole(tmp_path: Path) -> None:
 
 _PEAK = """
 import sys
+from functools import partial
 from pathlib import Path
 from cadec_cli.data.cleaning import CleaningOptions
 from cadec_cli.data.corpora import rows
 from cadec_cli.data.preparation import PreparationOptions, prepare
 from cadec_cli.data.shards import SideInfo, writing_shard
+from cadec_cli.text.pipeline import TextPipeline
 pipeline, text, output = map(Path, sys.argv[1:])
 options = PreparationOptions(split=False, processes=1)
 with writing_shard(output, [SideInfo("en", "", 400)]) as writer:
-    for _ in prepare(rows([text], languages=1), [pipeline], CleaningOptions(), options, writer):
+    load = partial(TextPipeline.load, pipeline)
+    for _ in prepare(rows([text], languages=1), [load], CleaningOptions(), options, writer):
         pass
 status = Path("/proc/self/status").read_text()
 print(writer.sentences, next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))

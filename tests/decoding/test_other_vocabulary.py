@@ -54,7 +54,7 @@ class Naive:
     @torch.inference_mode()
     def log_prob(self, context: Sequence[str], text: str, temperature: float) -> float:
         """log p(ỹ | c̃) of texts."""
-        encode = self.models.bundle.lm_pipeline.encode
+        encode = self.models.bundle.lm_text.encode
         before = [EOS, *(token for sentence in context for token in [*encode(sentence), EOS])]
         tokens = torch.tensor([[*before, *encode(text), EOS]])
         log_probs = (self.network(tokens[:, :-1])[0].double() / temperature).log_softmax(-1)
@@ -101,7 +101,7 @@ def naive(models: LoadedModels) -> Naive:
 
 
 def test_the_two_vocabularies_have_nothing_in_common_but_the_language(models: LoadedModels) -> None:
-    target, own = models.bundle.target, models.bundle.lm_pipeline
+    target, own = models.bundle.target, models.bundle.lm_text
     assert models.language is not None and models.language.text is own
     assert target.identity != own.identity and len(target) != len(own)
     (nbest,) = models.translation.nbest([SENTENCES[1]], 1)
@@ -130,7 +130,7 @@ def test_every_score_is_that_computed_from_texts(
         (part,) = item.parts
         assert part.choice is not None
         read = before if options.rolling else before[len(before) - min(options.context, len(before)) :]
-        assert part.choice.context == tuple(tuple(models.bundle.lm_pipeline.encode(text)) for text in read)
+        assert part.choice.context == tuple(tuple(models.bundle.lm_text.encode(text)) for text in read)
         expected = naive.scores(read, part.nbest, options.temperature)
         assert part.choice.scores == pytest.approx(expected, abs=TOLERANCE)
         if options.search == "rerank":
@@ -143,7 +143,8 @@ def test_every_score_is_that_computed_from_texts(
 def test_a_session_picks_edits_and_explains(
     models: LoadedModels, naive: Naive, document: list[str], rank: int, rolling: bool
 ) -> None:
-    own = models.bundle.lm_pipeline
+    own = models.bundle.lm_text
+    assert isinstance(own, TextPipeline)
     session = Session(models, replace(OPTIONS, rolling=rolling))
     for number, sentence in enumerate(document):
         texts = [entry.text for entry in session.current]

@@ -96,7 +96,7 @@ def test_what_is_edited_is_context_until_something_is_picked(session: Session, b
     (entry,) = add(session, SENTENCES[0])
     edited = session.edit("  Том \n ждёт его. ")
     assert edited.text == "Том ждёт его." and edited.parts == entry.parts
-    assert edited.context_ids == (tuple(bundle.lm_pipeline.encode("Том ждёт его.")),)
+    assert edited.context_ids == (tuple(bundle.lm_text.encode("Том ждёт его.")),)
     assert [row.name for row in session.explain().rows] == ["edited", "sentence level"]
     add(session, SENTENCES[1])
     assert session.explain().context == ("Том ждёт его.",)
@@ -111,7 +111,7 @@ def test_an_over_long_sentence_has_parts_and_the_last_can_be_picked(session: Ses
     picked = session.pick(2)
     assert picked.parts[:-1] == entry.parts[:-1] and picked.context_ids[:-1] == entry.context_ids[:-1]
     assert picked.text != entry.text and picked.text.startswith(entry.parts[0].text)
-    assert session.edit("Том.").context_ids == (tuple(bundle.lm_pipeline.encode("Том.")),)
+    assert session.edit("Том.").context_ids == (tuple(bundle.lm_text.encode("Том.")),)
     assert [row.name for row in session.explain().rows] == ["edited"]
     assert session.pick(2) == picked
 
@@ -221,7 +221,7 @@ def test_an_entry_names_the_context_that_it_was_chosen_in(
         if fits:
             assert entry.read == announced
             assert count == (number if most is None else min(number, most))
-        assert session.explain().context == tuple(map(bundle.lm_pipeline.decode, entry.read))
+        assert session.explain().context == tuple(map(bundle.lm_text.decode, entry.read))
         if number % 3 == 1:
             assert session.pick(2).read == entry.read
         elif number % 3 == 2:

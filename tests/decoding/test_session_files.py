@@ -62,7 +62,7 @@ def test_of_another_bundle_s_session_the_texts_are_taken(bundle: Bundle, tmp_pat
     assert stored.options is None
     texts = [[(entry.source, entry.text) for entry in document] for document in stored.documents]
     assert texts == [[(entry.source, entry.text) for entry in document] for document in session.documents]
-    assert stored.documents[1][2].context_ids == (tuple(bundle.lm_pipeline.encode("Том.")),)
+    assert stored.documents[1][2].context_ids == (tuple(bundle.lm_text.encode("Том.")),)
     by_hand = {"documents": [[{"source": "Tom.", "target": "Том."}], []]}
     (entry,), empty = stored_in(by_hand, bundle).documents
     assert (entry.source, entry.text, entry.parts, empty) == ("Tom.", "Том.", (), ())
@@ -112,7 +112,7 @@ def test_of_a_session_of_format_1_the_texts_are_taken(bundle: Bundle) -> None:
     stored = stored_in(first, bundle, "x", OPTIONS)
     assert stored.options is None
     (tom, asked), empty = stored.documents
-    ids = tuple(bundle.lm_pipeline.encode("Том."))
+    ids = tuple(bundle.lm_text.encode("Том."))
     assert (tom.source, tom.text, tom.parts, tom.context_ids, tom.read) == ("Tom.", "Том.", (), (ids,), ())
     assert (asked.source, asked.text, asked.read, empty) == ("Tom?", "Том?", (ids,), ())
     session = new_session(bundle, OPTIONS, stored.documents[:1])

@@ -117,7 +117,7 @@ def context_of(bundle: Bundle, item: Translation) -> tuple[str, ...]:
     """What a sentence of one part says it was chosen after, as text."""
     (part,) = item.parts
     assert part.choice is not None
-    return tuple(bundle.lm_pipeline.decode(ids) for ids in part.choice.context)
+    return tuple(bundle.lm_text.decode(ids) for ids in part.choice.context)
 
 
 READINGS: list[tuple[dict[str, Any], int | None]] = [

@@ -20,11 +20,16 @@ from cadec_cli.models.layers import Network
 from cadec_cli.models.storage import NETWORKS, Model, check_pipeline, load_model, model_state
 from cadec_cli.training.kinds import KINDS, Kind
 
+
+def all_but(network: Model, *beginnings: str) -> set[str]:
+    return {name for name, _ in network.named_parameters() if not name.startswith(beginnings)}
+
+
 FROZEN = replace(
     KINDS["lm"],
     name="lm-frozen",
     help="Train a D-LM but for its embeddings.\n\nExample: cadec train lm-frozen --data docs -o runs/lm",
-    learns=lambda name: not name.startswith(("embedding.", "position.")),
+    learns=lambda network, _: all_but(network, "embedding.", "position."),
     presets="lm",
 )
 
@@ -65,7 +70,7 @@ ADAPTED: Kind = replace(
     help="Train an adapter on a D-LM.\n\nExample: cadec train lm-adapted --start-from lm -o runs/adapted",
     config=AdaptedConfig,
     network=adapted,
-    learns=lambda name: not name.startswith("lm."),
+    learns=lambda network, _: all_but(network, "lm."),
     start_from=lm_weights,
     presets="lm",
 )

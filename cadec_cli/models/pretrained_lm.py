@@ -1,0 +1,79 @@
+"""A causal language model of transformers as a network to train: stored, filled and counted as ours are.
+
+Its own forward pass computes, with its own masks. Positions and padding need no care: attention looks back
+only, and what stands on the right of a text is never asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from cadec_cli.models import huggingface
+from cadec_cli.models.layers import Network
+from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+
+
+@dataclass(frozen=True)
+class PretrainedLMConfig:
+    """What transformers builds the network from."""
+
+    architecture: Mapping[str, Any]  # config.json
+
+
+class PretrainedLM(Network):
+    """p(next token | all tokens before it)."""
+
+    config: PretrainedLMConfig
+
+    def __init__(self, config: PretrainedLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = huggingface.new_model(transformers_config(config)).float()
+        self._computing = huggingface.Network(self.model)
+
+    @classmethod
+    def shaped_as(cls, directory: Path) -> PretrainedLM:
+        """A network with the shape of the model in a directory, and weights of its own."""
+        with quiet_transformers():
+            architecture = huggingface.load_config(directory).to_dict()
+        return cls(PretrainedLMConfig(architecture))
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of the weights that belong to single tokens."""
+        parts = (self.model.get_input_embeddings(), self.model.get_output_embeddings())
+        own = {id(weight) for part in parts if part is not None for weight in part.parameters()}
+        return frozenset(name for name, weight in self.named_parameters() if id(weight) in own)
+
+    def forward(self, tokens: Tensor, *more: Tensor) -> Tensor:
+        """Logits (selected, V) of the next token.
+
+        tokens (B, T), padded on the right; then, where only some tokens are told apart, their ids (C), and
+        logits are (selected, C); last, select (B, T) picks the positions that are wanted.
+        """
+        *among, select = more
+        hidden: Tensor = self.model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        wanted = hidden[select]
+        if not among:
+            return self._computing.logits(wanted)
+        output = self.model.get_output_embeddings()
+        bias = None if getattr(output, "bias", None) is None else output.bias[among[0]]
+        return self._computing.scaled(F.linear(wanted, output.weight[among[0]], bias))
+
+    def save(self, directory: Path) -> None:
+        """Write config.json and the weights as transformers does, into a directory that exists."""
+        with quiet_transformers():
+            self.model.save_pretrained(str(directory))
+        (directory / "generation_config.json").unlink(missing_ok=True)  # nothing is generated
+
+
+def transformers_config(config: PretrainedLMConfig) -> Any:
+    """The configuration as transformers knows it."""
+    with quiet_transformers():
+        return transformers_library().AutoConfig.for_model(**dict(config.architecture))

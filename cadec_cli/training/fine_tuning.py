@@ -1,0 +1,119 @@
+"""A pretrained language model goes on learning, from documents: what its training has of its own.
+
+The model is read from a directory that holds it as a bundle does (config.json, weights, tokenizer.json,
+language-model.json); what comes out is such a directory again, for `cadec convert --lm` and for transformers.
+
+It is the layers that learn, all their weights; the tables of tokens stay as they are unless asked for. They
+are most of a small model of many languages, nearly all rows are of tokens that the documents do not have, and
+half of their gradient would be spent on pushing those away.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.files import atomic_directory, sha256
+from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, read_language_settings, write_settings
+from cadec_cli.text.corpus_text import tokenizer_checksum
+from cadec_cli.text.pretrained.line_text import LineText
+from cadec_cli.training.kinds import Kind
+from cadec_cli.training.options import FineTuningOptions, WindowOptions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cadec_cli.data.batches import Examples, WeightedShard
+    from cadec_cli.data.shards import SideInfo
+    from cadec_cli.models.storage import Model
+
+# Where a run keeps the model that it started from.
+ORIGIN = "origin"
+
+
+def fine_tuned(origin: Path) -> Kind:
+    """What is trained as `cadec train lm` where the D-LM is the pretrained model in a directory."""
+    settings = read_language_settings(origin)
+    text = LineText.load(origin / "tokenizer.json", boundary=settings.boundary, start=settings.start)
+    return Kind(
+        name="lm",
+        help="",
+        config=FineTuningOptions,
+        data_options=WindowOptions,
+        lengths=("window",),
+        examples=partial(_examples, text.start),
+        network=partial(_network, origin, tokenizer_checksum(text)),
+        learns=_learning,
+        start_from=_weights,
+        presets="fine-tuning",
+        positions=settings.positions,
+        judged={"predict": "all"},
+        save=partial(_save, origin),
+    )
+
+
+def _examples(
+    start: int, shards: Sequence[WeightedShard], options: WindowOptions, sizes: Mapping[str, Any]
+) -> Examples:
+    from cadec_cli.data.batches import SentenceWindows, tokens_seen
+
+    return SentenceWindows(
+        shards,
+        options.window,
+        options.stride,
+        options.min_document_tokens,
+        start=start,
+        among=tokens_seen(shards) if sizes["predict"] == "seen" else None,
+    )
+
+
+def _network(origin: Path, checksum: str, sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
+    from cadec_cli.models.pretrained_lm import PretrainedLM
+
+    FineTuningOptions(**sizes)  # refuses what nobody can choose
+    if sides[0].pipeline_checksum != checksum:
+        raise CadecError(
+            "the corpora were not prepared with the tokenizer of the pretrained model",
+            "prepare them with `cadec prepare text -p` and the model",
+        )
+    return PretrainedLM.shaped_as(origin)
+
+
+def _learning(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
+    from cadec_cli.models.pretrained_lm import PretrainedLM
+
+    assert isinstance(network, PretrainedLM)
+    frozen = network.tables if sizes["learn"] == "layers" else frozenset()
+    return {name for name, _ in network.named_parameters() if name not in frozen}
+
+
+def _weights(network: Model, origin: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
+    from cadec_cli.models.huggingface import load_network
+    from cadec_cli.models.storage import model_state
+
+    return {f"model.{name}": weight for name, weight in model_state(load_network(origin).model).items()}
+
+
+def _save(origin: Path, directory: Path, network: Model, pipelines: Mapping[str, str]) -> None:
+    from cadec_cli.models.pretrained_lm import PretrainedLM
+
+    assert isinstance(network, PretrainedLM)
+    settings = read_language_settings(origin)
+    with atomic_directory(directory, marker=LANGUAGE_SETTINGS) as part:
+        network.save(part)
+        shutil.copyfile(origin / "tokenizer.json", part / "tokenizer.json")
+        (weights,) = part.glob("*.safetensors")
+        weights.chmod((part / "config.json").stat().st_mode)  # it was made for its owner only
+        tuned = dataclasses.replace(
+            settings,
+            origin=f"{settings.origin}, fine-tuned",
+            weights=sha256(weights),
+            no_context={},  # it has learnt how documents begin
+            verified="",
+        )
+        write_settings(part / LANGUAGE_SETTINGS, tuned)

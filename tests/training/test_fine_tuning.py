@@ -1,0 +1,256 @@
+"""A pretrained language model goes on learning from documents, in the loop that trains everything else."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import made_up
+import numpy as np
+import pytest
+import torch
+import transformers
+from conftest import cadec
+from pretrained_lms import trained_llama, write_gguf, write_lm
+
+from cadec_cli.data.batches import NO_LABEL, SentenceWindows, WeightedShard, in_order, tokens_seen
+from cadec_cli.data.shards import Shard
+from cadec_cli.main import exit_code
+from cadec_cli.models.huggingface import load_network
+from cadec_cli.models.pretrained import read_language_settings
+from cadec_cli.models.pretrained_lm import PretrainedLM
+from cadec_cli.models.storage import fill, load_model, model_state
+from cadec_cli.text.pretrained.line_text import LineText
+from cadec_cli.training.loss import cross_entropy
+
+TINY = ("--preset", "tiny", "--threads", 1)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """llama/, which has read a little; docs/ and docs-dev/, documents in its tokens."""
+    root = tmp_path_factory.mktemp("fine-tuning")
+    trained_llama(root / "llama", steps=60)
+    made_up.write(root, count=400)
+    dev = ("--dev-output", root / "docs-dev", "--dev-every", 20, "--lines", "--processes", 1)
+    cadec("prepare", "text", root / "target.txt", "-p", root / "llama", "-l", "eo", "-o", root / "docs", *dev)
+    return root
+
+
+def train(prepared: Path, output: Path, *more: object) -> tuple[object, ...]:
+    data = ("--data", prepared / "docs", "--dev", prepared / "docs-dev")
+    return ("train", "lm", "--start-from", prepared / "llama", *data, "-o", output, *TINY, *more)
+
+
+@pytest.fixture(scope="module")
+def tuned(prepared: Path) -> Path:
+    cadec(*train(prepared, prepared / "run", "--max-updates", 120))
+    return prepared / "run"
+
+
+# The corpus
+
+
+def test_a_corpus_is_written_in_the_tokens_of_the_model(prepared: Path) -> None:
+    shard = Shard(prepared / "docs-dev")
+    text = LineText.load(prepared / "llama" / "tokenizer.json", boundary="\n", start="<s>")
+    (side,) = shard.sides
+    assert side.info.boundary == text.boundary and side.tokens[0] == text.boundary
+    documents = (prepared / "target.txt").read_text().split("\n\n")
+    held_out = [line for document in documents[19::20] for line in document.strip().splitlines()]
+    assert [text.decode(side.sentence(index)[:-1].tolist()) for index in range(len(shard))] == held_out
+    assert all(side.sentence(index)[-1] == text.boundary for index in range(len(shard)))
+
+
+def test_windows_begin_with_a_sentence_after_the_beginning(prepared: Path) -> None:
+    shards = [WeightedShard(Shard(prepared / "docs"))]
+    (side,) = shards[0].shard.sides
+    boundary = side.info.boundary
+    everything = SentenceWindows(shards, 40, 30, start=7)
+    starts = {int(end) for end in side.ends[:-1]} | {1}
+    tokens = np.array(side.tokens)
+    for seed in range(3):
+        everything.epoch(seed, 0)
+        for examples in in_order(everything, 2000)[:20]:
+            batch = everything.batch(examples)
+            (read,) = batch.inputs
+            assert (read[:, 0] == 7).all()
+            for row, labels in zip(read, batch.labels, strict=True):
+                real = labels[labels != NO_LABEL].tolist()
+                assert row[1 : len(real)].tolist() == real[:-1] and len(real) <= 40
+                assert any(tokens[start : start + len(real)].tolist() == real for start in starts)
+    covered = sum(int((everything.batch(e).labels != NO_LABEL).sum()) for e in in_order(everything, 2000))
+    assert covered >= len(side.tokens) - 1 - len(shards[0].shard.document_ends)
+    assert boundary in tokens_seen(shards)
+
+
+def test_to_tell_apart_what_is_seen_is_a_softmax_over_that(prepared: Path) -> None:
+    shards = [WeightedShard(Shard(prepared / "docs-dev"))]
+    seen = tokens_seen(shards)
+    all_examples, examples = (SentenceWindows(shards, 40, 30, start=1, among=among) for among in (None, seen))
+    network = PretrainedLM.shaped_as(prepared / "llama")
+    weights = model_state(load_network(prepared / "llama").model)
+    fill(network, {f"model.{name}": weight for name, weight in weights.items()}, prepared)
+    plain, among = all_examples.batch(np.arange(5)), examples.batch(np.arange(5))
+    select = plain.labels != NO_LABEL
+    logits = network(*plain.inputs, select)
+    expected = torch.nn.functional.cross_entropy(
+        logits[:, torch.from_numpy(seen)], among.labels[select], reduction="sum"
+    )
+    assert cross_entropy()(network, among).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert (torch.from_numpy(seen)[among.labels[select]] == plain.labels[select]).all()
+    # All that transformers itself would say of the same text.
+    model = transformers.AutoModelForCausalLM.from_pretrained(prepared / "llama")
+    own = model(input_ids=plain.inputs[0]).logits[select]
+    assert torch.allclose(logits, own, atol=1e-4)
+
+
+# The run
+
+
+def losses(run: Path) -> list[float]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [record["dev_loss"] for record in map(json.loads, lines) if "dev_loss" in record]
+
+
+def test_it_learns_and_is_a_model_of_hugging_face_again(prepared: Path, tuned: Path) -> None:
+    found = losses(tuned)
+    assert found[-1] < found[0] - 0.03
+    settings = read_language_settings(tuned / "model")
+    assert settings.origin == "llama, fine-tuned" and settings.start == "<s>" and not settings.no_context
+    model = transformers.AutoModelForCausalLM.from_pretrained(tuned / "model")
+    stored = load_model(max((tuned / "checkpoints").glob("update-*")), "pretrained-lm")
+    assert isinstance(stored.model, PretrainedLM)
+    ours = dict(stored.model.model.named_parameters())
+    if losses(tuned)[-1] == min(losses(tuned)):  # the newest checkpoint is the model
+        assert all(torch.equal(weight, ours[name]) for name, weight in model.named_parameters())
+    origin = transformers.AutoModelForCausalLM.from_pretrained(prepared / "llama")
+    changed = {
+        name
+        for (name, before), after in zip(origin.named_parameters(), model.parameters(), strict=True)
+        if not torch.equal(before, after)
+    }
+    tables = {"model.embed_tokens.weight", "lm_head.weight"}
+    assert changed == {name for name, _ in model.named_parameters()} - tables
+
+
+def test_all_can_learn_and_a_gguf_can_be_the_beginning(prepared: Path, tmp_path: Path) -> None:
+    write_gguf(tmp_path / "tiny.gguf")
+    text = tmp_path / "text"
+    text.write_text("one two.\nthree.\n\nfour five six.\nseven.\n")
+    cadec("prepare", "text", text, "-p", tmp_path / "tiny.gguf", "-l", "en", "-o", tmp_path / "data")
+    data = ("--data", tmp_path / "data", "--dev", tmp_path / "data", "--window", 60, "--stride", 40)
+    more = ("--learn", "all", "--predict", "all", "--max-updates", 3)
+    run = tmp_path / "run"
+    cadec("train", "lm", "--start-from", tmp_path / "tiny.gguf", *data, "-o", run, *TINY, *more)
+    before, after = (
+        dict(transformers.AutoModelForCausalLM.from_pretrained(run / name).float().named_parameters())
+        for name in ("origin", "model")
+    )
+    assert all(not torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.slow
+def test_killed_at_any_step_and_resumed_it_ends_with_the_same_weights(prepared: Path, tmp_path: Path) -> None:
+    more = ("--max-updates", 40, "--checkpoint-every", 4, "--evaluate-every", 20, "--log-every", 1)
+    arguments = train(prepared, tmp_path / "whole", *more, "--precision", "bfloat16")
+    cadec(*arguments)
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "cadec_cli", *map(str, arguments)]
+    command[command.index(str(tmp_path / "whole"))] = str(run)
+    rng = random.Random(1)
+    kills = 0
+    while kills < 3:
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        goal = updates(run) + rng.randint(4, 9)
+        while updates(run) < goal:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        command = [sys.executable, "-m", "cadec_cli", "train", "lm", "-o", str(run), "--resume"]
+    (prepared / "llama").rename(prepared / "moved")  # the run has all it needs
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    finally:
+        (prepared / "moved").rename(prepared / "llama")
+    for name in ("model/model.safetensors", "model/config.json", "model/tokenizer.json"):
+        assert (run / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def updates(run: Path) -> int:
+    metrics = run / "metrics.jsonl"
+    return metrics.read_text().count("tokens_per_second") if metrics.exists() else 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("--layers", 3), "a pretrained model has its sizes"),
+        (("--window", 5000), "more than the model's positions (256)"),
+        (("--learn", "nothing"), "learn must be one of layers, all"),
+        (("--start-from", "GPT2"), "not prepared with the tokenizer of the pretrained model"),
+        (("--start-from", "hf:nobody/nothing-at-all"), "hub"),
+    ],
+)
+def test_what_does_not_fit_is_told(
+    change: tuple[Any, ...],
+    message: str,
+    prepared: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    write_lm(tmp_path / "gpt2", "gpt2")
+    change = tuple(tmp_path / "gpt2" if part == "GPT2" else part for part in change)
+    assert exit_code([*map(str, train(prepared, tmp_path / "run", *change))]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_flags_of_fine_tuning_are_refused_elsewhere(
+    corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = ("--data", corpora / "docs", "--dev", corpora / "docs-dev", "-o", tmp_path / "run", *TINY)
+    assert exit_code([*map(str, ("train", "lm", *data, "--learn", "all"))]) == 1
+    assert "--learn can't be chosen here: --start-from names no pretrained model" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_a_model_needs_its_language_to_prepare_for(
+    prepared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ("prepare", "text", prepared / "target.txt", "-p", prepared / "llama", "-o", prepared / "nowhere")
+    assert exit_code([*map(str, told)]) == 1
+    assert "say it with --language" in " ".join(capsys.readouterr().err.split())
+
+
+# What comes of it
+
+
+def test_it_goes_through_convert_translate_and_eval_contrastive(
+    prepared: Path, tuned: Path, made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "bundle"
+    cadec("convert", made_up_bundle, "--lm", tuned, "-o", bundle, "--temperature", 1)
+    capsys.readouterr()
+    (tmp_path / "in.txt").write_text("good day sir.\nyou see the lamp.\nyou take the old boat.\n")
+    cadec("translate", tmp_path / "in.txt", "-b", bundle, "--search", "rerank", "--compute-type", "float32")
+    assert capsys.readouterr().out.count("\n") == 3
+    group = {
+        "source": "you see the lamp.",
+        "context": ["salu ami."],
+        "candidates": ["tu vides la lampo.", "vos videz la lampo."],
+        "truth": 0,
+    }
+    (tmp_path / "set.jsonl").write_text(json.dumps(group) + "\n")
+    scorers = ("--objective", "pmi", "--objective", "c-score", "--json", "--compute-type", "float32")
+    cadec("eval-contrastive", tmp_path / "set.jsonl", "-b", bundle, *scorers)
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [result["objective"] for result in results] == ["pmi", "c-score"]
