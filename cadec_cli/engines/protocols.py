@@ -17,6 +17,8 @@ from cadec_cli.method.trie import ScoredTrie, Trie
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from cadec_cli.engines.trees import Beginning
+
 
 class TranslationModel(Protocol):
     """A sentence-level translation model with its text, p(y|x). Scores are exact: log p(ỹ|x), summed."""
@@ -122,6 +124,23 @@ class LanguageSteps(Protocol):
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences only, in rising order."""
+        ...
+
+
+@runtime_checkable
+class GrownLanguage(LanguageModel, Protocol):
+    """A language model that reads beginnings of sentences as they grow, in its own tokens."""
+
+    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> LanguageTrees:
+        """Begin after some contexts; `terms` says which of the streams are wanted."""
+        ...
+
+
+class LanguageTrees(Protocol):
+    """What a language model says of beginnings, after the context of each sentence and without it."""
+
+    def read(self, beginnings: Sequence[tuple[int, Ids]]) -> list[dict[str, Beginning]]:
+        """log p of beginnings of the sentences with these numbers, and of every token after them, by term."""
         ...
 
 

@@ -11,12 +11,14 @@ import torch
 
 from cadec_cli.engines.rows import Block, Layout, rows_of
 from cadec_cli.engines.torch_lm_steps import LMSteps
+from cadec_cli.engines.trees import Trees
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Part
+from cadec_cli.models.layers import Part, RoomyCache
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 640
@@ -35,6 +37,25 @@ class TorchLanguageModel:
     def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
         """Begin to step after some contexts."""
         return LMSteps(self.network, contexts, terms, reading)
+
+    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> Trees:
+        """Begin to read beginnings after some contexts."""
+        boundary = self.text.boundary
+        before = {
+            CONDITIONAL: [[context.tokens(boundary)] for context in contexts],
+            FREE: [[[boundary]] for _ in contexts],
+        }
+        return Trees(
+            lambda tokens, positions, seen, cache: self.network.hidden(tokens, positions, seen[None], cache)[
+                0
+            ],
+            self.network.logits,
+            {term: before[term] for term in before if term in terms},
+            positions=self.positions,
+            reading=reading,
+            device=next(self.network.parameters()).device,
+            cache=RoomyCache(),
+        )
 
     @torch.inference_mode()
     def score(

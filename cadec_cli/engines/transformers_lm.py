@@ -23,8 +23,10 @@ from torch import Tensor
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.rows import Block, Keys, Layout, edge_log_probs, rows_of
 from cadec_cli.engines.self_test import Probes, check_vocabulary, choose_way
+from cadec_cli.engines.trees import Trees
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
+from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.huggingface import Network, load_network
@@ -91,6 +93,37 @@ class TransformersLanguageModel:
             else:
                 scored.append(next(done))
         return scored
+
+    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> Trees:
+        """Begin to read beginnings after some contexts."""
+        if not self.fast:
+            raise CadecError(
+                "this language model can't read several hypotheses in one pass, as --search beam does",
+                "use --search rerank or lattice",
+            )
+        half = self.positions // 2
+        free = [self._tokens(text.fitted(half)) for text in self._texts] or [self._tokens(Context())]
+        before = {
+            CONDITIONAL: [[self._tokens(context)] if context.sentences else free for context in contexts],
+            FREE: [free for _ in contexts],
+        }
+
+        def hidden(tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache) -> Tensor:
+            with quiet_transformers():
+                return self.network.hidden(tokens, positions, seen, cache)[0]
+
+        return Trees(
+            hidden,
+            self.network.logits,
+            {term: before[term] for term in before if term in terms},
+            positions=self.positions,
+            reading=reading,
+            device=self.network.device,
+            cache=Cache(),
+        )
+
+    def _tokens(self, context: Context) -> list[int]:
+        return [self.text.start, *context.tokens(self.text.boundary)[1:]]
 
     def _no_context(self, trie: Trie) -> list[Context]:
         """The texts that stand for no context, as far as there is room for them."""

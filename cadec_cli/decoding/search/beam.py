@@ -1,6 +1,7 @@
 """C-aware beam search: the S-NMT and the D-LM stepped together, with any objective as the score of a token.
 
-S-NMT and D-LM share a target vocabulary. Several sentences are decoded in step, each after its own context.
+With one target vocabulary they go token by token; otherwise the D-LM follows word by word (`word_steps`).
+Several sentences are decoded in step, each after its own context.
 
 Shapes: B sentences, K live hypotheses of each, V vocabulary.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -17,16 +19,19 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.protocols import (
+    GrownLanguage,
     KnownAhead,
+    LanguageModel,
     LanguageSteps,
     Models,
     SteppedLanguage,
     SteppedTranslation,
     TranslationModel,
 )
+from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
-from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
 from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
 from cadec_cli.method.options import Reading, TranslationOptions
 
@@ -38,11 +43,6 @@ def beam(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead
     """The search as the options want it."""
     objective = options.maximised
     language = models.language if objective.uses_lm else None
-    if language is not None and not isinstance(language, SteppedLanguage):
-        raise CadecError(
-            "this D-LM can't be stepped token by token, which --search beam needs",
-            "use --search rerank or lattice",
-        )
     search = BeamSearch(models.stepped, language, objective, options.reading, BeamOptions(options.beam))
     quick = models.translation if options.context_from == "sentence" else None
     return BeamDecoding(search, options.policy, quick)
@@ -69,8 +69,8 @@ class BeamDecoding:
             contexts = [state.documents[number].beam[0].context for number in step]
             parts = self._translated(list(step.values()), contexts)
             for number, part in zip(step, parts, strict=True):
-                if part.chosen is not None:
-                    self._remember(state, number, part.chosen.ids)
+                if part.choice is not None:
+                    self._remember(state, number, part.nbest.ids_for(self.search.read)[part.choice.index])
                 yield number, part
 
     def _at_once(self, wave: Wave[str], state: State) -> Iterator[tuple[int, TranslatedPart]]:
@@ -81,7 +81,7 @@ class BeamDecoding:
         for (number, _), nbest in zip(flat, best, strict=True):
             contexts.append(state.documents[number].beam[0].context)
             if nbest.hypotheses:
-                self._remember(state, number, nbest.ids_for(self.search.translation.text)[0])
+                self._remember(state, number, nbest.ids_for(self.search.read)[0])
         for first in range(0, len(flat), TOGETHER):
             together = slice(first, first + TOGETHER)
             parts = self._translated([text for _, text in flat[together]], contexts[together])
@@ -111,7 +111,9 @@ class BeamDecoding:
         if language is None:
             return Context()
         positions = language.positions
-        return self.policy.read(before, max(1, positions - min(2 * source_length + 20, positions // 2)))
+        # The D-LM may cut the same text into more tokens than the S-NMT, but seldom into twice as many.
+        longest = (2 if self.search.by_token else 4) * source_length + 20
+        return self.policy.read(before, max(1, positions - min(longest, positions // 2)))
 
     def _part(self, source: str, found: Sequence[BeamHypothesis], context: Context) -> TranslatedPart:
         text = self.search.translation.text
@@ -175,15 +177,13 @@ class BeamSearch:
     def __init__(
         self,
         translation: SteppedTranslation,
-        language: SteppedLanguage | None,
+        language: LanguageModel | None,
         objective: Objective,
         reading: Reading | None = None,
         options: BeamOptions | None = None,
     ) -> None:
         if objective.uses_lm and language is None:
             raise CadecError(f"the objective {objective.name} needs a language model")
-        if language is not None and language.text.identity != translation.text.identity:
-            raise CadecError("--search beam needs an S-NMT and a D-LM with the same target vocabulary")
         unknown = [term for term in objective.terms if term != NMT and term not in LM_TERMS]
         if unknown:
             raise CadecError(
@@ -196,6 +196,28 @@ class BeamSearch:
         self.reading = reading or Reading()
         self.options = options or BeamOptions()
         self._end = translation.text.boundary
+        self._words: Words | None = None
+        if self.language is not None and not self._by_token(self.language):
+            if not isinstance(self.language, GrownLanguage):
+                raise CadecError(
+                    "--search beam needs a D-LM that can be stepped, and this one can't be",
+                    "use --search rerank or lattice",
+                )
+            self._words = Words(translation.text, self.language.text)
+
+    @property
+    def read(self) -> TokenText:
+        """How contexts are written: as the D-LM does, if there is one."""
+        return self.translation.text if self.language is None else self.language.text
+
+    @property
+    def by_token(self) -> bool:
+        """Tell whether both models go token by token, in one vocabulary."""
+        return self._words is None
+
+    def _by_token(self, language: LanguageModel) -> TypeGuard[SteppedLanguage]:
+        same = language.text.identity == self.translation.text.identity
+        return same and isinstance(language, SteppedLanguage)
 
     @torch.inference_mode()
     def search(
@@ -220,7 +242,7 @@ class BeamSearch:
             torch.empty(len(sources), 1, 0, dtype=torch.long, device=device),
             torch.zeros(1 + len(self.objective.terms), len(sources), 1, device=device),
         )
-        streams = self._streams(contexts)
+        streams = self._streams(contexts, device)
         for length in range(max(limits) + 1):
             terms = {NMT: log_probs} | (streams.log_probs() if streams is not None else {})
             at_limit = torch.tensor([limits[sentence] <= length for sentence in beams.sentences])
@@ -266,15 +288,20 @@ class BeamSearch:
                     f"a context of {length} tokens leaves no room in an LM of {room} positions",
                     "use fewer sentences of context",
                 )
-            limit = min(limit, room - length)
+            if self._words is None:  # otherwise lengths are not the same, and what does not fit is not scored
+                limit = min(limit, room - length)
         return limit
 
-    def _streams(self, contexts: Sequence[Context]) -> LanguageSteps | None:
-        if self.language is None:
+    def _streams(self, contexts: Sequence[Context], device: torch.device) -> LanguageSteps | None:
+        language, terms = self.language, [term for term in self.objective.terms if term in LM_TERMS]
+        if language is None:
             return None
-        boundary = self.language.text.boundary
-        tokens = [context.tokens(boundary) for context in contexts]
-        return self.language.steps(tokens, self.objective.terms, self.reading)
+        if self._by_token(language):
+            tokens = [context.tokens(language.text.boundary) for context in contexts]
+            return language.steps(tokens, terms, self.reading)
+        assert self._words is not None and isinstance(language, GrownLanguage)
+        trees = language.trees(contexts, terms, self.reading)
+        return WordSteps(self._words, trees, terms, len(contexts), device)
 
     def _candidates(self, beams: _Beams, terms: Mapping[str, Tensor], at_limit: Tensor) -> _Candidates:
         count, width = beams.sums.shape[1:]

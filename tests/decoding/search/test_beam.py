@@ -3,93 +3,29 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import ctranslate2
 import pytest
 import torch
+from beam_pairs import PLAIN, Pair, models
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from token_texts import NumberText
 
 from cadec_cli.decoding.search.beam import BeamHypothesis, BeamOptions, BeamSearch
-from cadec_cli.engines.torch_lm import TorchLanguageModel
-from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
 from cadec_cli.method.options import Reading
-from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.layers import Cache, RoomyCache
 from cadec_cli.models.quantised import int8_available, quantised
-from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import BOS, EOS
 from cadec_cli.training.greedy import greedy
 from converters.ctranslate2_models import convert_translation_model
 
 TOLERANCE = 1e-4
 SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT) and objective(name).by_token]
-PLAIN = Reading()
-
-
-@dataclass(frozen=True)
-class Pair:
-    """An S-NMT and a D-LM over one target vocabulary."""
-
-    nmt: Transformer
-    lm: DocumentLM
-
-    def search(
-        self, wanted: Objective, options: BeamOptions | None = None, reading: Reading = PLAIN
-    ) -> BeamSearch:
-        return BeamSearch(self.translation, self.language, wanted, reading, options)
-
-    def plain(self, options: BeamOptions | None = None) -> BeamSearch:
-        """The S-NMT alone."""
-        return BeamSearch(self.translation, None, objective("sentence"), None, options)
-
-    @property
-    def translation(self) -> TorchTranslationModel:
-        config = self.nmt.config
-        source, target = NumberText(config.source_vocabulary), NumberText(config.target_vocabulary)
-        return TorchTranslationModel(self.nmt, source, target)
-
-    @property
-    def language(self) -> TorchLanguageModel:
-        return TorchLanguageModel(self.lm, NumberText(self.lm.config.vocabulary))
-
-
-def models(vocabulary: int = 20, positions: int = 64, seed: int = 1) -> Pair:
-    """A pair with opinions: random weights, scaled up so that choices are clear and ends come early.
-
-    Those of bundle_parts would end all sentences at once, or none.
-    """
-    torch.manual_seed(seed)
-    nmt = Transformer(
-        TransformerConfig(
-            vocabulary,
-            vocabulary,
-            encoder_layers=1,
-            decoder_layers=2,
-            width=16,
-            heads=2,
-            inner=24,
-            positions=positions,
-            tied=False,
-        )
-    )
-    lm = DocumentLM(
-        DocumentLMConfig(vocabulary, layers=2, width=16, heads=2, inner=24, positions=positions, tied=False)
-    )
-    with torch.no_grad():
-        for model in (nmt, lm):
-            model.output.weight.mul_(2)
-            model.output.bias[EOS] += 1
-        lm.embedding.weight.mul_(30)
-        lm.position.weight.mul_(30)
-    return Pair(nmt.eval(), lm.eval())
 
 
 MODELS = models()
@@ -304,10 +240,7 @@ def test_what_does_not_fit_is_refused() -> None:
     assert search.search([], []) == []
 
 
-def test_a_d_lm_of_another_vocabulary_or_a_term_of_whole_sentences_is_refused() -> None:
-    other = TorchLanguageModel(MODELS.lm, NumberText(20, "others"))
-    with pytest.raises(CadecError, match="same target vocabulary"):
-        BeamSearch(MODELS.translation, other, objective("c-score"))
+def test_a_term_of_whole_sentences_is_refused() -> None:
     backward = Objective("backward", lambda t, w: t[NMT] + t["back"], (NMT, "back"))
     with pytest.raises(CadecError, match="can't compute back token by token"):
         MODELS.search(backward)

@@ -1,0 +1,162 @@
+"""A language model stepped along with a translation model of another vocabulary: word by word.
+
+A hypothesis grows by the translation model's tokens. The language model has its own, and reads text: a word
+is scored when it is complete, that is, when the next one begins or the sentence ends, and never before. What
+was scored is always log p of the text so far as the language model itself writes it, so that a finished
+sentence has the score that reranking gives it, even where a word is cut in another way once its neighbour is
+known.
+
+Where no token of the vocabulary can go on with a word, a word is complete as soon as it is there, and is
+scored at once if the language model has a single token for it: with one vocabulary for both, that is the beam
+that steps token by token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from cadec_cli.engines.protocols import LanguageTrees
+from cadec_cli.engines.trees import Beginning
+from cadec_cli.method.hypotheses import Ids, TokenText
+
+# Stands for no token, among ids.
+NONE = -1
+
+
+class Words:
+    """Where words begin among the tokens of a translation model, and what they are for a language model."""
+
+    def __init__(self, written: TokenText, read: TokenText) -> None:
+        self.written, self.read = written, read
+        self._closes: dict[int, bool] = {}
+
+    @cached_property
+    def begins(self) -> Tensor:
+        """(V) Which tokens begin a word, if the one before is complete."""
+        tokens = range(len(self.written.vocabulary))
+        return torch.tensor([self.written.shown([token])[0].startswith(" ") for token in tokens])
+
+    def closes(self, token: int) -> bool:
+        """Tell whether a word may begin after a token: that it goes on is sometimes marked there."""
+        if token not in self._closes:
+            shown = self.written.shown([token, self._beginner])
+            self._closes[token] = len(shown) == 2 and shown[1].startswith(" ")
+        return self._closes[token]
+
+    @cached_property
+    def _beginner(self) -> int:
+        found = self.begins.nonzero()
+        return int(found[0]) if len(found) else 0
+
+    @cached_property
+    def whole(self) -> bool:
+        """Tell whether every token is a word, whatever stands around it."""
+        others = self.begins.clone()
+        others[self.written.boundary] = True
+        return bool(others.all()) and all(map(self.closes, range(len(self.begins))))
+
+    @cached_property
+    def single(self) -> tuple[Tensor, Tensor]:
+        """(V) each: the one token that every word is for the language model, at the beginning and later."""
+        tokens = range(len(self.begins))
+        anchor = next(token for token in tokens if token != self.written.boundary)
+        before = self.read.encode(self.written.decode([anchor]))
+        first, later = [], []
+        for token in tokens:
+            alone = self.read.encode(self.written.decode([token]))
+            both = self.read.encode(self.written.decode([anchor, token]))
+            first.append(alone[0] if len(alone) == 1 else NONE)
+            after = both[len(before) :]
+            later.append(after[0] if both[: len(before)] == before and len(after) == 1 else NONE)
+        return torch.tensor(first), torch.tensor(later)
+
+    def encoded(self, ids: Ids) -> Ids:
+        """A hypothesis as the language model writes its text."""
+        return tuple(self.read.encode(self.written.decode(ids)))
+
+
+@dataclass(frozen=True)
+class _Growing:
+    """A hypothesis: its ids, and by term log p of as much of its text as is scored."""
+
+    ids: Ids = ()
+    scored: Mapping[str, float] = field(default_factory=dict)
+
+
+class WordSteps:
+    """Sentences being translated, as `LanguageSteps` has it: what each next token adds to the score."""
+
+    def __init__(
+        self, words: Words, trees: LanguageTrees, terms: Sequence[str], sentences: int, device: torch.device
+    ) -> None:
+        self._words, self._trees, self._terms, self._device = words, trees, terms, device
+        self._numbers = list(range(sentences))
+        start = _Growing(scored=dict.fromkeys(terms, 0.0))
+        self._hypotheses = [[start] for _ in range(sentences)]
+        self._said: list[list[dict[str, Beginning]]] = []  # of each, all of its text
+
+    def log_probs(self) -> dict[str, Tensor]:
+        """What each next token adds to a term, (B·K, V) each: the word it completes, if it does."""
+        asked = [
+            (number, self._words.encoded(one.ids))
+            for number, live in zip(self._numbers, self._hypotheses, strict=True)
+            for one in live
+        ]
+        answers = iter(self._trees.read(asked))
+        self._said = [[next(answers) for _ in live] for live in self._hypotheses]
+        pairs = [
+            (one, said)
+            for live, of_live in zip(self._hypotheses, self._said, strict=True)
+            for one, said in zip(live, of_live, strict=True)
+        ]
+        return {
+            term: torch.stack([self._added(one, said[term], term) for one, said in pairs]).to(self._device)
+            for term in self._terms
+        }
+
+    def _added(self, one: _Growing, said: Beginning, term: str) -> Tensor:
+        """(V) what each next token adds."""
+        words = self._words
+        pending = said.total - one.scored[term]
+        begins = words.begins if not one.ids or words.closes(one.ids[-1]) else torch.zeros_like(words.begins)
+        added = begins.float() * pending
+        following = said.following.cpu()
+        if words.whole:
+            single = words.single[bool(one.ids)]
+            added += torch.where(single == NONE, 0.0, following[single])
+        added[words.written.boundary] = pending + following[words.read.boundary]
+        return added
+
+    def step(self, tokens: Tensor, parents: Tensor) -> None:
+        """Append a token (B, K) to the hypotheses numbered by `parents`."""
+        self._hypotheses = [
+            [
+                self._grown(live[parent], said[parent], token)
+                for token, parent in zip(own_tokens, own_parents, strict=True)
+            ]
+            for live, said, own_tokens, own_parents in zip(
+                self._hypotheses, self._said, tokens.tolist(), parents.tolist(), strict=True
+            )
+        ]
+
+    def _grown(self, parent: _Growing, said: Mapping[str, Beginning], token: int) -> _Growing:
+        words = self._words
+        scored = parent.scored
+        if bool(words.begins[token]) and (not parent.ids or words.closes(parent.ids[-1])):
+            scored = {term: one.total for term, one in said.items()}
+            own = int(words.single[bool(parent.ids)][token]) if words.whole else NONE
+            if own != NONE:
+                scored = {term: total + float(said[term].following[own]) for term, total in scored.items()}
+        return _Growing((*parent.ids, token), scored)
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences only, in rising order."""
+        kept = sentences.tolist()
+        self._numbers = [self._numbers[index] for index in kept]
+        self._hypotheses = [self._hypotheses[index] for index in kept]
+        self._said = [self._said[index] for index in kept]
