@@ -67,10 +67,23 @@ def _fetched(name: str) -> Path:
         ) from None
     except Exception as error:  # of whatever library the hub's client is built on
         reason = " ".join(str(error).split())[:200]
+        before = fetched_before()
+        there = f"fetched before, and here without the hub: {', '.join(before)}. " if before else ""
         raise CadecError(
             f"{name} is no directory here, and can't be fetched from the Hugging Face hub: {reason}",
-            "download it elsewhere and give its directory",
+            f"{there}`cadec models list` shows what is here; or download it elsewhere and give its directory",
         ) from None
+
+
+def fetched_before() -> list[str]:
+    """The models that the hub's cache holds, which need no hub any more."""
+    try:
+        import huggingface_hub
+
+        found = huggingface_hub.scan_cache_dir().repos
+    except Exception:  # no such package, no cache, or one that can't be read
+        return []
+    return sorted(repo.repo_id for repo in found if repo.repo_type == "model" and repo.nb_files)
 
 
 def _check_files(model: str, fetched: Path, listed: Sequence[Any]) -> None:

@@ -134,6 +134,8 @@ def without_effect(
     ):
         if value is not None and nmt is None:
             wrong.append(f"{flag} is about --nmt, which is not given")
+    if other.for_beam and (nmt is None or not is_pretrained("nmt", nmt, other)):
+        wrong.append("--for-beam is about a pretrained --nmt, and none is given")
     if other.link and lm is None:
         wrong.append("--link is about --lm, which is not given")
     # Where the D-LM itself is wrong, that is said already.

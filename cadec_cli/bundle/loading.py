@@ -17,6 +17,7 @@ from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafte
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.models.pretrained import NETWORK
 from cadec_cli.text.languages import iso_code
 from cadec_cli.workers import available_cores
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     import torch
 
-    from cadec_cli.engines.protocols import DocumentModel, LanguageModel
+    from cadec_cli.engines.protocols import DocumentModel, LanguageModel, SteppedTranslation
     from cadec_cli.engines.torch_document import TorchDocumentModel
-    from cadec_cli.engines.torch_nmt import TorchTranslationModel
+    from cadec_cli.models.pretrained import TranslationSettings
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
 _INT8 = ("int8",)
@@ -136,15 +137,17 @@ class LoadedModels:
         return TorchDocumentModel(network, self.bundle.source, self.bundle.target)
 
     @cached_property
-    def stepped(self) -> TorchTranslationModel:
+    def stepped(self) -> SteppedTranslation:
         """The S-NMT in torch, for the C-aware beam."""
         from cadec_cli.engines.torch_nmt import TorchTranslationModel
 
-        if self.bundle.translation_settings is not None:
+        if not self.bundle.has_network:
             raise CadecError(
-                "a pretrained S-NMT can't be stepped token by token, as --search beam does",
-                "use --search rerank or lattice",
+                f"{self.bundle.directory} has no S-NMT that --search beam could step token by token",
+                "use --search rerank; or, with a model of Hugging Face, `cadec convert --for-beam`",
             )
+        if self.bundle.translation_settings is not None:
+            return _pretrained_steps(self.bundle, self.languages, self._machine)
         network = self.bundle.translation_network().to(self._machine.device)
         return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
 
@@ -177,25 +180,56 @@ def _in_ctranslate2(
 def _pretrained_translation(
     bundle: Bundle, languages: Languages, machine: Machine, note: Note
 ) -> CTranslate2Model:
-    from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
     from cadec_cli.engines.pretrained_framing import framing_for
-    from cadec_cli.text.pretrained import load_text
 
     settings = bundle.translation_settings
     assert settings is not None, "the engine says that there are some"
     model = bundle.ctranslate2_model(machine.compute_type, note)
-    source, target = read_vocabularies(model)
-    files = bundle.path("nmt")
     return CTranslate2Model(
         model,
-        load_text(files, settings.source, source, languages.source_code),
-        load_text(files, settings.target, target, languages.target_code),
+        *_pretrained_texts(bundle, settings, languages, model),
         framing=framing_for(settings, languages.source, languages.target),
         positions=settings.positions,
         device=machine.device.type,
         device_index=machine.device.index or 0,
         compute_type=machine.compute_type,
         threads=machine.threads,
+    )
+
+
+def _pretrained_steps(bundle: Bundle, languages: Languages, machine: Machine) -> SteppedTranslation:
+    from cadec_cli.engines.pretrained_framing import framing_for
+    from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
+    from cadec_cli.models.huggingface_translation import load_translation_network
+    from cadec_cli.models.transformers_library import quiet_transformers
+
+    settings = bundle.translation_settings
+    assert settings is not None and settings.start is not None, "the bundle says that it has a network"
+    source, target = _pretrained_texts(bundle, settings, languages, bundle.ctranslate2_model())
+    with quiet_transformers():
+        network = load_translation_network(bundle.path("nmt") / NETWORK).to(machine.device)
+    return TransformersTranslationModel(
+        network,
+        source,
+        target,
+        framing=framing_for(settings, languages.source, languages.target),
+        start=settings.start,
+        positions=settings.positions,
+    )
+
+
+def _pretrained_texts(
+    bundle: Bundle, settings: TranslationSettings, languages: Languages, model: Path
+) -> tuple[TokenText, TokenText]:
+    """The tokenizers of either side, for what CTranslate2 has of the vocabularies."""
+    from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+    from cadec_cli.text.pretrained import load_text
+
+    source, target = read_vocabularies(model)
+    files = bundle.path("nmt")
+    return (
+        load_text(files, settings.source, source, languages.source_code),
+        load_text(files, settings.target, target, languages.target_code),
     )
 
 

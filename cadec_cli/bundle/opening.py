@@ -46,6 +46,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.models.pretrained import (
+    NETWORK,
     LanguageSettings,
     TranslationSettings,
     read_language_settings,
@@ -210,6 +211,16 @@ class Bundle:
         """What is known of a pretrained D-LM; None where it was trained here, or there is none."""
         pretrained = self.has_lm and self.engine("lm") == PRETRAINED_LM
         return read_language_settings(self.path("lm")) if pretrained else None
+
+    @property
+    def has_network(self) -> bool:
+        """Tell whether there is a network of the S-NMT that torch can step."""
+        if not self.has_translation:
+            return False
+        settings = self.translation_settings
+        return settings is None or (
+            settings.start is not None and f"nmt/{NETWORK}/config.json" in self.manifest.files
+        )
 
     def translation_network(self) -> Transformer:
         """The S-NMT in torch, ready to evaluate: loaded anew at each call, and the caller's to keep."""

@@ -20,11 +20,11 @@ from cadec_cli.bundle.manifest import Conversion, Manifest, conversion_part
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
-from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, TRANSLATION_SETTINGS, write_settings
+from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, NETWORK, TRANSLATION_SETTINGS, write_settings
 
 if TYPE_CHECKING:
     from converters.language.huggingface import FoundLanguageModel
-    from converters.translation.found import FoundTranslation
+    from converters.translation.found import FoundNetwork, FoundTranslation
     from converters.verify import Drift
 
 DEFAULT_COMPUTE_TYPE = "int8"
@@ -41,6 +41,7 @@ class PretrainedGiven:
     target_tokenizer: Path | None = None
     no_context: str | None = None  # what the D-LM reads where there is no context: a way, or a file
     link: bool = False
+    for_beam: bool = False  # keep the S-NMT's network, which the C-aware beam steps
 
 
 def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
@@ -84,7 +85,18 @@ def found_translation(
         target_tokenizer=other.target_tokenizer,
         note=note,
     )
-    return FoundPart(found, compute_types)
+    return FoundPart(found, compute_types, _network_of(found) if other.for_beam else None)
+
+
+def _network_of(found: FoundTranslation) -> FoundNetwork:
+    from converters.translation.found import FoundNetwork
+
+    if not isinstance(found, FoundNetwork):
+        raise CadecError(
+            "only a translation model of Hugging Face can be kept for --search beam",
+            "leave out --for-beam: rerank and lattice do not need it",
+        )
+    return found
 
 
 def kept_translation(
@@ -140,6 +152,7 @@ class FoundPart:
 
     found: FoundTranslation
     compute_types: Sequence[str]
+    network: FoundNetwork | None = None  # to be kept
 
     def languages(self) -> tuple[str | None, str | None]:
         """As the model or its user says."""
@@ -152,6 +165,8 @@ class FoundPart:
         for name, path in self.found.files.items():
             shutil.copyfile(path, place / name)
         write_settings(place / TRANSLATION_SETTINGS, self.found.settings)
+        if self.network is not None:
+            self.network.write_network(place / NETWORK)
 
     def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
         """Convert and verify."""

@@ -60,6 +60,7 @@ def pull(
     target: str | None = None,
     name: str = "",
     force: bool = False,
+    for_beam: bool = False,
     note: Note = silence,
 ) -> Pulled:
     """Fetch the models of a name, and make a bundle of them."""
@@ -80,6 +81,7 @@ def pull(
         pretrained=PretrainedGiven(
             source_language=source if translation is not None and not translation.sources else None,
             target_language=target if translation is None or not translation.targets else None,
+            for_beam=for_beam,
         ),
         name=directory.name,
         defaults=defaults,

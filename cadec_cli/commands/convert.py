@@ -153,6 +153,15 @@ def convert(
             rich_help_panel=_PRETRAINED,
         ),
     ] = False,
+    for_beam: Annotated[
+        bool,
+        typer.Option(
+            "--for-beam",
+            help="Keep the S-NMT's own network too, which --search beam steps in torch: of a model of "
+            "Hugging Face. The bundle gets larger by its weights.",
+            rich_help_panel=_PRETRAINED,
+        ),
+    ] = False,
     compute_type: Annotated[
         list[str] | None,
         typer.Option(
@@ -230,6 +239,7 @@ def convert(
                 target_tokenizer=target_tokenizer,
                 no_context=no_context,
                 link=link,
+                for_beam=for_beam,
             ),
             name=name,
             defaults=defaults,

@@ -30,15 +30,18 @@ def list_models(
     from cadec_cli.bundle.named import named_bundles
     from cadec_cli.catalogue.entries import language_models, translation_models
     from cadec_cli.commands.views import models as views
+    from converters.hub import fetched_before
 
+    listed = (translation_models().values(), language_models().values())
+    fetched = fetched_before()
     if json_lines:
-        for record in views.records(translation_models().values(), language_models().values()):
+        for record in views.records(*listed, fetched):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         for name, directory in named_bundles().items():
             record = {"kind": "bundle", "name": name, "directory": str(directory)}
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
-    views.show(translation_models().values(), language_models().values(), named_bundles())
+    views.show(*listed, named_bundles(), fetched)
 
 
 @models_app.command("pull")
@@ -61,6 +64,14 @@ def pull_models(
     called: Annotated[
         str, typer.Option("--name", help="What to call the bundle.", show_default="as it was asked for")
     ] = "",
+    for_beam: Annotated[
+        bool,
+        typer.Option(
+            "--for-beam",
+            help="Keep the S-NMT's own network too, which --search beam steps in torch: of a model of "
+            "Hugging Face. The bundle gets larger by its weights.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,
 ) -> None:
     """Fetch models from the Hugging Face hub, convert and verify them; the bundle is then used by its name.
@@ -88,6 +99,7 @@ def pull_models(
         target=target_language,
         name=called,
         force=force,
+        for_beam=for_beam,
         note=console.note,
     )
     for drift in pulled.drifts:

@@ -8,7 +8,7 @@ whether masks are understood as they are meant, is for a self-test to find out (
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,14 @@ def filled_network(config: Any, state: dict[str, Tensor], origin: str) -> Networ
     _refuse_missing([name for name in found.missing_keys if name not in tied], origin)
     check_finite(model, origin)
     return Network(model.eval().requires_grad_(False))
+
+
+def smallest_lossless(weights: Sequence[Tensor]) -> torch.dtype:
+    """The smallest type that keeps all of some weights as they are."""
+    for dtype in (torch.bfloat16, torch.float16):
+        if all(torch.equal(weight.to(dtype).float(), weight) for weight in weights):
+            return dtype
+    return torch.float32
 
 
 def _refuse_missing(names: Iterable[Any], origin: str) -> None:

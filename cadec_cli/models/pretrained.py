@@ -20,6 +20,9 @@ FORMAT_VERSION = 1
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
 
+# Where, beside the settings of an S-NMT, its network is that torch steps.
+NETWORK = "network"
+
 # Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
 
@@ -40,6 +43,7 @@ class TranslationSettings:
     target_begin: tuple[str, ...] = ()
     source_languages: tuple[str, ...] = ()  # the model's own tokens, where it has any
     target_languages: tuple[str, ...] = ()
+    start: int | None = None  # the id that its network in torch starts from, where it can be kept
     verified: str = ""  # how it was found to say the same as the original
 
     def __post_init__(self) -> None:
@@ -141,8 +145,11 @@ def _string(value: Any) -> str:
 def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
     if type(settings.positions) is not int:
         raise ValueError(f"{settings.positions!r} positions")
+    if isinstance(settings, TranslationSettings) and type(settings.start) not in (int, type(None)):
+        raise ValueError(f"a start of {settings.start!r}")
     for name in ("family", "origin", "weights", "verified"):
         _string(getattr(settings, name))
-    for name in ("licence", "start", "boundary"):  # the first two may be none; an S-NMT has the first only
-        if getattr(settings, name, None) is not None:
+    optional = ("licence", "start", "boundary") if isinstance(settings, LanguageSettings) else ("licence",)
+    for name in optional:
+        if getattr(settings, name) is not None:
             _string(getattr(settings, name))

@@ -26,6 +26,7 @@ from cadec_cli.models.huggingface import (
     load_network,
     readable_positions,
     short,
+    smallest_lossless,
 )
 from cadec_cli.models.pretrained import (
     LANGUAGE_SETTINGS,
@@ -278,11 +279,9 @@ def _stored_dtype(
 ) -> tuple[torch.dtype, str]:
     """The smallest type that keeps the weights; of packed ones, which were rounded before, what they say."""
     weights = [parameter for parameter in model.network.model.parameters() if parameter.dim()]
-    for dtype in (torch.bfloat16, torch.float16):
-        if all(torch.equal(weight.to(dtype).float(), weight) for weight in weights):
-            return dtype, f"stored without loss as {_name(dtype)}"
-    if not packed:
-        return torch.float32, "stored without loss as float32"
+    lossless = smallest_lossless(weights)
+    if lossless != torch.float32 or not packed:
+        return lossless, f"stored without loss as {_name(lossless)}"
     expected = probes.scores(model)
     kept = [weight.detach().clone() for weight in weights]
     for weight in weights:

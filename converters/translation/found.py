@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cadec_cli.models.pretrained import TranslationSettings
 from converters.verify import Drift
@@ -30,4 +30,13 @@ class FoundTranslation(Protocol):
 
     def convert(self, output: Path, compute_type: str) -> Drift:
         """Write it as a CTranslate2 model; one that disagrees with the original is a CadecError."""
+        ...
+
+
+@runtime_checkable
+class FoundNetwork(FoundTranslation, Protocol):
+    """A model whose network torch can step, for the C-aware beam."""
+
+    def write_network(self, directory: Path) -> None:
+        """Write the network into a new directory; one that then says something else is a CadecError."""
         ...

@@ -17,12 +17,18 @@ from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json
+from cadec_cli.files import atomic_directory, read_json, writing
 from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TextSettings, TranslationSettings
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 from converters.model_files import stated_licence, weights_checksum
-from converters.translation.huggingface_families import Described, Direction, direction_of, family_of
+from converters.translation.huggingface_families import (
+    Described,
+    Direction,
+    direction_of,
+    family_of,
+    start_of,
+)
 from converters.translation.huggingface_texts import (
     ORDINARY,
     Original,
@@ -35,6 +41,9 @@ _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # as transformers prefe
 
 # More rows than tokens are normal, up to a round number: T5 has 28, others fill up to multiples of 1,024.
 _MOST_UNUSED_ROWS = 1024
+
+# Nats per token between a network and what was written of it.
+NETWORK_TOLERANCE = 1e-3
 
 # Positions of models that have no table of them: how long their sentences were in training.
 _RELATIVE_POSITIONS = 512
@@ -68,7 +77,7 @@ def open_huggingface(
             )
         )
         _tell_languages(tokenizer, direction)
-        settings_without_texts = _settings(directory, config, full, direction, weights)
+        settings_without_texts = _settings(directory, config, full, direction, weights, tokens)
         framing = framing_for(
             settings_without_texts, direction.source_token or None, direction.target_token or None
         )
@@ -129,6 +138,32 @@ class FoundHuggingFace:
                     drift = drift_from(lambda _, __: expected, part, kind, probes)
                     drift.check()
         return drift
+
+    def write_network(self, directory: Path) -> None:
+        """Write the network as transformers does, once it is found to say the same when read again."""
+        from converters.translation.huggingface_network import TransformersNetwork
+
+        with quiet_transformers(), writing(directory):
+            network = TransformersNetwork.read(self.directory, self.direction, self.tokens)
+            directory.mkdir()
+            network.save(directory)
+            again = TransformersNetwork.read(directory, self.direction, self.tokens)
+            probes = self._probes()
+            framed = [probes.framing.framed(source) for source in probes.sources]
+            said, expected = (
+                one.log_probs(framed, probes.targets, self.framing.target_begin) for one in (again, network)
+            )
+        apart = max(
+            abs(ours - theirs)
+            for one, other in zip(said, expected, strict=True)
+            for ours, theirs in zip(one, other, strict=True)
+        )
+        if not apart <= NETWORK_TOLERANCE:
+            raise CadecError(
+                f"the network of {self.settings.origin} says something else once it is written, by "
+                f"{apart:.1g} nats",
+                "leave out --for-beam: reranking does not need it",
+            )
 
     def _probes(self) -> Any:
         from converters.translation.verification import Probes, random_probes
@@ -253,6 +288,7 @@ def _settings(
     full: Mapping[str, Any],
     direction: Direction,
     weights: Sequence[Path],
+    tokens: Sequence[str],
 ) -> TranslationSettings:
     positions = full.get("max_position_embeddings") or full.get("n_positions") or _RELATIVE_POSITIONS
     nothing = TextSettings(kind="", files=())
@@ -269,6 +305,7 @@ def _settings(
         target_begin=direction.target_begin,
         source_languages=direction.source_languages,
         target_languages=direction.target_languages,
+        start=start_of(direction, {token: index for index, token in enumerate(tokens)}),
     )
 
 

@@ -39,6 +39,13 @@ class Direction:
     languages: tuple[str | None, str | None]
 
 
+def start_of(direction: Direction, ids: Mapping[str, int]) -> int:
+    """The id that a translation starts from."""
+    if direction.start is None:  # Marian's padding, after all tokens
+        return len(ids)
+    return ids[direction.start]
+
+
 @dataclass(frozen=True)
 class Described:
     """What a directory says of its model, the weights aside."""

@@ -12,8 +12,9 @@ import torch
 from ctranslate2.converters import TransformersConverter
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.transformers_library import transformers_library
-from converters.translation.huggingface_families import START, Direction
+from cadec_cli.models.huggingface import smallest_lossless
+from cadec_cli.models.huggingface_translation import load_translation_network
+from converters.translation.huggingface_families import START, Direction, start_of
 
 _NEVER = -1e4  # as a bias, in float16 too
 
@@ -30,28 +31,7 @@ class TransformersNetwork:
     @classmethod
     def read(cls, directory: Path, direction: Direction, tokens: Sequence[str]) -> TransformersNetwork:
         """Read the weights; some that are missing, or of another size, are a CadecError."""
-        library = transformers_library()
-        try:
-            network, report = library.AutoModelForSeq2SeqLM.from_pretrained(
-                str(directory),
-                dtype=torch.float32,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are in the report
-            )
-        except Exception as error:  # of many kinds, as damaged files are
-            reason = " ".join(str(error).split())[:200]
-            raise CadecError(
-                f"transformers can't read the model in {directory}: {reason}", "nothing was written"
-            ) from None
-        missing = sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])])
-        if missing:
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            raise CadecError(
-                f"weights of {directory} are missing or of another size: {', '.join(missing[:3])}{more}",
-                "nothing was written; download the whole model again",
-            )
+        network = load_translation_network(directory)
         rows = network.get_input_embeddings().weight.shape[0]
         expected = len(tokens) + (direction.family == "marian")  # and the padding's
         if rows != expected:
@@ -60,7 +40,7 @@ class TransformersNetwork:
                 f"model's embedding {rows:,} rows",
                 "nothing was written",
             )
-        return cls(network.eval(), directory, direction, tokens)
+        return cls(network, directory, direction, tokens)
 
     @property
     def starts_from_zero(self) -> bool:
@@ -118,10 +98,20 @@ class TransformersNetwork:
         spec.config.decoder_start_token = START
         return spec
 
+    def save(self, directory: Path) -> None:
+        """Write the network itself, in the smallest type that keeps its weights."""
+        weights = [weight for weight in self.network.parameters() if weight.dim()]
+        self.network.to(smallest_lossless(weights))
+        try:
+            self.network.save_pretrained(str(directory))
+        finally:
+            self.network.float()
+        (directory / "generation_config.json").unlink(missing_ok=True)  # the beam is ours
+        for file in directory.glob("*.safetensors"):  # which are made for their owner only
+            file.chmod((directory / "config.json").stat().st_mode)
+
     def _start(self, ids: Mapping[str, int]) -> int:
-        if self.direction.start is None:  # Marian's padding, after all tokens
-            return len(self.tokens)
-        return ids[self.direction.start]
+        return start_of(self.direction, ids)
 
 
 class _Converter(TransformersConverter):  # type: ignore[misc]  # ctranslate2 is not typed

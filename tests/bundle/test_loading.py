@@ -12,6 +12,7 @@ from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.quantised import Int8Linear
@@ -64,7 +65,9 @@ def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
     assert first.language.network is not second.language.network
     first.language.network.half()  # as moving it to a device would
     assert next(second.language.network.parameters()).dtype != next(first.language.network.parameters()).dtype
-    assert first.stepped.network is not second.stepped.network
+    stepped = [models.stepped for models in (first, second)]
+    networks = [one.network for one in stepped if isinstance(one, TorchTranslationModel)]
+    assert len(networks) == 2 and networks[0] is not networks[1]
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:

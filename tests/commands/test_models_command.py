@@ -131,9 +131,21 @@ def test_what_is_not_on_the_hub_and_a_hub_that_is_not_there_are_one_error_each(
     offline = cadec(hub, tmp_path, "models", "pull", "opus-mt-en-ru", HF_HUB_OFFLINE="1")
     assert offline.returncode == 1
     assert "can't be fetched from the Hugging Face hub" in offline.stderr
+    assert "fetched before" not in offline.stderr
+    hub.missing.clear()
+    assert cadec(hub, tmp_path, "models", "pull", "opus-mt-en-eo", "--name", "first").returncode == 0
+    # Offline, what was fetched before can still be pulled, and is named where something else is asked for.
+    offline = cadec(None, tmp_path, "models", "pull", "opus-mt-en-ru", HF_HUB_OFFLINE="1")
+    assert offline.returncode == 1
+    assert f"fetched before, and here without the hub: {NMT}" in " ".join(offline.stderr.split())
+    listed = cadec(None, tmp_path, "models", "list", "--json", HF_HUB_OFFLINE="1")
+    records = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert [one["name"] for one in records if one["kind"] == "bundle"] == ["first"]
+    again = cadec(None, tmp_path, "models", "pull", "opus-mt-en-eo", "--for-beam", HF_HUB_OFFLINE="1")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "data/bundles/opus-mt-en-eo/nmt/network/config.json").is_file()
     for done in (gone, incomplete, offline):
         assert "Traceback" not in done.stderr
-    assert not (tmp_path / "data" / "bundles").exists() or not any((tmp_path / "data" / "bundles").iterdir())
 
 
 def test_names_of_the_catalogue_mean_what_they_say() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +15,38 @@ from cadec_cli.commands.views.translations import stdout_console
 
 
 def records(
-    translations: Iterable[TranslationEntry], languages: Iterable[LanguageEntry]
+    translations: Iterable[TranslationEntry], languages: Iterable[LanguageEntry], fetched: Collection[str]
 ) -> Iterator[dict[str, Any]]:
     """One object per model."""
     for kind, entries in (("translation", translations), ("language", languages)):
         for entry in entries:
-            yield {"kind": kind, **dataclasses.asdict(entry)}
+            yield {"kind": kind, **dataclasses.asdict(entry), "fetched": entry.repository in fetched}
 
 
 def show(
     translations: Iterable[TranslationEntry],
     languages: Iterable[LanguageEntry],
     here: Mapping[str, Path],
+    fetched: Collection[str],
 ) -> None:
-    """What can be pulled, then what is here."""
+    """What can be pulled, what of it was fetched before, then the bundles that are here."""
     out = stdout_console()
     for title, entries in (("translation models", translations), ("language models", languages)):
-        table = Table("name", "languages", "size", "licence", "", title=title, title_justify="left")
+        table = Table(
+            "name", "languages", "size", "licence", "fetched", "", title=title, title_justify="left"
+        )
         for entry in entries:
             table.add_row(
-                entry.name, _languages(entry), _size(entry), Text(entry.licence), Text(entry.note, "dim")
+                entry.name,
+                _languages(entry),
+                _size(entry),
+                Text(entry.licence),
+                Text("yes" if entry.repository in fetched else "", "green"),
+                Text(entry.note, "dim"),
             )
         out.print(table)
     out.print(Text("any other OPUS-MT pair: opus-mt-SOURCE-TARGET", "dim"))
+    out.print(Text("fetched: in the hub's cache, and can be pulled without a network", "dim"))
     out.print()
     if not here:
         out.print(Text("no bundle was pulled or added yet: cadec models pull opus-mt-en-ru+gemma-3-270m"))

@@ -21,6 +21,7 @@ from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel
 from cadec_cli.engines.given import GivenModels
 from cadec_cli.engines.protocols import Passage
 from cadec_cli.engines.torch_document import TorchDocumentModel
+from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer, Wording
@@ -162,6 +163,7 @@ def test_a_contrastive_test_scores_a_list_as_reranking_did(models: LoadedModels,
 
 def test_a_closed_gate_translates_as_the_sentence_model_token_for_token(models: LoadedModels) -> None:
     sentence = models.stepped
+    assert isinstance(sentence, TorchTranslationModel)
     sizes = {name: getattr(sentence.network.config, name) for name in sentence.network.config.__dict__}
     network = DocTransformer(DocTransformerConfig(**sizes))
     network.load_state_dict(sentence.network.state_dict(), strict=False)

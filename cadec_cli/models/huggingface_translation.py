@@ -1,0 +1,35 @@
+"""Translation networks of the transformers library, read from files that are here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cadec_cli.errors import CadecError
+from cadec_cli.models.transformers_library import transformers_library
+
+
+def load_translation_network(directory: Path) -> Any:
+    """The network in a directory, in float32; weights that are missing or misshapen are a CadecError."""
+    try:
+        network, report = transformers_library().AutoModelForSeq2SeqLM.from_pretrained(
+            str(directory),
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are in the report
+        )
+    except Exception as error:  # of many kinds, as damaged files are
+        reason = " ".join(str(error).split())[:200]
+        raise CadecError(f"transformers can't read the model in {directory}: {reason}") from None
+    missing = sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])])
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise CadecError(
+            f"weights of {directory} are missing or of another size: {', '.join(missing[:3])}{more}",
+            "download the whole model again",
+        )
+    return network.eval().requires_grad_(False)

@@ -1,0 +1,176 @@
+"""Translation models of Hugging Face, stepped in torch: token for token what scoring a translation gives."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import cadec
+from huggingface_parts import FAMILIES, SENTENCES, Converted
+from pretrained_lms import write_lm
+from pretrained_models import tiny_marian, trained_marian
+
+import cadec_cli
+from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.pretrained_parts import PretrainedGiven
+from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
+from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
+from cadec_cli.errors import CadecError
+from cadec_cli.main import exit_code
+from cadec_cli.method.context import Context
+from cadec_cli.method.objectives import NMT, objective
+
+TOLERANCE = 2e-3
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def stepped(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[TransformersTranslationModel, CTranslate2Model]]:
+    """A family's network read back from where it was written, and the same model in CTranslate2."""
+    from cadec_cli.engines.pretrained_framing import framing_for
+    from cadec_cli.models.huggingface_translation import load_translation_network
+
+    root = tmp_path_factory.mktemp("stepped")
+    one = Converted(request.param, root)
+    one.found.write_network(root / "network")
+    settings = one.found.settings
+    assert settings.start is not None
+    yield (
+        TransformersTranslationModel(
+            load_translation_network(root / "network"),
+            one.model._source,
+            one.model._target,
+            framing=framing_for(settings, *one.found.languages),
+            start=settings.start,
+            positions=settings.positions,
+        ),
+        one.model,
+    )
+
+
+@torch.inference_mode()
+def test_steps_sum_up_to_the_score_of_the_translation(
+    stepped: tuple[TransformersTranslationModel, CTranslate2Model],
+) -> None:
+    model, converted = stepped
+    lists = converted.nbest(SENTENCES, 3)
+    sources = [model.encode(sentence) for sentence in SENTENCES]
+    for rank in range(min(len(one.hypotheses) for one in lists)):
+        # All in step, those that are done among the others: rows of several lengths.
+        written = [list(one.hypotheses[rank].ids) for one in lists]
+        steps = model.steps(sources)
+        log_probs = steps.log_probs(None)
+        totals = [0.0] * len(written)
+        longest = max(map(len, written))
+        for place in range(longest + 1):
+            tokens = [ids[place] if place < len(ids) else model.text.boundary for ids in written]
+            for row, ids in enumerate(written):
+                if place <= len(ids):
+                    totals[row] += float(log_probs[row, tokens[row]])
+            if place < longest:
+                steps.keep(torch.arange(len(written)), same_sources=True)
+                log_probs = steps.log_probs(torch.tensor(tokens)[:, None])
+        expected = [one.hypotheses[rank].log_prob for one in lists]
+        assert totals == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_the_plain_beam_finds_what_ctranslate2_finds(
+    stepped: tuple[TransformersTranslationModel, CTranslate2Model],
+) -> None:
+    model, converted = stepped
+    search = BeamSearch(model, None, objective("sentence"), None, BeamOptions(3, 1.0, 4))
+    found = search.search([model.encode(sentence) for sentence in SENTENCES], [Context()] * len(SENTENCES))
+    for sentence, hypotheses in zip(SENTENCES, found, strict=True):
+        texts = [model.text.decode(one.ids) for one in hypotheses]
+        scores = converted.log_probs([sentence] * len(texts), texts)
+        for one, text, score in zip(hypotheses, texts, scores, strict=True):
+            if tuple(model.text.encode(text)) == one.ids:  # otherwise the text is cut in another way
+                assert one.terms[NMT] == pytest.approx(score, abs=TOLERANCE)
+
+
+# In bundles
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained Marian, kept for the beam, with a D-LM that was trained here on its own tokens."""
+    import made_up
+
+    root = tmp_path_factory.mktemp("own-tokens")
+    trained_marian(root / "marian")
+    made_up.write(root, count=400)
+    cadec("convert", "--nmt", root / "marian", "--for-beam", "--compute-type", "float32", "-o", root / "nmt")
+    dev = ("--dev-output", root / "docs-dev", "--dev-every", 20, "--lines", "--processes", 1)
+    cadec("prepare", "text", root / "target.txt", "-p", root / "nmt", "-o", root / "docs", *dev)
+    data = ("--data", root / "docs", "--dev", root / "docs-dev", "--preset", "tiny", "--threads", 1)
+    cadec("train", "lm", *data, "-o", root / "lm")
+    cadec("convert", root / "nmt", "--lm", root / "lm", "-o", root / "bundle", "--temperature", 1)
+    return root / "bundle"
+
+
+def test_a_d_lm_on_the_tokens_of_a_pretrained_s_nmt_shares_its_vocabulary(trained: Path) -> None:
+    bundle = Bundle.open(trained)
+    assert set(bundle.manifest.parts) == {"nmt", "lm", "ct2/float32"}
+    models = load_models(bundle, compute_type="float32", device="cpu")
+    assert isinstance(models.language, TorchLanguageModel)
+    assert models.language.text.identity == models.stepped.text.identity
+    search = BeamSearch(models.stepped, models.language, objective("c-score"))
+    assert search.by_token
+
+
+def loaded(bundle: Path, search: str) -> cadec_cli.Translator:
+    return cadec_cli.load(bundle, compute_type="float32", options={"search": search}, device="cpu")
+
+
+def test_the_beam_follows_the_context_where_the_sentence_level_can_only_guess(trained: Path) -> None:
+    for opening, form in (("hello friend.", "tu"), ("good day sir.", "vos")):
+        document = [opening, "you see the lamp.", "you take the boat."]
+        chosen = {
+            search: [one.text for one in loaded(trained, search).translate(document)]
+            for search in ("beam", "rerank")
+        }
+        for search, lines in chosen.items():
+            assert form in " ".join(lines[1:]).lower().split(), (search, lines)
+
+
+def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
+    tiny_marian(tmp_path / "marian")
+    write_lm(tmp_path / "gpt2", "gpt2")
+    build_bundle(tmp_path / "bundle", nmt=tmp_path / "marian", lm=tmp_path / "gpt2")
+    with pytest.raises(CadecError) as failed:
+        load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepped  # noqa: B018
+    assert "--for-beam" in failed.value.hint
+    build_bundle(
+        tmp_path / "kept",
+        nmt=tmp_path / "marian",
+        lm=tmp_path / "gpt2",
+        pretrained=PretrainedGiven(for_beam=True),
+    )
+    assert Bundle.open(tmp_path / "kept").has_network
+    # What was kept stays when the bundle is changed.
+    build_bundle(tmp_path / "again", base=tmp_path / "kept")
+    (tmp_path / "in.txt").write_text("you see the lamp.\nthe lamp is red.\n")
+    arguments = ("beam", tmp_path / "in.txt", "--bundle", tmp_path / "again", "--compute-type", "float32")
+    assert exit_code([*map(str, arguments), "-q"]) == 0
+
+
+def test_only_hugging_face_models_can_be_kept(tmp_path: Path) -> None:
+    tiny_marian(tmp_path / "marian")
+    build_bundle(tmp_path / "one", nmt=tmp_path / "marian")
+    with pytest.raises(CadecError, match="only a translation model of Hugging Face"):
+        build_bundle(
+            tmp_path / "two",
+            nmt=tmp_path / "one" / "ct2" / "int8",
+            pretrained=PretrainedGiven(
+                for_beam=True,
+                source_language="en",
+                target_language="eo",
+                source_tokenizer=tmp_path / "marian" / "source.spm",
+                target_tokenizer=tmp_path / "marian" / "target.spm",
+            ),
+        )
