@@ -6,6 +6,7 @@ Without a bundle the language model is a GPT-2 of 124M parameters with random we
 model is measured: random weights find no end of a sentence.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,9 @@ import torch
 from torch import Tensor
 
 from bench.rows import Row
-from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle
+from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
@@ -42,6 +44,8 @@ def measure(directories: list[str]) -> Iterator[Row]:
         yield from _tries(lambda kind: _language_model(bundle, kind))
     if bundle is not None and bundle.translation_settings is not None:
         yield _through_us(bundle)
+        if bundle.has_network and bundle.has_lm:
+            yield _beam_and_rerank(bundle)
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,31 @@ def _through_us(bundle: Bundle) -> Row:
         ratio,
         "≥ 0.95",
         ratio >= 0.95,
+    )
+
+
+def _beam_and_rerank(bundle: Bundle) -> Row:
+    """A page of dialogue, document by document: the C-aware beam, and reranking as the bundle has it."""
+    models = load_models(bundle)
+    documents = [block.split("\n") for block in SENTENCES.read_text("utf-8").strip().split("\n\n")]
+    options = default_options(bundle)
+    translators = {
+        search: Translator(models, dataclasses.replace(options, search=search))
+        for search in ("beam", "rerank")
+    }
+
+    def job(translator: Translator) -> Callable[[], object]:
+        return lambda: [list(translator.translate(document)) for document in documents]
+
+    seconds = take_turns({search: job(one) for search, one in translators.items()}, ROUNDS)
+    count = sum(map(len, documents))
+    ratio = seconds["rerank"] / seconds["beam"]
+    return Row(
+        f"{bundle.name}: C-aware beam {options.beam} / rerank of {options.nbest}",
+        f"{count / seconds['beam']:.2f} / {count / seconds['rerank']:.2f} sentences/s",
+        ratio,
+        "≥ 0.50",
+        ratio >= 0.5,
     )
 
 

@@ -21,7 +21,9 @@ def beam(
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
 ) -> None:
-    """Decode with S-NMT and D-LM together, token by token; writes one JSON object per sentence.
+    """Decode with S-NMT and D-LM together, step by step; writes one JSON object per sentence.
+
+    Token by token where both have one target vocabulary, word by word where they have two.
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """

@@ -13,7 +13,7 @@ from typing import Any
 from cadec_cli.errors import CadecError
 
 LISTS = "lists"  # n-best lists, from a translation model or from anywhere
-STEPS = "steps"  # a translation model and, if there is a D-LM, that too, stepped token by token
+STEPS = "steps"  # a translation model and, if there is a D-LM, that too, step by step
 PASSAGES = "passages"  # a translation model that reads several sentences
 
 
@@ -35,7 +35,7 @@ SEARCHES: dict[str, SearchKind] = {
     "lattice": SearchKind(
         "the best path through the lists", LISTS, "cadec_cli.decoding.search.lattice:lattice"
     ),
-    "beam": SearchKind("S-NMT and D-LM token by token", STEPS, "cadec_cli.decoding.search.beam:beam", "beam"),
+    "beam": SearchKind("S-NMT and D-LM step by step", STEPS, "cadec_cli.decoding.search.beam:beam", "beam"),
     "sentence": SearchKind(
         "the S-NMT alone, no context",
         LISTS,
