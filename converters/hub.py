@@ -15,6 +15,9 @@ from cadec_cli.files import sha256
 HUB = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
+# How many models an error names.
+SHOWN = 8
+
 # Tokenizers, settings and the licence; no weights of other frameworks.
 _ALWAYS = ["*.json", "*.spm", "*.model", "*.txt", "*.yml", "README.md", "LICENSE*"]
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  # the first that there are
@@ -22,13 +25,16 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  #
 
 def local_model(given: str) -> Path:
     """The directory or file of a model that the user named; one that can't be had is a CadecError."""
-    given = given.removeprefix(HUB)
     path = Path(given).expanduser()
-    if path.exists():
+    named = given.startswith(HUB)
+    if path.exists() and not named:
         return path
-    if not _NAME.fullmatch(given):
+    name = given.removeprefix(HUB)
+    if not _NAME.fullmatch(name):
+        if named:
+            raise CadecError(f"{name!r} can't be a name on the Hugging Face hub", f"as in {HUB}openai/gpt2")
         raise CadecError(f"no such file or directory: {given}")
-    return _fetched(given)
+    return _fetched(name)
 
 
 def _fetched(name: str) -> Path:
@@ -44,10 +50,10 @@ def _fetched(name: str) -> Path:
         try:
             # Asked with a limit of time, and once: to list files would try for half a minute.
             found = huggingface_hub.HfApi().model_info(name, timeout=20, files_metadata=True)
-        except (errors.HfHubHTTPError, errors.HFValidationError):
+        except (errors.RepositoryNotFoundError, errors.HFValidationError):
             raise
-        except Exception:  # offline: what the cache has of it, if anything
-            return Path(huggingface_hub.snapshot_download(name, local_files_only=True))
+        except Exception as error:  # offline, or a hub in trouble: what the cache has of it, if anything
+            return _cached(name, error)
         listed = list(found.siblings or ())
         patterns = wanted_files(name, [file.rfilename for file in listed])
         fetched = Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
@@ -68,22 +74,52 @@ def _fetched(name: str) -> Path:
     except Exception as error:  # of whatever library the hub's client is built on
         reason = " ".join(str(error).split())[:200]
         before = fetched_before()
-        there = f"fetched before, and here without the hub: {', '.join(before)}. " if before else ""
+        named = ", ".join(before[:SHOWN]) + (" …" if len(before) > SHOWN else "")
+        there = f"already downloaded and usable offline: {named}. " if before else ""
         raise CadecError(
             f"{name} is no directory here, and can't be fetched from the Hugging Face hub: {reason}",
             f"{there}`cadec models list` shows what is here; or download it elsewhere and give its directory",
         ) from None
 
 
+def _cached(name: str, error: Exception) -> Path:
+    """What was fetched before, of the kind of weights that was wanted then; else what went wrong."""
+    import huggingface_hub
+
+    for pattern in _WEIGHTS:
+        try:
+            # Asked for all of its files, the client would miss those that nobody wanted.
+            found = Path(
+                huggingface_hub.snapshot_download(
+                    name, local_files_only=True, allow_patterns=[*_ALWAYS, pattern]
+                )
+            )
+        except Exception:  # nothing of it, or not all of it
+            continue
+        if any(found.glob(pattern)):
+            return found
+    raise error
+
+
 def fetched_before() -> list[str]:
-    """The models that the hub's cache holds, which need no hub any more."""
+    """The models that the hub's cache holds with their weights, which need no hub any more."""
     try:
         import huggingface_hub
 
         found = huggingface_hub.scan_cache_dir().repos
     except Exception:  # no such package, no cache, or one that can't be read
         return []
-    return sorted(repo.repo_id for repo in found if repo.repo_type == "model" and repo.nb_files)
+    return sorted(
+        repo.repo_id
+        for repo in found
+        if repo.repo_type == "model"
+        and any(
+            Path(file.file_name).match(pattern)
+            for revision in repo.revisions
+            for file in revision.files
+            for pattern in _WEIGHTS
+        )
+    )
 
 
 def _check_files(model: str, fetched: Path, listed: Sequence[Any]) -> None:

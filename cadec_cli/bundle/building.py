@@ -146,6 +146,11 @@ def build_bundle(
         given = _beside_pretrained(given, source, wrong)
         if nmt is None and kept is not None and given.lm is not None:
             given = replace(given, text=kept.target_text)
+        elif given.lm is not None and given.target is None and given.lm_pipeline is None:
+            wrong.hint = (
+                "name the D-LM's pipeline with --target-pipeline; one that was trained on the S-NMT's own "
+                "tokens is added to a bundle that has the S-NMT: `cadec convert BUNDLE --lm …`"
+            )
     if given.nmt is None and given.lm is None and not given.documents:
         given = replace(given, source=None, target=None, lm_pipeline=None)
         own = OwnParts()

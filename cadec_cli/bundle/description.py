@@ -81,8 +81,11 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
         described = dataclasses.replace(described, engine=manifest.engine(part))
         if settings is None:
             return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
+        details = _details(settings)
+        if part == "nmt":
+            details["beam"] = "its network is here, --search beam can step it" if bundle.has_network else "no"
         return dataclasses.replace(
-            described, origin=settings.origin, licence=settings.licence, details=_details(settings)
+            described, origin=settings.origin, licence=settings.licence, details=details
         )
     if part in DOCUMENT_KINDS:
         return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))

@@ -173,9 +173,8 @@ class Bundle:
 
         _, vocabulary = read_vocabularies(self.ctranslate2_model())
         language = iso_code(self.target_language)
-        return PretrainedCorpusText(
-            language, load_text(self.path("nmt"), settings.target, vocabulary, language)
-        )
+        tokenizer = load_text(self.path("nmt"), settings.target, vocabulary, language)
+        return PretrainedCorpusText(language, tokenizer, "translation model")
 
     @cached_property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
@@ -251,6 +250,8 @@ class Bundle:
         check_compute_type(compute_type)
         if self.translation_settings is not None:
             held = self.manifest.translation_conversions
+            if not held:
+                raise CadecError(f"the S-NMT of {self.directory} has no weights for CTranslate2")
             chosen = next(name for name in (compute_type, "float32", *held) if name in held)
             if chosen != compute_type:
                 note(f"the S-NMT's weights are stored as {chosen} but run as {compute_type}")

@@ -20,7 +20,13 @@ from cadec_cli.bundle.manifest import Conversion, Manifest, conversion_part
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
-from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, NETWORK, TRANSLATION_SETTINGS, write_settings
+from cadec_cli.models.pretrained import (
+    LANGUAGE_SETTINGS,
+    NETWORK,
+    TRANSLATION_SETTINGS,
+    is_fine_tuning,
+    write_settings,
+)
 
 if TYPE_CHECKING:
     from converters.language.huggingface import FoundLanguageModel
@@ -49,7 +55,7 @@ def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
     if part == "nmt" and other.nmt_kind is not None:
         return True
     path = Path(given).expanduser()
-    if str(given).startswith("hf:") or (path / "origin" / LANGUAGE_SETTINGS).is_file():
+    if str(given).startswith("hf:") or (part == "lm" and is_fine_tuning(path)):
         return True
     if not path.exists():
         return _is_hub_name(str(given))

@@ -157,8 +157,8 @@ def convert(
         bool,
         typer.Option(
             "--for-beam",
-            help="Keep the S-NMT's own network too, which --search beam steps in torch: of a model of "
-            "Hugging Face. The bundle gets larger by its weights.",
+            help="Also keep the S-NMT's original network, which --search beam needs (Hugging Face models "
+            "only). This makes the bundle larger.",
             rich_help_panel=_PRETRAINED,
         ),
     ] = False,

@@ -68,8 +68,8 @@ def pull_models(
         bool,
         typer.Option(
             "--for-beam",
-            help="Keep the S-NMT's own network too, which --search beam steps in torch: of a model of "
-            "Hugging Face. The bundle gets larger by its weights.",
+            help="Also keep the S-NMT's original network, which --search beam needs (Hugging Face models "
+            "only). This makes the bundle larger.",
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,

@@ -30,9 +30,9 @@ def text(
         typer.Option(
             "--pipeline",
             "-p",
-            help="Text pipeline of a language; give two for parallel text. Or what a D-LM goes with: a "
-            "pretrained language model (a directory, a GGUF file, hf:NAME), or a bundle, for what its S-NMT "
-            "writes.",
+            help="Text pipeline of a language; give two for parallel text. For a D-LM, also a pretrained "
+            "language model (a directory, a GGUF file, hf:NAME), or a bundle, to use its S-NMT's target "
+            "tokenizer.",
         ),
     ],
     flags: dict[str, Any],
@@ -81,14 +81,13 @@ def text(
     from cadec_cli.data.preparation import PreparationOptions, prepare
     from cadec_cli.data.shards import SideInfo, writing_shard
     from cadec_cli.errors import CadecError
-    from cadec_cli.text.specials import EOS
 
     if len(pipeline) > 2:
         raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
     chosen_columns = _column_numbers(columns)
     texts = [corpus_text(given, language) for given in pipeline]
     sides = [SideInfo.of(load()) for load in texts]
-    if len(sides) == 2 and any(side.boundary != EOS for side in sides):
+    if len(sides) == 2 and any(side.text != "pipeline" for side in sides):
         raise CadecError("parallel text is prepared with text pipelines, not with pretrained models")
     options = PreparationOptions(
         split=not lines, documents=documents, dev_every=dev_every if dev_output else 0, processes=processes

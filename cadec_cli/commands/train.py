@@ -130,9 +130,13 @@ Resume = Annotated[
 StartFrom = Annotated[
     str | None,
     typer.Option(
-        "--start-from", help="A model or run to take initial weights from; for a D-LM also a pretrained one."
+        "--start-from",
+        help="A model or run to take initial weights from. A D-LM can also start from a pretrained language "
+        "model.",
     ),
 ]
+# How long processes wait for a pretrained model that the first one fetches and reads.
+ORIGIN_SECONDS = 3600
 Plot = Annotated[bool, typer.Option("--plot", help="Draw the loss curves to curves.png at the end.")]
 
 
@@ -161,11 +165,13 @@ def _add(kind: Kind) -> None:
         plot: Plot = False,
     ) -> None:
         from cadec_cli.errors import CadecError
-        from cadec_cli.training.run import carry_out, continued_run, new_run
+        from cadec_cli.training.run import carry_out, check_given, continued_run, new_run
 
         pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
         if resume and start_from is not None:
             raise CadecError("a run that is continued has weights of its own", "leave out --start-from")
+        if not resume:
+            check_given(data or [], dev or [])
         chosen, origin = _chosen(kind, output, start_from, resume)
         if resume:
             run = continued_run(chosen, output, flags)
@@ -185,27 +191,46 @@ def _add(kind: Kind) -> None:
 
 def _chosen(kind: Kind, output: Path, start_from: str | None, resume: bool) -> tuple[Kind, Path | None]:
     """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
-    from cadec_cli import console
     from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
-    from cadec_cli.files import atomic_directory
-    from cadec_cli.models.pretrained import LANGUAGE_SETTINGS
-    from cadec_cli.training.fine_tuning import ORIGIN, fine_tuned
-    from cadec_cli.training.run import check_new
+    from cadec_cli.models.pretrained import ORIGIN, is_fine_tuning
 
     origin = output / ORIGIN
     if kind.fine_tuning is None:
         return kind, Path(start_from) if start_from else None
+    from cadec_cli.training.fine_tuning import fine_tuned
+
     if resume:
-        return (fine_tuned(origin) if (origin / LANGUAGE_SETTINGS).is_file() else kind), None
+        return (fine_tuned(origin) if is_fine_tuning(output) else kind), None
     if start_from is None or not is_pretrained(kind.name, start_from, PretrainedGiven()):
         return kind, Path(start_from) if start_from else None
+    _keep_origin(start_from, origin)
+    return fine_tuned(origin), origin
+
+
+def _keep_origin(start_from: str, origin: Path) -> None:
+    """Read a pretrained model, and write it where the run can go on from it; of several processes, once."""
+    import os
+    import time
+
+    from cadec_cli import console
+    from cadec_cli.errors import CadecError
+    from cadec_cli.files import atomic_directory
+    from cadec_cli.models.pretrained import LANGUAGE_SETTINGS
+    from cadec_cli.training.run import check_new
     from converters.language.huggingface import open_language_model
 
-    check_new(output)
+    check_new(origin.parent)
+    started = time.time()
+    if os.environ.get("RANK", "0") != "0":  # torchrun's: the first one writes
+        written = origin / LANGUAGE_SETTINGS
+        while not (written.is_file() and written.stat().st_mtime >= started - 1):
+            if time.time() - started > ORIGIN_SECONDS:
+                raise CadecError(f"the first process did not write {origin}")
+            time.sleep(0.2)
+        return
     found = open_language_model(start_from, no_context={}, note=console.note)
     with atomic_directory(origin, marker=LANGUAGE_SETTINGS) as part:
         found.write(part, link=found.directory is not None)
-    return fine_tuned(origin), origin
 
 
 for _kind in KINDS.values():

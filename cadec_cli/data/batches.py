@@ -240,8 +240,9 @@ class DocumentWindows:
 class SentenceWindows(DocumentWindows):
     """Windows for a pretrained language model, as it is asked later on: whole sentences after its beginning.
 
-    Each begins with a sentence, and what stands before that is `start`. With `among`, the only tokens that
-    are told apart, rising: labels are then places in it, and the network reads it too.
+    Each begins with a sentence, if that is not too long, and what stands before that is `start`. With
+    `among`, the only tokens that are told apart, rising: labels are then places in it, and the network reads
+    it too.
     """
 
     def __init__(
@@ -277,7 +278,11 @@ class SentenceWindows(DocumentWindows):
         # The boundary at or before each start; that before the very first sentence is no sentence's end.
         before = np.searchsorted(sentence_ends, start + 1, side="right") - 1
         boundary = np.where(before < 0, 0, sentence_ends[np.maximum(before, 0)] - 1)
-        return boundary, np.minimum(self._window, length + start - boundary)
+        # A sentence that is longer than what windows share stays cut: all of it is to be read.
+        begin = np.where(start - boundary <= self._window - self._stride, boundary, start)
+        length = np.minimum(self._window, length + start - begin)
+        new = np.diff(begin, prepend=-1) != 0  # two that were moved to the same place are one
+        return begin[new], length[new]
 
 
 def tokens_seen(shards: Sequence[WeightedShard]) -> Ints:

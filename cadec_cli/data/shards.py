@@ -42,11 +42,12 @@ class SideInfo:
     pipeline_checksum: str
     vocabulary_size: int
     boundary: int = EOS
+    text: str = "pipeline"  # what kind of text it was
 
     @classmethod
     def of(cls, text: CorpusText) -> SideInfo:
         """What is remembered of a text."""
-        return cls(text.language, text.checksum, len(text), text.boundary)
+        return cls(text.language, text.checksum, len(text), text.boundary, text.kind)
 
 
 @dataclass(frozen=True)

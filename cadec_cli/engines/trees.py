@@ -7,7 +7,7 @@ read once, and its keys are kept. New nodes stand in one row of the network and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +21,10 @@ from cadec_cli.models.layers import Cache
 # The last layer (L, D) of a row: tokens (1, L) at positions (1, L) that see (L, S + L), after a cache of S.
 Hidden = Callable[[Tensor, Tensor, Tensor, Cache], Tensor]
 Logits = Callable[[Tensor], Tensor]  # (rows, D) → (rows, V)
+
+
+# Rows of logits that exist at a time.
+LOGIT_ROWS = 24
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,8 @@ class Trees:
         }
         nodes = self._grow([(*context, *ids) for context, ids in paths])
         places = {path: own[len(path[0]) :] for path, own in zip(paths, nodes, strict=True)}
-        self._compute(places.values())
-        scored = {path: self._beginning(path[1], own) for path, own in places.items()}
+        self._compute([(path[1], own) for path, own in places.items()])
+        scored = {path: self._beginning(own) for path, own in places.items()}
         self._following = {own[-1]: self._following[own[-1]] for own in places.values()}
         answers = []
         for (_, whole), one in zip(beginnings, wanted, strict=True):
@@ -125,28 +129,33 @@ class Trees:
             self._read += list(hidden.unbind())
         return all_nodes
 
-    def _compute(self, paths: Iterable[Sequence[int]]) -> None:
-        """The rows that are asked for and not known: after each path, and along it for edges that are new."""
-        needed: dict[int, None] = {}
-        for nodes in paths:
-            needed[nodes[-1]] = None
-            for parent, node in itertools.pairwise(nodes):
+    def _compute(self, paths: Sequence[tuple[Ids, Sequence[int]]]) -> None:
+        """Learn what is asked for and not known: rows after each path, and along it edges that are new."""
+        edges: dict[int, dict[int, int]] = {}  # parent → node → token
+        ends = {nodes[-1] for _, nodes in paths}
+        for ids, nodes in paths:
+            for token, (parent, node) in zip(ids, itertools.pairwise(nodes), strict=True):
                 if node not in self._edges:
-                    needed[parent] = None
-        missing = [node for node in needed if node not in self._following]
-        if missing:
-            hidden = torch.stack([self._read[node - 1] for node in missing])
-            logits = self._logits(hidden).float() / self._reading.temperatures[0]
+                    edges.setdefault(parent, {})[node] = token
+        missing = [node for node in {*edges, *ends} if node not in self._following]
+        for parent in edges.keys() - set(missing):
+            self._take(edges[parent], self._following[parent])
+        for first in range(0, len(missing), LOGIT_ROWS):  # rows may be a megabyte each
+            nodes = missing[first : first + LOGIT_ROWS]
+            logits = self._logits(torch.stack([self._read[node - 1] for node in nodes])).float()
+            logits.div_(self._reading.temperatures[0])
             rows = smoothed(torch.log_softmax(logits, -1), self._reading.alpha, logits.size(-1))
-            self._following.update(zip(missing, rows.unbind(), strict=True))
+            for node, row in zip(nodes, rows, strict=True):
+                self._take(edges.get(node, {}), row)
+                if node in ends:
+                    self._following[node] = row.clone()  # not all of what it is a row of
 
-    def _beginning(self, ids: Ids, nodes: Sequence[int]) -> Beginning:
-        total = 0.0
-        for token, (parent, node) in zip(ids, itertools.pairwise(nodes), strict=True):
-            if node not in self._edges:
-                self._edges[node] = float(self._following[parent][token])
-            total += self._edges[node]
-        return Beginning(total, self._following[nodes[-1]])
+    def _take(self, tokens: Mapping[int, int], row: Tensor) -> None:
+        for node, token in tokens.items():
+            self._edges[node] = float(row[token])
+
+    def _beginning(self, nodes: Sequence[int]) -> Beginning:
+        return Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])
 
 
 def _mean(found: Sequence[Beginning], cut: bool) -> Beginning:

@@ -17,6 +17,8 @@ from cadec_cli.files import read_json
 from cadec_cli.text.pretrained.settings import TextSettings as TextSettings
 
 FORMAT_VERSION = 1
+# Where a run of fine-tuning keeps the model that it started from; its run.json names that too.
+ORIGIN = "origin"
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
 
@@ -73,6 +75,14 @@ class LanguageSettings:
     def __post_init__(self) -> None:
         if self.positions < 16:
             raise CadecError(f"a language model with {self.positions} positions can't read a context")
+
+
+def is_fine_tuning(directory: Path) -> bool:
+    """Tell whether a directory is a training run that goes on with a pretrained language model."""
+    if not (directory / "run.json").is_file():
+        return False
+    record = read_json(directory / "run.json")
+    return isinstance(record, dict) and record.get("origin") == ORIGIN
 
 
 Settings = TypeVar("Settings", TranslationSettings, LanguageSettings)

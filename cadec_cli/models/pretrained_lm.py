@@ -51,6 +51,14 @@ class PretrainedLM(Network):
         own = {id(weight) for part in parts if part is not None for weight in part.parameters()}
         return frozenset(name for name, weight in self.named_parameters() if id(weight) in own)
 
+    @property
+    def read_by_text(self) -> frozenset[str]:
+        """The names of the weights that a text reaches: what a model has for pictures learns nothing here."""
+        decoder = self.model.get_decoder() if hasattr(self.model, "get_decoder") else None
+        parts = (decoder or self.model.base_model, self.model.get_output_embeddings())
+        own = {id(weight) for part in parts if part is not None for weight in part.parameters()}
+        return frozenset(name for name, weight in self.named_parameters() if id(weight) in own)
+
     def forward(self, tokens: Tensor, *more: Tensor) -> Tensor:
         """Logits (selected, V) of the next token.
 
@@ -69,7 +77,7 @@ class PretrainedLM(Network):
     def save(self, directory: Path) -> None:
         """Write config.json and the weights as transformers does, into a directory that exists."""
         with quiet_transformers():
-            self.model.save_pretrained(str(directory))
+            self.model.save_pretrained(str(directory), max_shard_size="10TB")  # in one file
         (directory / "generation_config.json").unlink(missing_ok=True)  # nothing is generated
 
 

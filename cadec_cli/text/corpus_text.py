@@ -19,6 +19,11 @@ class CorpusText(Protocol):
         ...
 
     @property
+    def kind(self) -> str:
+        """Whose it is: a pipeline, or the tokenizer of a translation model or of a language model."""
+        ...
+
+    @property
     def checksum(self) -> str:
         """What a model remembers of the text it was trained with."""
         ...
@@ -75,8 +80,9 @@ class Tokenizer(Protocol):
 class PretrainedCorpusText:
     """The tokenizer of a pretrained model, for a language: what is trained with it can be used with it."""
 
-    def __init__(self, language: str, tokenizer: Tokenizer) -> None:
+    def __init__(self, language: str, tokenizer: Tokenizer, kind: str) -> None:
         self.language = language
+        self.kind = kind
         self.identity = tokenizer.identity
         self.boundary = tokenizer.boundary
         self.vocabulary = tokenizer.vocabulary

@@ -24,6 +24,8 @@ FILES = ("pipeline.json", "truecaser.json", "subwords.model")
 class TextPipeline:
     """The text processing of one language, as trained; saved in a directory of three files."""
 
+    kind = "pipeline"
+
     def __init__(self, language: str, truecaser: Truecaser, subwords: Subwords) -> None:
         self.language = language
         self.moses = MosesText(language)

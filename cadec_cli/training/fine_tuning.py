@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_directory, sha256
-from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, read_language_settings, write_settings
+from cadec_cli.models.pretrained import (
+    LANGUAGE_SETTINGS,
+    ORIGIN,
+    read_language_settings,
+    write_settings,
+)
 from cadec_cli.text.corpus_text import tokenizer_checksum
 from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.training.kinds import Kind
@@ -31,9 +36,6 @@ if TYPE_CHECKING:
     from cadec_cli.data.batches import Examples, WeightedShard
     from cadec_cli.data.shards import SideInfo
     from cadec_cli.models.storage import Model
-
-# Where a run keeps the model that it started from.
-ORIGIN = "origin"
 
 
 def fine_tuned(origin: Path) -> Kind:
@@ -53,6 +55,7 @@ def fine_tuned(origin: Path) -> Kind:
         presets="fine-tuning",
         positions=settings.positions,
         judged={"predict": "all"},
+        kept=ORIGIN,
         save=partial(_save, origin),
     )
 
@@ -89,7 +92,7 @@ def _learning(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
 
     assert isinstance(network, PretrainedLM)
     frozen = network.tables if sizes["learn"] == "layers" else frozenset()
-    return {name for name, _ in network.named_parameters() if name not in frozen}
+    return network.read_by_text - frozen
 
 
 def _weights(network: Model, origin: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
@@ -107,7 +110,7 @@ def _save(origin: Path, directory: Path, network: Model, pipelines: Mapping[str,
     with atomic_directory(directory, marker=LANGUAGE_SETTINGS) as part:
         network.save(part)
         shutil.copyfile(origin / "tokenizer.json", part / "tokenizer.json")
-        (weights,) = part.glob("*.safetensors")
+        weights = part / "model.safetensors"
         weights.chmod((part / "config.json").stat().st_mode)  # it was made for its owner only
         tuned = dataclasses.replace(
             settings,

@@ -101,6 +101,7 @@ class Kind:
     origin: str = ""  # the kind of model that --start-from must name, where it must
     positions: int | None = None  # of a network that brings them; otherwise they are among its sizes
     judged: Mapping[str, Any] = field(default_factory=dict)  # sizes that are others for the dev data
+    kept: str = ""  # where in the run its own origin is kept, of a kind that needs it again
     # How the finished model is written: with the pipelines that it was trained with.
     save: Callable[[Path, Model, Mapping[str, str]], None] | None = None
     # What can be chosen where it is a pretrained model that goes on learning (`fine_tuning`), if it may be.
@@ -178,6 +179,12 @@ def _windows(shards: Sequence[WeightedShard], options: WindowOptions, sizes: Map
 
 def _document_lm(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
     from cadec_cli.models.doclm import DocumentLM
+
+    if sides[0].text == "language model":
+        raise CadecError(
+            "these corpora are in the tokens of a pretrained language model",
+            "name it with --start-from; or prepare them with a text pipeline",
+        )
 
     return DocumentLM(DocumentLMConfig(vocabulary=sides[0].vocabulary_size, **sizes))
 

@@ -136,12 +136,12 @@ class FineTuningOptions:
     """How a pretrained language model goes on learning."""
 
     learn: str = _option(
-        "layers", "with a pretrained model: what learns, its layers or all, the tables of tokens too"
+        "layers", "which weights of a pretrained model to train: layers, or all (the token embeddings too)"
     )
     predict: str = _option(
         "seen",
-        "with a pretrained model: tokens to tell apart in training, those seen in the corpora, "
-        "which is faster, or all",
+        "which tokens the softmax covers while a pretrained model is trained: seen (those in the corpora; "
+        "faster) or all",
     )
 
     def __post_init__(self) -> None:

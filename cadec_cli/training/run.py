@@ -61,7 +61,7 @@ class Run:
 
     def record(self) -> dict[str, Any]:
         """What run.json holds."""
-        record = {
+        record: dict[str, Any] = {
             "kind": self.kind.name,
             "preset": self.preset,
             "data": list(self.data),
@@ -70,7 +70,11 @@ class Run:
             "data_options": dataclasses.asdict(self.data_options),
             "training": dataclasses.asdict(self.training),
         }
-        return record if self.start_from is None else {**record, "start_from": self.start_from}
+        if self.start_from is not None:
+            record["start_from"] = self.start_from
+        if self.kind.kept:
+            record["origin"] = self.kind.kept
+        return record
 
 
 def new_run(
@@ -84,8 +88,7 @@ def new_run(
     start_from: Path | None = None,
 ) -> Run:
     """A run that has not begun: the preset, and the flags that win over it."""
-    if not data or not dev:
-        raise CadecError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+    check_given(data, dev)
     if kind.origin and start_from is None:
         raise CadecError(
             f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
@@ -109,6 +112,12 @@ def new_run(
     return run
 
 
+def check_given(data: Sequence[str], dev: Sequence[Path]) -> None:
+    """Refuse a run that has nothing to learn from."""
+    if not data or not dev:
+        raise CadecError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+
+
 def check_new(output: Path) -> None:
     """Refuse to begin a run where one is."""
     if _run_file(output).exists() or _checkpoints(output).exists():
@@ -125,11 +134,11 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
     useless = [f"--{name.replace('_', '-')}" for name in flags if name not in known]
     if useless:
         why = (
-            "a pretrained model has its sizes"
+            "a pretrained model's sizes are fixed"
             if kind.config is FineTuningOptions
             else "--start-from names no pretrained model"
         )
-        raise CadecError(f"{', '.join(useless)} can't be chosen here: {why}")
+        raise CadecError(f"{', '.join(useless)} can't be used here: {why}")
 
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:

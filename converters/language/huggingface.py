@@ -31,6 +31,7 @@ from cadec_cli.models.huggingface import (
 from cadec_cli.models.pretrained import (
     LANGUAGE_SETTINGS,
     LanguageSettings,
+    is_fine_tuning,
     read_language_settings,
     write_settings,
 )
@@ -152,12 +153,12 @@ def own_no_context(given: str) -> Texts | None:
 
 def _of_run(path: Path) -> Path:
     """The model of a run that fine-tuned a pretrained one; any other path as it is."""
-    if not (path / "origin" / LANGUAGE_SETTINGS).is_file():
+    if not is_fine_tuning(path):
         return path
     if not (path / "model" / LANGUAGE_SETTINGS).is_file():
         raise CadecError(
             f"the run in {path} is not finished",
-            "finish it with --resume, where --max-updates can be less than it was",
+            "finish it with --resume; a lower --max-updates ends it sooner",
         )
     return path / "model"
 

@@ -146,13 +146,13 @@ class FoundHuggingFace:
         with quiet_transformers(), writing(directory):
             network = TransformersNetwork.read(self.directory, self.direction, self.tokens)
             directory.mkdir()
-            network.save(directory)
-            again = TransformersNetwork.read(directory, self.direction, self.tokens)
             probes = self._probes()
             framed = [probes.framing.framed(source) for source in probes.sources]
-            said, expected = (
-                one.log_probs(framed, probes.targets, self.framing.target_begin) for one in (again, network)
-            )
+            expected = network.log_probs(framed, probes.targets, self.framing.target_begin)
+            network.save(directory)
+            del network  # before it is there twice
+            again = TransformersNetwork.read(directory, self.direction, self.tokens)
+            said = again.log_probs(framed, probes.targets, self.framing.target_begin)
         apart = max(
             abs(ours - theirs)
             for one, other in zip(said, expected, strict=True)

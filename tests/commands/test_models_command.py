@@ -136,7 +136,7 @@ def test_what_is_not_on_the_hub_and_a_hub_that_is_not_there_are_one_error_each(
     # Offline, what was fetched before can still be pulled, and is named where something else is asked for.
     offline = cadec(None, tmp_path, "models", "pull", "opus-mt-en-ru", HF_HUB_OFFLINE="1")
     assert offline.returncode == 1
-    assert f"fetched before, and here without the hub: {NMT}" in " ".join(offline.stderr.split())
+    assert f"already downloaded and usable offline: {NMT}" in " ".join(offline.stderr.split())
     listed = cadec(None, tmp_path, "models", "list", "--json", HF_HUB_OFFLINE="1")
     records = [json.loads(line) for line in listed.stdout.splitlines()]
     assert [one["name"] for one in records if one["kind"] == "bundle"] == ["first"]

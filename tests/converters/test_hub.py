@@ -58,7 +58,11 @@ def test_a_model_that_was_fetched_before_needs_no_network(
     (cached / "refs" / "main").write_text(commit)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(CadecError, match="offline mode"):  # a download that broke off
+        local_model("owner/name")
+    (cached / "snapshots" / commit / "model.safetensors").write_text("")
     assert local_model("owner/name") == cached / "snapshots" / commit
+    assert local_model("hf:owner/name") == cached / "snapshots" / commit
 
 
 def test_without_the_hubs_client_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,11 @@ from conftest import cadec
 from pretrained_lms import trained_llama, write_gguf, write_lm
 
 from cadec_cli.data.batches import NO_LABEL, SentenceWindows, WeightedShard, in_order, tokens_seen
-from cadec_cli.data.shards import Shard
+from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.main import exit_code
 from cadec_cli.models.huggingface import load_network
 from cadec_cli.models.pretrained import read_language_settings
-from cadec_cli.models.pretrained_lm import PretrainedLM
+from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.storage import fill, load_model, model_state
 from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.training.loss import cross_entropy
@@ -70,7 +70,7 @@ def test_windows_begin_with_a_sentence_after_the_beginning(prepared: Path) -> No
     shards = [WeightedShard(Shard(prepared / "docs"))]
     (side,) = shards[0].shard.sides
     boundary = side.info.boundary
-    everything = SentenceWindows(shards, 40, 30, start=7)
+    everything = SentenceWindows(shards, 40, 16, start=7)
     starts = {int(end) for end in side.ends[:-1]} | {1}
     tokens = np.array(side.tokens)
     for seed in range(3):
@@ -107,6 +107,20 @@ def test_to_tell_apart_what_is_seen_is_a_softmax_over_that(prepared: Path) -> No
     model = transformers.AutoModelForCausalLM.from_pretrained(prepared / "llama")
     own = model(input_ids=plain.inputs[0]).logits[select]
     assert torch.allclose(logits, own, atol=1e-4)
+
+
+def test_a_sentence_longer_than_a_window_is_read_whole(tmp_path: Path) -> None:
+    with writing_shard(tmp_path / "long", [SideInfo("en", "", 1000)]) as writer:
+        for length in (600, 5, 5):
+            writer.add([7] * length)
+        writer.end_document()
+    shard = WeightedShard(Shard(tmp_path / "long"))
+    windows = SentenceWindows([shard], 192, 144, start=1)
+    read = np.zeros(len(shard.shard.sides[0].tokens), bool)
+    for start, length in zip(windows._start, windows._length, strict=True):
+        read[start + 1 : start + 1 + length] = True
+    assert read[1:].all()
+    assert len(set(zip(windows._start.tolist(), windows._length.tolist(), strict=True))) == len(windows)
 
 
 # The run
@@ -191,7 +205,7 @@ def updates(run: Path) -> int:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("--layers", 3), "a pretrained model has its sizes"),
+        (("--layers", 3), "a pretrained model's sizes are fixed"),
         (("--window", 5000), "more than the model's positions (256)"),
         (("--learn", "nothing"), "learn must be one of layers, all"),
         (("--start-from", "GPT2"), "not prepared with the tokenizer of the pretrained model"),
@@ -218,9 +232,73 @@ def test_flags_of_fine_tuning_are_refused_elsewhere(
 ) -> None:
     data = ("--data", corpora / "docs", "--dev", corpora / "docs-dev", "-o", tmp_path / "run", *TINY)
     assert exit_code([*map(str, ("train", "lm", *data, "--learn", "all"))]) == 1
-    assert "--learn can't be chosen here: --start-from names no pretrained model" in " ".join(
+    assert "--learn can't be used here: --start-from names no pretrained model" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+def test_what_is_left_of_a_run_that_never_began_is_in_nobodys_way(
+    prepared: Path, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    wrong = ("--data", corpora / "docs", "--dev", corpora / "docs-dev", "-o", run, *TINY)
+    start = ("--start-from", prepared / "llama")
+    assert exit_code([*map(str, ("train", "lm", *start, *wrong))]) == 1  # another tokenizer's corpus
+    more = ("--max-updates", 2, "--evaluate-every", 1)
+    cadec("train", "lm", *wrong, *more)
+    cadec("train", "lm", "-o", run, "--resume", "--max-updates", 3)
+    cadec("convert", "--lm", run, "--target-pipeline", corpora / "tgt", "-o", tmp_path / "bundle")
+    capsys.readouterr()
+    # And the other way round: what is in a model's tokens is of no use without the model.
+    forgotten = ("--data", prepared / "docs", "--dev", prepared / "docs-dev", "-o", tmp_path / "other", *TINY)
+    assert exit_code([*map(str, ("train", "lm", *forgotten))]) == 1
+    assert "name it with --start-from" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_model_has_for_pictures_does_not_learn() -> None:
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    text = {**sizes, "head_dim": 8, "num_key_value_heads": 2, "vocab_size": 60, "sliding_window": 64}
+    vision = {**sizes, "image_size": 28, "patch_size": 14}
+    config = transformers.Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4)
+    network = PretrainedLM(PretrainedLMConfig(config.to_dict()))
+    every = {name for name, _ in network.named_parameters()}
+    assert any("vision" in name for name in every)
+    select = torch.ones(1, 3, dtype=torch.bool)
+    torch.autograd.backward(network(torch.tensor([[5, 6, 7]]), select).sum())
+    reached = {name for name, weight in network.named_parameters() if weight.grad is not None}
+    assert network.read_by_text == reached < every
+
+
+def test_two_processes_start_from_one_model(prepared: Path, tmp_path: Path) -> None:
+    more = ("--max-updates", 4, "--evaluate-every", 4)
+    arguments = map(str, train(prepared, tmp_path / "run", *more))
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run([*torchrun, "-m", "cadec_cli", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert read_language_settings(tmp_path / "run" / "model").origin == "llama, fine-tuned"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ("-p", "pipelines/rru"),
+            "pipelines/rru is not a text pipeline here if it is a model on the hub, write hf:",
+        ),
+        (("-p", "TGT", "-l", "ru"), "is for 'eo', not for 'ru'"),
+        (("-p", "TGT", "-p", "LLAMA", "-l", "eo"), "parallel text is prepared with text pipelines"),
+        (("-p", "hf:nothing"), "'nothing' can't be a name on the Hugging Face hub"),
+    ],
+)
+def test_what_a_corpus_can_not_be_prepared_with(
+    given: tuple[str, ...], message: str, prepared: Path, corpora: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"TGT": str(corpora / "tgt"), "LLAMA": str(prepared / "llama")}
+    told = [places.get(part, part) for part in given]
+    language = [] if "-l" in told or "rru" in told[1] else ["-l", "eo"]
+    text = str(prepared / "target.txt")
+    assert exit_code(["prepare", "text", text, *told, *language, "-o", str(prepared / "nowhere")]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_model_needs_its_language_to_prepare_for(

@@ -37,6 +37,8 @@ from cadec_cli.method.options import Reading, TranslationOptions
 
 # Sentences decoded at once where none waits for another.
 TOGETHER = 32
+# And word by word, however many there are: what the D-LM has read of them stands in one row.
+WORDS_TOGETHER = 4
 
 
 def beam(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> BeamDecoding:
@@ -96,8 +98,12 @@ class BeamDecoding:
         sources = [self.search.translation.encode(text) for text in texts]
         filled = [index for index, source in enumerate(sources) if source]
         read = {index: self._read(contexts[index], len(sources[index])) for index in filled}
-        results = self.search.search([sources[index] for index in filled], [read[index] for index in filled])
-        found = dict(zip(filled, results, strict=True))
+        size = max(1, len(filled)) if self.search.by_token else WORDS_TOGETHER
+        found: dict[int, list[BeamHypothesis]] = {}
+        for first in range(0, len(filled), size):
+            part = filled[first : first + size]
+            results = self.search.search([sources[index] for index in part], [read[index] for index in part])
+            found.update(zip(part, results, strict=True))
         return [
             self._part(text, found[index], read[index])
             if index in found
