@@ -283,7 +283,7 @@ def test_two_processes_start_from_one_model(prepared: Path, tmp_path: Path) -> N
     [
         (
             ("-p", "pipelines/rru"),
-            "pipelines/rru is not a text pipeline here if it is a model on the hub, write hf:",
+            "if it is a model on the hub, write hf:pipelines/rru",
         ),
         (("-p", "TGT", "-l", "ru"), "is for 'eo', not for 'ru'"),
         (("-p", "TGT", "-p", "LLAMA", "-l", "eo"), "parallel text is prepared with text pipelines"),
