@@ -178,7 +178,7 @@ def test_killed_at_any_step_and_resumed_it_ends_with_the_same_weights(prepared: 
     command[command.index(str(tmp_path / "whole"))] = str(run)
     rng = random.Random(1)
     kills = 0
-    while kills < 3:
+    while kills < 2:
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         goal = updates(run) + rng.randint(4, 9)
         while updates(run) < goal:

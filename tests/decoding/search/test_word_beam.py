@@ -173,13 +173,14 @@ def naive(
     return sorted(finished, key=lambda one: -one[1])[:beam]
 
 
-@pytest.mark.parametrize("name", WITH_BOTH)
+@pytest.mark.parametrize("name", ["c-score", "conditional-shallow-fusion"])
 def test_it_finds_what_a_naive_search_finds(name: str) -> None:
     reading = Reading((1.5,), alpha=0.05)
-    options = BeamOptions(3, 1.0, 4)
+    options = BeamOptions(3, 1.0, 3)
     search = BeamSearch(translation(), language(), objective(name), reading, options)
-    for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
-        expected = naive(name, source, context, 3, len(source) + 4, reading)
+    sources, contexts = SOURCES[:3], CONTEXTS[:3]
+    for source, context, found in zip(sources, contexts, search.search(sources, contexts), strict=True):
+        expected = naive(name, source, context, 3, len(source) + 3, reading)
         assert [one.ids for one in found] == [ids for ids, _ in expected]
         assert [one.score for one in found] == pytest.approx([score for _, score in expected], abs=1e-3)
 
@@ -232,7 +233,7 @@ def pretrained(family: str, texts: tuple[tuple[str, ...], ...] = ()) -> Transfor
 # An unfinished word is never scored
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(4, len(WRITTEN.vocabulary) - 1), max_size=7))
 def test_what_goes_on_with_a_word_adds_nothing_and_sums_are_of_finished_words(tokens: list[int]) -> None:
     words, lm = Words(WRITTEN, READ), language()
