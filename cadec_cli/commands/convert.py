@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.shared_flags import FOR_BEAM
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.options import DecodingDefaults
 
@@ -157,8 +158,7 @@ def convert(
         bool,
         typer.Option(
             "--for-beam",
-            help="Also keep the S-NMT's original network, which --search beam needs (Hugging Face models "
-            "only). This makes the bundle larger.",
+            help=FOR_BEAM,
             rich_help_panel=_PRETRAINED,
         ),
     ] = False,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.app import new_app
+from cadec_cli.commands.shared_flags import FOR_BEAM
 
 models_app = new_app("Get models by name, and look after those that are here.")
 
@@ -68,8 +69,7 @@ def pull_models(
         bool,
         typer.Option(
             "--for-beam",
-            help="Also keep the S-NMT's original network, which --search beam needs (Hugging Face models "
-            "only). This makes the bundle larger.",
+            help=FOR_BEAM,
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,

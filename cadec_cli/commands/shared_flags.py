@@ -80,3 +80,9 @@ SetLayout = Annotated[
 
 # what contrastive tests can score with
 OBJECTIVE_NAMES = ", ".join([*OBJECTIVES, *DOCUMENT_OBJECTIVES])
+
+# Help of --for-beam, which stands in different panels.
+FOR_BEAM = (
+    "Also keep the S-NMT's original network, which --search beam needs (Hugging Face models only). "
+    "This makes the bundle larger."
+)

@@ -14,43 +14,17 @@ from pathlib import Path
 from typing import Protocol
 
 from cadec_cli.errors import CadecError
+from cadec_cli.text.corpus_text import Tokenizer
 from cadec_cli.text.pretrained.settings import TextSettings
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 
 
-class PretrainedText(Protocol):
-    """What every kind is: see `method.hypotheses.TokenText`."""
-
-    @property
-    def identity(self) -> str:
-        """Two vocabularies with the same identity have the same ids."""
-        ...
-
-    @property
-    def boundary(self) -> int:
-        """The id that ends a sentence."""
-        ...
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All tokens, in the order of their ids."""
-        ...
+class PretrainedText(Tokenizer, Protocol):
+    """What every kind is."""
 
     @property
     def pieces(self) -> Sequence[str]:
         """The tokens that texts are made of, special ones aside."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """A sentence as ids, without the boundary."""
-        ...
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence."""
-        ...
-
-    def shown(self, ids: Sequence[int]) -> list[str]:
-        """Each token as a person reads it, a space where a word begins."""
         ...
 
 
