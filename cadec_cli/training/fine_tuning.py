@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from cadec_cli.data.shards import SideInfo
     from cadec_cli.models.storage import Model
 
+# Said behind the name of the model that it was before, however often.
+TUNED = ", fine-tuned"
+
 
 def fine_tuned(origin: Path) -> Kind:
     """What is trained as `cadec train lm` where the D-LM is the pretrained model in a directory."""
@@ -114,7 +117,7 @@ def _save(origin: Path, directory: Path, network: Model, pipelines: Mapping[str,
         weights.chmod((part / "config.json").stat().st_mode)  # it was made for its owner only
         tuned = dataclasses.replace(
             settings,
-            origin=f"{settings.origin}, fine-tuned",
+            origin=f"{settings.origin.removesuffix(TUNED)}{TUNED}",
             weights=sha256(weights),
             no_context={},  # it has learnt how documents begin
             verified="",
