@@ -7,6 +7,7 @@ read once, and its keys are kept. New nodes stand in one row of the network and 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import Reading
 from cadec_cli.models.layers import Cache
@@ -155,7 +157,14 @@ class Trees:
             self._edges[node] = float(row[token])
 
     def _beginning(self, nodes: Sequence[int]) -> Beginning:
-        return Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])
+        found = Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])
+        # One that is no number makes no number of all others of its row.
+        if not (math.isfinite(found.total) and math.isfinite(float(found.following[0]))):
+            raise CadecError(
+                "the language model gives probabilities that are no numbers",
+                "its weights may be damaged; if they are not, try --compute-type float32",
+            )
+        return found
 
 
 def _mean(found: Sequence[Beginning], cut: bool) -> Beginning:

@@ -41,7 +41,7 @@ def test_both_commands_have_the_same_cleaning_flags() -> None:
 def test_values_come_from_the_flags_alone(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*command.split(), "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "preset" not in shown and "bundle" not in shown
+    assert "the preset's" not in shown and "the bundle's" not in shown
     assert "0 is no limit. [default: 0]" in shown
 
 

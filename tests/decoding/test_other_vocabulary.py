@@ -26,7 +26,6 @@ from cadec_cli.bundle.loading import LoadedModels, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
@@ -228,6 +227,10 @@ def test_tune_chooses_as_computed_from_texts(
     assert curve["points"][1]["changed"] > 0
 
 
-def test_the_beam_says_that_it_can_t(models: LoadedModels) -> None:
-    with pytest.raises(CadecError, match="same target vocabulary"):
-        Translator(models, replace(OPTIONS, search="beam"))
+def test_the_beam_scores_its_sentences_as_reranking_does(models: LoadedModels, naive: Naive) -> None:
+    before: list[str] = []
+    for translation in Translator(models, replace(OPTIONS, search="beam")).translate(SENTENCES):
+        (part,) = translation.parts
+        assert part.choice is not None
+        assert part.choice.scores == pytest.approx(naive.scores(before[-3:], part.nbest), abs=TOLERANCE)
+        before.append(translation.text)

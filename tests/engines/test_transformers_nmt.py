@@ -143,7 +143,7 @@ def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
     write_lm(tmp_path / "gpt2", "gpt2")
     build_bundle(tmp_path / "bundle", nmt=tmp_path / "marian", lm=tmp_path / "gpt2")
     with pytest.raises(CadecError) as failed:
-        load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepped  # noqa: B018
+        assert load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepped
     assert "--for-beam" in failed.value.hint
     build_bundle(
         tmp_path / "kept",

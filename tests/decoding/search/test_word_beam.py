@@ -284,6 +284,15 @@ def test_a_language_model_that_nobody_can_step_is_refused() -> None:
     assert isinstance(slow, GrownLanguage)
 
 
+def test_probabilities_that_are_no_numbers_are_an_error() -> None:
+    pair = models(len(WRITTEN.vocabulary), lm_vocabulary=len(READ.vocabulary))
+    with torch.no_grad():
+        pair.lm.embedding.weight[EOS] = torch.nan
+    search = BeamSearch(translation(), TorchLanguageModel(pair.lm, READ), objective("c-score"))
+    with pytest.raises(CadecError, match="no numbers"):
+        search.search([[5]], [Context()])
+
+
 def test_what_does_not_fit_the_language_model_is_not_scored() -> None:
     pair = models(len(WRITTEN.vocabulary), positions=64, lm_vocabulary=len(READ.vocabulary))
     lm = TorchLanguageModel(pair.lm, READ)
