@@ -131,6 +131,7 @@ def test_what_is_not_on_the_hub_and_a_hub_that_is_not_there_are_one_error_each(
     offline = cadec(hub, tmp_path, "models", "pull", "opus-mt-en-ru", HF_HUB_OFFLINE="1")
     assert offline.returncode == 1
     assert "can't be fetched from the Hugging Face hub" in offline.stderr
+    assert not (tmp_path / "data" / "bundles").exists() or not any((tmp_path / "data" / "bundles").iterdir())
     hub.missing.clear()
     assert cadec(hub, tmp_path, "models", "pull", "opus-mt-en-eo", "--name", "first").returncode == 0
     # Offline, what was fetched before can still be pulled, and is named where something else is asked for.
