@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs, scripts_of
+from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
 from cadec_cli.errors import CadecError
+from cadec_cli.text.scripts import scripts_of
 
 
 @pytest.mark.parametrize(
