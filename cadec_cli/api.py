@@ -43,4 +43,4 @@ def load(
     )
     if not isinstance(options, TranslationOptions):
         options = with_flags(default_options(opened), options or {})
-    return Translator(models, options)
+    return Translator(models, options, language=models.languages.source_code)

@@ -121,6 +121,7 @@ def test_an_objective_of_ones_own_with_a_term_of_ones_own(mine: str, search: str
                 "score",
                 "conditional",
                 "words",
+                "defects",
             }  # no free, no pmi
             words = hypothesis["text"].split()
             assert hypothesis["words"] == len(words)

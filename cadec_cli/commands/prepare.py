@@ -55,6 +55,14 @@ def text(
             help="Blank lines separate documents; with --no-documents every line is its own document."
         ),
     ] = True,
+    placeholders: Annotated[
+        bool,
+        typer.Option(
+            "--placeholders",
+            help="Add each pair whose sides share a number, a URL or the like once more, with placeholders "
+            "for them, so that the S-NMT learns to copy these.",
+        ),
+    ] = False,
     dev_output: Annotated[
         Path | None, typer.Option(help="Hold out some documents, and write them here.")
     ] = None,
@@ -78,7 +86,7 @@ def text(
     from cadec_cli import console
     from cadec_cli.bundle.corpus_texts import corpus_text
     from cadec_cli.data.corpora import rows
-    from cadec_cli.data.preparation import PreparationOptions, prepare
+    from cadec_cli.data.preparation import PreparationOptions, check_placeholders, prepare
     from cadec_cli.data.shards import SideInfo, writing_shard
     from cadec_cli.errors import CadecError
 
@@ -89,8 +97,14 @@ def text(
     sides = [SideInfo.of(load()) for load in texts]
     if len(sides) == 2 and any(side.text != "pipeline" for side in sides):
         raise CadecError("parallel text is prepared with text pipelines, not with pretrained models")
+    if placeholders:
+        check_placeholders([load() for load in texts])
     options = PreparationOptions(
-        split=not lines, documents=documents, dev_every=dev_every if dev_output else 0, processes=processes
+        split=not lines,
+        documents=documents,
+        dev_every=dev_every if dev_output else 0,
+        processes=processes,
+        placeholders=placeholders,
     )
     read = rows(inputs, languages=len(sides), columns=chosen_columns, encoding=encoding)
     with contextlib.ExitStack() as stack:

@@ -63,6 +63,13 @@ def tokenizer(
     byte_fallback: Annotated[
         bool, typer.Option(help="Keep 256 pieces for bytes, so that every character can be written.")
     ] = True,
+    placeholders: Annotated[
+        bool,
+        typer.Option(
+            "--placeholders",
+            help="Keep pieces for placeholders, which an S-NMT learns to copy (see prepare text).",
+        ),
+    ] = False,
     max_lines: Annotated[
         int, typer.Option(help="Lines of each file to train on, from its start.", min=1)
     ] = 2_000_000,
@@ -99,6 +106,7 @@ def tokenizer(
             console.track(cased, "subwords"),
             vocabulary_size=vocab_size,
             byte_fallback=byte_fallback,
+            placeholders=placeholders,
             seed=seed,
         )
     pipeline = TextPipeline(language, casing, subwords)

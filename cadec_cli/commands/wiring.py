@@ -85,7 +85,7 @@ def file_translation(
     origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
     if models.languages != chosen_languages(opened):
         origin.append(("languages", str(models.languages)))
-    return FileTranslation(Translator(models, options), files, tuple(origin))
+    return FileTranslation(Translator(models, options, language=language), files, tuple(origin))
 
 
 def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:

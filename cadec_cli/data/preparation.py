@@ -13,7 +13,10 @@ import numpy.typing as npt
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
 from cadec_cli.data.corpora import CHUNK, Row, chunked
 from cadec_cli.data.shards import ShardWriter
-from cadec_cli.text.corpus_text import Loader
+from cadec_cli.errors import CadecError
+from cadec_cli.text.corpus_text import CorpusText, Loader
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.placeholders import PLACEHOLDERS, with_placeholders
 from cadec_cli.text.sentences import split_sentences
 from cadec_cli.workers import available_cores, ordered_map
 
@@ -38,6 +41,7 @@ class PreparationOptions:
     documents: bool = True  # rows between boundaries belong together; if not, each is a document
     dev_every: int = 0  # every n-th document goes to the dev shard; 0 is none
     processes: int = 0
+    placeholders: bool = False  # pairs that have something to copy come twice, the second time with these
 
 
 def prepare(
@@ -64,6 +68,7 @@ def prepare(
             tuple(texts),
             dataclasses.replace(cleaning, drop_duplicates=False),
             options.split,
+            options.placeholders,
         ),
     )
     for outcomes in chunks:
@@ -87,6 +92,18 @@ def prepare(
         yield counts
 
 
+def check_placeholders(texts: Sequence[CorpusText]) -> None:
+    """Refuse to teach placeholders to what has no pieces for them."""
+    if len(texts) != 2:
+        raise CadecError("--placeholders is for parallel text", "it takes two pipelines")
+    for text in texts:
+        if not isinstance(text, TextPipeline) or not set(PLACEHOLDERS) <= set(text.vocabulary):
+            raise CadecError(
+                f"the {text.language} pipeline has no pieces for placeholders",
+                "train it with `cadec train tokenizer --placeholders`",
+            )
+
+
 def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:
     return "duplicate" if cleaning.drop_duplicates and not duplicates.keeps("\t".join(item.texts)) else ""
 
@@ -94,14 +111,22 @@ def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> 
 class _Worker:
     """What a process keeps from chunk to chunk."""
 
-    def __init__(self, texts: Sequence[Loader], cleaning: CleaningOptions, split: bool) -> None:
+    def __init__(
+        self, texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool
+    ) -> None:
         self.texts = [load() for load in texts]
+        self.placeholders = placeholders
         self.cleaner = Cleaner(cleaning, self.texts[0].language, self.texts[-1].language)
         self.split = split and len(texts) == 1
 
     def outcome(self, row: Row) -> list[Encoded | str]:
         if not self.split:
-            return [self._encoded(row)]
+            encoded = [self._encoded(row)]
+            if self.placeholders and isinstance(encoded[0], Encoded):
+                languages = (self.texts[0].language, self.texts[-1].language)
+                if masked := with_placeholders(row[0], row[-1], languages):
+                    encoded.append(self._encoded(masked))
+            return encoded
         return [self._encoded((text,)) for text in split_sentences(row[0], self.texts[0].language)]
 
     def _encoded(self, texts: Row) -> Encoded | str:
@@ -114,9 +139,9 @@ class _Worker:
 _worker: _Worker
 
 
-def _set_up(texts: Sequence[Loader], cleaning: CleaningOptions, split: bool) -> None:
+def _set_up(texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool) -> None:
     global _worker
-    _worker = _Worker(texts, cleaning, split)
+    _worker = _Worker(texts, cleaning, split, placeholders)
 
 
 def _encode_chunk(rows: list[Row | None]) -> list[Outcome]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
         if number > 1 and record.get("document") != document:
             yield None
         document = record.get("document")
-        yield _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses)
+        nbest = _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses)
+        # what stands around the translated words, as `translate --json` writes it
+        yield replace(nbest, before=str(record.get("before", "")), after=str(record.get("after", "")))
 
 
 def _hypotheses(record: Any) -> Any:

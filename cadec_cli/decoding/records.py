@@ -20,6 +20,7 @@ def records(translation: Translation) -> list[dict[str, Any]]:
             "sentence": translation.sentence,
             "source": part.source,
             "translation": part.text,
+            **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
             **_choice(part),
         }
         for part in translation.parts

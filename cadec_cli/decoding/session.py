@@ -94,7 +94,7 @@ class Session:
         self.options = options
         self.direction = direction or Direction()
         self.documents = [list(document) for document in documents] or [[]]
-        self._translator = Translator(models, options)
+        self._translator = self._translating(options)
 
     @property
     def current(self) -> list[Entry]:
@@ -118,8 +118,11 @@ class Session:
     def configure(self, options: TranslationOptions) -> None:
         """Translate with other options from now on; those that can't be used change nothing."""
         if options != self.options:
-            self._translator = Translator(self.models, options)
+            self._translator = self._translating(options)
             self.options = options
+
+    def _translating(self, options: TranslationOptions) -> Translator:
+        return Translator(self.models, options, language=self.direction.source)
 
     def sentences(self, line: str) -> list[str]:
         """The sentences of a line; what no encoding can write is replaced."""

@@ -14,6 +14,9 @@ from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 
+# What every list has; what stands around a sentence is written only where there is something.
+_ALWAYS = ("source", "hypotheses", "vocabulary")
+
 
 @dataclass(eq=False)
 class Partial:
@@ -52,7 +55,7 @@ class DocumentState:
         ]
         return {
             "paths": paths,
-            "lists": [dataclasses.asdict(nbest) for nbest in self.lists],
+            "lists": [_nbest_json(nbest) for nbest in self.lists],
             "parts": [part_json(part) for part in self.parts],
         }
 
@@ -106,12 +109,19 @@ class State:
 
 def part_json(part: TranslatedPart) -> dict[str, Any]:
     """A part as plain data."""
-    return {**dataclasses.asdict(part.nbest), "choice": part.choice and dataclasses.asdict(part.choice)}
+    choice = part.choice and dataclasses.asdict(part.choice)
+    placed = {"placed": part.placed} if part.placed is not None else {}
+    return {**_nbest_json(part.nbest), "choice": choice, **placed}
 
 
 def part_of(data: dict[str, Any]) -> TranslatedPart:
     """The part again."""
-    return TranslatedPart(_nbest(data), _choice(data["choice"]) if data["choice"] is not None else None)
+    choice = _choice(data["choice"]) if data["choice"] is not None else None
+    return TranslatedPart(_nbest(data), choice, data.get("placed"))
+
+
+def _nbest_json(nbest: NBest) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(nbest).items() if name in _ALWAYS or value}
 
 
 def _nbest(data: dict[str, Any]) -> NBest:
@@ -120,6 +130,8 @@ def _nbest(data: dict[str, Any]) -> NBest:
         data["source"],
         tuple(Hypothesis(h["text"], h["log_prob"], tuple(h["ids"])) for h in hypotheses),
         data["vocabulary"],
+        data.get("before", ""),
+        data.get("after", ""),
     )
 
 

@@ -38,10 +38,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class TranslatedPart:
-    """A piece of source text with its hypotheses and the choice; no choice where there is nothing to say."""
+    """A piece of source text with its hypotheses and the choice; no choice where there is nothing to say.
+
+    `placed` is the translation with the tags of the source in their places, where it has some.
+    """
 
     nbest: NBest
     choice: Choice | None
+    placed: str | None = None
 
     @property
     def source(self) -> str:
@@ -61,7 +65,9 @@ class TranslatedPart:
     @property
     def text(self) -> str:
         """The chosen translation; a source without anything to translate stays as it is."""
-        return self.chosen.text if self.chosen is not None else self.source
+        if self.chosen is None:
+            return self.source
+        return self.nbest.framed(self.chosen.text if self.placed is None else self.placed)
 
 
 @dataclass(frozen=True)
@@ -81,4 +87,6 @@ class Translation:
 
 def joined_first(lists: Iterable[NBest]) -> str:
     """The first hypotheses of a sentence's parts as one text; a source without any stays as it is."""
-    return " ".join(nbest.hypotheses[0].text if nbest.hypotheses else nbest.source for nbest in lists)
+    return " ".join(
+        nbest.framed(nbest.hypotheses[0].text) if nbest.hypotheses else nbest.source for nbest in lists
+    )

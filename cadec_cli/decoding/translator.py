@@ -8,33 +8,49 @@ open end of each document is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
+from cadec_cli.decoding.placing import placed
+from cadec_cli.decoding.protection import protected
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
-from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import TranslatedPart, Translation, joined_first
+from cadec_cli.decoding.soundness import defects, soundest, with_soundness
+from cadec_cli.decoding.state import DocumentState, State
+from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
-from cadec_cli.engines.protocols import KnownAhead, Models, Passage
+from cadec_cli.engines.protocols import KnownAhead, Models, Passage, TranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
+from cadec_cli.text.cores import Core, core_of
 
 
 class Translator:
     """Models and options, ready to translate."""
 
     def __init__(
-        self, models: Models, options: TranslationOptions | None = None, ahead: tuple[KnownAhead, ...] = ()
+        self,
+        models: Models,
+        options: TranslationOptions | None = None,
+        ahead: tuple[KnownAhead, ...] = (),
+        *,
+        language: str = "",
     ) -> None:
-        """Take what the options need: no D-LM for the sentence level, no stepped S-NMT but for the beam."""
+        """Take what the options need: no D-LM for the sentence level, no stepped S-NMT but for the beam.
+
+        The language is the source's, if it is known: text in other scripts is then left as it is.
+        """
         self.models = models
         self.options = options or TranslationOptions()
-        self._search = build(models, self.options, ahead)
+        self.language = language
+        self._search = build(models, self.options, with_soundness(ahead, self.options, language))
         self._translation = models.translation
+        if self.options.protect:
+            self._translation = protected(models.translation, language)
 
     def translate(self, document: Sequence[str]) -> Iterator[Translation]:
         """Translate one document, sentence by sentence."""
@@ -57,13 +73,17 @@ class Translator:
         as its `start` goes on exactly from it.
         """
         pieces = [Pieces(self._split(sentences)) for sentences in documents]
+        cores = [document.replaced(self._core(text).text for text in document.items) for document in pieces]
         state = start or State.at_start(len(documents), contexts)
         return _in_step(
             self._search,
-            pieces,
+            cores,
             state,
-            prepare=self._preparation(pieces, before),
+            prepare=self._preparation(cores, before),
             source=lambda document, sentence: documents[document][sentence],
+            finish=lambda document, piece, part: self._finished(
+                pieces[document].items[piece], part, state.documents[document]
+            ),
             checkpoint=checkpoint,
         )
 
@@ -72,7 +92,12 @@ class Translator:
         if search_kind(options.search).needs == LISTS:
             return [part.nbest for part in parts]
         # Hypotheses that were not chosen from lists are in context, all of them.
-        return self._translation.nbest([part.source for part in parts], options.beam)
+        cores = [self._core(part.source) for part in parts]
+        lists = self._translation.nbest([core.text for core in cores], options.beam)
+        return [
+            replace(nbest, source=part.source, before=core.before, after=core.after)
+            for part, core, nbest in zip(parts, cores, lists, strict=True)
+        ]
 
     def sentence_level_of(self, translation: Translation) -> str:
         """What the S-NMT alone would have said."""
@@ -86,6 +111,53 @@ class Translator:
         if part.choice.index:
             rows.append(Explained.of("first", part, 0))
         return explain(self.models.language, rows, Context(part.choice.context), self.options.reading)
+
+    def _core(self, text: str) -> Core:
+        """What of a text is translated; all of it, where nothing is protected."""
+        return core_of(text, self.language) if self.options.protect else Core("", text, "")
+
+    def _finished(self, source: str, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
+        """A core's translation as that of the text that it is the core of."""
+        core = self._core(source)
+        if part.chosen is None:
+            return replace(part, nbest=replace(part.nbest, source=source))
+        if self.options.protect and search_kind(self.options.search).needs != LISTS:
+            part = self._mended(part, state)
+        nbest = replace(part.nbest, source=source, before=core.before, after=core.after)
+        return _placed(TranslatedPart(nbest, part.choice), core, self.models.translation)
+
+    def _mended(self, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
+        """A translation that was not chosen from checked lists, and is broken: by one that was, if better."""
+        assert part.chosen is not None and part.choice is not None
+        wrong = defects(part.source, part.chosen.text, self.language)
+        if not wrong:
+            return part
+        own = soundest(part.nbest, self.language)
+        nbest, choice = part.nbest, replace(part.choice, index=own)
+        if defects(part.source, nbest.hypotheses[own].text, self.language):
+            other = self._translation.nbest([part.source], self.options.beam)[0]
+            index = soundest(other, self.language) if other.hypotheses else 0
+            if other.hypotheses and not defects(part.source, other.hypotheses[index].text, self.language):
+                scores = tuple(one.log_prob for one in other.hypotheses)
+                nbest, choice = other, Choice(index, scores, {}, part.choice.context)
+        if len(wrong) <= len(defects(part.source, nbest.hypotheses[choice.index].text, self.language)):
+            return part
+        self._remember_instead(part, nbest, choice, state)
+        return TranslatedPart(nbest, choice)
+
+    def _remember_instead(
+        self, part: TranslatedPart, nbest: NBest, choice: Choice, state: DocumentState
+    ) -> None:
+        """What comes next is to read what was chosen in the end."""
+        language = self.models.language if self.options.maximised.uses_lm else None
+        context = state.beam[0].context
+        if language is None or not context.sentences or part.choice is None:
+            return
+        if context.sentences[-1] == part.nbest.ids_for(language.text)[part.choice.index]:
+            instead = nbest.ids_for(language.text)[choice.index]
+            state.beam[0].context = replace(
+                context, sentences=(*context.sentences[:-1], instead), memory=None, remembered=0
+            )
 
     def _split(self, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Pieces that the model can read, with the number of their sentence."""
@@ -128,7 +200,9 @@ class Translator:
         if not isinstance(search, PassageSearch):
             return _as_it_is
         whole = [
-            [*before[number], *document.items] if before is not None else document.items
+            [*(self._core(text).text for text in before[number]), *document.items]
+            if before is not None
+            else document.items
             for number, document in enumerate(pieces)
         ]
         starts = [len(texts) - len(document) for texts, document in zip(whole, pieces, strict=True)]
@@ -159,6 +233,7 @@ def choose(
     *,
     contexts: Sequence[Context] | None = None,
     ahead: tuple[KnownAhead, ...] = (),
+    language: str = "",
 ) -> Iterator[Translation]:
     """Choose from n-best lists that are there already: those of several documents, in step."""
     if search_kind(options.search).needs != LISTS:
@@ -166,16 +241,26 @@ def choose(
             f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
         )
     shortened = [
-        [NBest(nbest.source, nbest.hypotheses[: options.list_size], nbest.vocabulary) for nbest in document]
+        [replace(nbest, hypotheses=nbest.hypotheses[: options.list_size]) for nbest in document]
         for document in lists
     ]
     return _in_step(
-        build(models, options, ahead),
+        build(models, options, with_soundness(ahead, options, language)),
         [Pieces(enumerate(document)) for document in shortened],
         State.at_start(len(lists), contexts),
         prepare=_as_it_is,
         source=lambda document, sentence: lists[document][sentence].source,
+        finish=lambda document, sentence, part: (
+            _placed(part, core_of(part.source, language), None) if options.protect else part
+        ),
     )
+
+
+def _placed(part: TranslatedPart, core: Core, model: TranslationModel | None) -> TranslatedPart:
+    """A translation with what its source has inside: tags, or capitals throughout."""
+    if part.chosen is None or not (core.tags or core.capitals):
+        return part
+    return replace(part, placed=placed(core, part.chosen.text, model))
 
 
 def _in_step(
@@ -185,6 +270,7 @@ def _in_step(
     *,
     prepare: Callable[[Wave[Item]], Wave[Any]],
     source: Callable[[int, int], str],
+    finish: Callable[[int, int, TranslatedPart], TranslatedPart] = lambda document, piece, part: part,
     checkpoint: Callable[[State], None] | None = None,
 ) -> Iterator[Translation]:
     """Let a search go through documents, wave by wave, and put the parts of sentences together."""
@@ -203,7 +289,7 @@ def _in_step(
     ]
     for number, part in search.run(prepared(), state):
         parts = state.documents[number].parts
-        parts.append(part)
+        parts.append(finish(number, done[number], part))
         done[number] += 1
         if documents[number].last_of_sentence(done[number] - 1):
             sentence = documents[number].sentence(done[number] - 1)

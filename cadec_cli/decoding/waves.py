@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 FIRST_WAVE, WAVE = 32, 256
 
 Item = TypeVar("Item")
+Other = TypeVar("Other")
 
 
 class Pieces(Generic[Item]):
@@ -22,6 +23,10 @@ class Pieces(Generic[Item]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def replaced(self, items: Iterable[Other]) -> Pieces[Other]:
+        """The same sentences, made of other things."""
+        return Pieces(zip(self._sentences, items, strict=True))
 
     def sentence(self, piece: int) -> int:
         """The sentence that a piece belongs to."""

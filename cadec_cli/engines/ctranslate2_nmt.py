@@ -185,6 +185,33 @@ class CTranslate2Model:
         known = dict(zip(asked, scores, strict=True))
         return [known[pair] for pair in pairs]
 
+    def token_log_probs(
+        self, sentences: Sequence[str], targets: Sequence[str]
+    ) -> list[list[tuple[int, float]]]:
+        """log p of every token of given translations, with the number of the word that it belongs to."""
+        begin = self._framing.target_begin
+        ids = [self._target.encode(target) for target in targets]
+        results = self._translator.score_batch(
+            [self._framing.framed(source) for source in self._pieces(sentences)],
+            [[*begin, *(self._target_pieces[index] for index in own)] for own in ids],
+            max_input_length=0,
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS,
+        )
+        # Detokenisation joins what it likes: only what was written so far tells which word one is at.
+        words = [
+            [max(0, len(self._target.decode(own[: place + 1]).split()) - 1) for place in range(len(own))]
+            for own in ids
+        ]
+        return [
+            list(zip(of_text, result.log_probs[len(begin) :], strict=False))
+            for of_text, result in zip(words, results, strict=True)
+        ]
+
+    def copies(self, pieces: Sequence[str]) -> bool:
+        """Tell whether both vocabularies have all of some pieces: our own learn placeholders so."""
+        return set(pieces) <= set(self._source_pieces) & set(self._target_pieces)
+
     def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
         pieces = [[self._source_pieces[index] for index in self._source.encode(text)] for text in sentences]
         for text, source in zip(sentences, pieces, strict=True):

@@ -40,6 +40,26 @@ class TranslationModel(Protocol):
         ...
 
 
+@runtime_checkable
+class TokenScores(Protocol):
+    """A translation model that tells how likely each token of a given translation is."""
+
+    def token_log_probs(
+        self, sentences: Sequence[str], targets: Sequence[str]
+    ) -> list[list[tuple[int, float]]]:
+        """Of every token, which of the target's words it belongs to, and its log p."""
+        ...
+
+
+@runtime_checkable
+class CopiesPieces(Protocol):
+    """A translation model that may have learnt to copy some pieces, whatever they stand for."""
+
+    def copies(self, pieces: Sequence[str]) -> bool:
+        """Tell whether both of its vocabularies have all of them."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A document-level language model of the target language with its text; it names the boundary."""
 

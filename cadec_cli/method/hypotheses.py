@@ -55,11 +55,20 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class NBest:
-    """The hypotheses of one sentence, the S-NMT's best first; none for an empty sentence."""
+    """The hypotheses of one sentence, the S-NMT's best first; none for an empty sentence.
+
+    What stands before and after the translated words, such as a speaker's name, is no part of hypotheses.
+    """
 
     source: str
     hypotheses: tuple[Hypothesis, ...]
     vocabulary: str = ""  # the identity of the vocabulary that wrote the ids; empty where there are none
+    before: str = ""
+    after: str = ""
+
+    def framed(self, text: str) -> str:
+        """A translation between what stands around it."""
+        return self.before + text + self.after
 
     def ids_for(self, text: TokenText) -> tuple[Ids, ...]:
         """The hypotheses in a vocabulary: as they are if it is their own, else from their text."""

@@ -5,6 +5,7 @@
     free          log p_LM(ỹ | </s>)   without it
     back          log p_back(x̃ | y)    of the source, by a model of the other direction
     length        |y|                  in tokens
+    defects       how many reasons there are why y can't be a translation at all
 
 and whatever other terms are known ahead of any context. Formulas are linear, so they mean the same for whole
 sentences (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and
@@ -22,9 +23,10 @@ from typing import Any
 from cadec_cli.errors import CadecError
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
-BACK, LENGTH = "back", "length"
+BACK, LENGTH, DEFECTS = "back", "length", "defects"
 LM_TERMS = frozenset({CONDITIONAL, FREE})
 LARGEST_WEIGHT = 1000
+DEFECT_COST = 10_000.0  # more than any difference of scores: what is sound wins
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -125,6 +127,15 @@ def _alone(term: str) -> Formula:
 DOCUMENT_OBJECTIVES: dict[str, Objective] = {
     name: Objective(name, _alone(name), (name,)) for name in ("doc-nmt", "2-to-2", "repair")
 }
+
+
+def guarded(inner: Objective) -> Objective:
+    """The same objective, in which a hypothesis with a defect never wins against a sound one."""
+    return replace(
+        inner,
+        formula=lambda t, w: inner.formula(t, w) - DEFECT_COST * t[DEFECTS],
+        terms=(*inner.terms, DEFECTS),
+    )
 
 
 def objective(name: str, weights: Mapping[str, float] | None = None) -> Objective:

@@ -106,6 +106,13 @@ class TranslationOptions(DecodingDefaults):
         stored=False,
     )
 
+    protect: bool = option(
+        True,
+        "keep URLs, numbers, code, placeholders and tags as they are, and never choose a broken hypothesis "
+        "where there is a sound one",
+        stored=False,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, known in (("context_from", CONTEXT_SOURCES), ("long", LONG_SENTENCES)):
@@ -113,8 +120,9 @@ class TranslationOptions(DecodingDefaults):
                 raise CadecError(f"{name.replace('_', '-')} must be one of {', '.join(known)}")
         if type(self.paths) is not int or self.paths < 1:
             raise CadecError(f"paths must be a whole number from 1, not {self.paths!r}")
-        if type(self.rolling) is not bool:
-            raise CadecError(f"rolling must be true or false, not {self.rolling!r}")
+        for name in ("rolling", "protect"):
+            if type(getattr(self, name)) is not bool:
+                raise CadecError(f"{name} must be true or false, not {getattr(self, name)!r}")
         if not _is_number(self.alpha) or self.alpha < 0:
             raise CadecError("alpha must not be negative", "0 is no smoothing")
         if search_kind(self.search).needs == STEPS and not self.maximised.uses(NMT):

@@ -9,6 +9,7 @@ import sentencepiece
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.moses import MARKS
+from cadec_cli.text.placeholders import PLACEHOLDERS
 from cadec_cli.text.specials import BOS, EOS, PAD, SPECIAL_PIECES, UNK
 
 DEFAULT_VOCABULARY_SIZE = 16_000
@@ -63,12 +64,14 @@ def train_subwords(
     *,
     vocabulary_size: int = DEFAULT_VOCABULARY_SIZE,
     byte_fallback: bool = True,
+    placeholders: bool = False,
     max_sentences: int = 2_000_000,
     seed: int = 1,
 ) -> Subwords:
     """Train a unigram model on tokenised sentences.
 
-    With byte_fallback, 256 pieces stand for bytes, so that any character survives the round trip.
+    With byte_fallback, 256 pieces stand for bytes, so that any character survives the round trip. With
+    placeholders, some stand for whatever a translation model is to copy.
     A corpus with too few pieces for `vocabulary_size` gives a smaller vocabulary.
     """
     sentencepiece.set_random_generator_seed(seed)
@@ -86,7 +89,7 @@ def train_subwords(
             input_sentence_size=max_sentences,
             shuffle_input_sentence=True,
             max_sentence_length=16_384,
-            user_defined_symbols=list(MARKS),
+            user_defined_symbols=[*MARKS, *(PLACEHOLDERS if placeholders else ())],
             pad_id=PAD,
             unk_id=UNK,
             bos_id=BOS,

@@ -46,14 +46,14 @@ $(BUILD)/text/pairs.ru.txt: | corpora
 	$(TIDY) $(DATA)/parallel.en-ru.tsv.xz $@ 3
 
 $(BUILD)/pipelines/en: | $(BUILD)/text/pairs.en.txt
-	$(CADEC) train tokenizer $| -l en --vocab-size 8000 -o $@
+	$(CADEC) train tokenizer $| -l en --vocab-size 8000 --placeholders -o $@
 
 $(BUILD)/pipelines/ru: | $(BUILD)/text/pairs.ru.txt $(TEXTS)
-	$(CADEC) train tokenizer $| --max-lines 60000 -l ru --vocab-size 8000 -o $@
+	$(CADEC) train tokenizer $| --max-lines 60000 -l ru --vocab-size 8000 --placeholders -o $@
 
 $(BUILD)/data/pairs: | $(BUILD)/text/pairs.tsv $(BUILD)/pipelines/en $(BUILD)/pipelines/ru
 	$(PREPARE) $(BUILD)/text/pairs.tsv --columns 1,2 -p $(BUILD)/pipelines/en $(RU) --no-documents -o $@ \
-	  --dev-output $@-dev --dev-every $(pairs) --max-words 60 --max-ratio 3 --drop-duplicates --check-script
+	  --dev-output $@-dev --dev-every $(pairs) --max-words 60 --max-ratio 3 --drop-duplicates --check-script --placeholders
 
 # Pairs side by side, for longer sentences than there are.
 $(BUILD)/text/joined.tsv: | $(BUILD)/text/pairs.tsv

@@ -19,7 +19,7 @@ from cadec_cli.engines.protocols import KnownAhead, LanguageModel, Models, trie_
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, Objective
+from cadec_cli.method.objectives import CONDITIONAL, DEFECTS, FREE, NMT, Objective, guarded
 from cadec_cli.method.options import Reading, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.method.trie import ScoredTrie, Trie
@@ -45,7 +45,7 @@ def _search(
 ) -> LatticeSearch:
     objective = options.maximised
     return LatticeSearch(
-        objective,
+        guarded(objective) if any(DEFECTS in source.gives for source in ahead) else objective,
         models.language if objective.uses_lm else None,
         reading=options.reading,
         width=width,

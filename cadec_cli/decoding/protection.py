@@ -1,0 +1,191 @@
+"""A translation model that keeps what must not be changed: the same n-best lists, with all spans in them.
+
+Works with any model. First the sentence is translated as it is, and every hypothesis is checked. Where the
+good ones have lost a span, it is translated with stand-ins: placeholders, if the model was trained to copy
+them, else numbers, which models copy best; what stands in is replaced in the hypotheses that have it. Where
+that fails too, the texts between the spans are translated one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.placeholders import PLACEHOLDERS
+from cadec_cli.text.spans import Span, find_spans, has_words, lost
+
+# How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
+_MARGIN = 3.0
+
+# Numbers that stand in, by what they stand for: a year had better look like one.
+_YEARS = ("1984", "1976", "1968", "1957", "1945", "1939", "1927", "1913")
+_NUMBERS = ("512", "417", "936", "845", "623", "738", "254", "189", "361", "472", "583", "694")
+_TIMES = ("12:30", "11:45", "10:15", "14:20", "16:40", "13:50", "15:10", "17:25")
+
+
+@dataclass(frozen=True)
+class _Masked:
+    """A sentence with stand-ins for some of its spans."""
+
+    text: str
+    spans: dict[str, Span]  # by what stands in
+    kept: tuple[Span, ...]  # the spans that are still there
+
+    def restored(self, hypothesis: Hypothesis) -> Hypothesis | None:
+        """The hypothesis with the spans themselves; nothing if one of them is not there exactly once."""
+        text = hypothesis.text
+        for stand_in in self.spans:
+            if len(_whole(stand_in).findall(text)) != 1:
+                return None
+        if lost(list(self.kept), text):
+            return None
+        parts = re.split("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
+        found = re.findall("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
+        written = parts[0]
+        for stand_in, rest in zip(found, parts[1:], strict=True):
+            written += self.spans[stand_in].kept + rest
+        return Hypothesis(written, hypothesis.log_prob)
+
+
+@dataclass(frozen=True)
+class ProtectedModel:
+    """A model between the texts of two languages, and the language that it reads."""
+
+    model: TranslationModel
+    language: str = ""
+    placeholders: tuple[str, ...] = ()
+
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """At most `count` translations of every sentence, best first, with its spans wherever possible."""
+        lists = self.model.nbest(sentences, count)
+        spans = [tuple(find_spans(sentence, self.language)) for sentence in sentences]
+        waiting = [
+            number
+            for number, (nbest, own) in enumerate(zip(lists, spans, strict=True))
+            if own and not _keeps(nbest, own)
+        ]
+        for kind in ("placeholders", "lost", "all"):
+            if not waiting or (kind == "placeholders" and not self.placeholders):
+                continue
+            masked = {number: self._masked(kind, lists[number], spans[number]) for number in waiting}
+            tried = [number for number in waiting if masked[number] is not None]
+            found = self.model.nbest([one.text for number in tried if (one := masked[number])], count)
+            for number, nbest in zip(tried, found, strict=True):
+                one = masked[number]
+                assert one is not None
+                restored = _distinct(one.restored(hypothesis) for hypothesis in nbest.hypotheses)
+                if restored:
+                    lists[number] = NBest(sentences[number], restored)
+                    waiting.remove(number)
+        for number in waiting:
+            lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
+        return lists
+
+    def _masked(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _Masked | None:
+        """Put stand-ins into a sentence, for all spans or for those that its best hypothesis has lost."""
+        missing = lost(list(spans), nbest.hypotheses[0].text) if nbest.hypotheses else []
+        chosen = [span for span in spans if kind == "all" or span.kept in missing] or list(spans)
+        text = ""
+        done = 0
+        stand_ins: dict[str, Span] = {}
+        for span in chosen:
+            stand_in = self._stand_in(kind, span, {*stand_ins, *re.findall(r"\d+", nbest.source)})
+            if stand_in is None:
+                return None
+            stand_ins[stand_in] = span
+            text += nbest.source[done : span.start] + stand_in + _ending(span)
+            done = span.end
+        text += nbest.source[done:]
+        return _Masked(text, stand_ins, tuple(span for span in spans if span not in chosen))
+
+    def _stand_in(self, kind: str, span: Span, taken: set[str]) -> str | None:
+        if kind == "placeholders":
+            choices: Sequence[str] = self.placeholders
+        elif kind == "lost":
+            choices = _YEARS if re.fullmatch(r"\d{4}", span.text) else _NUMBERS
+        else:
+            choices = _TIMES
+        return next((one for one in choices if one not in taken), None)
+
+    def _in_pieces(self, sentence: str, spans: Sequence[Span], before: NBest) -> NBest:
+        """Translate what stands between the spans, piece by piece."""
+        pieces = []
+        done = 0
+        for span in spans:
+            pieces.append(sentence[done : span.start])
+            done = span.end
+        pieces.append(sentence[done:])
+        wordy = [piece for piece in pieces if has_words(piece, [])]
+        found = dict(zip(wordy, self.model.nbest([piece.strip() for piece in wordy], 1), strict=True))
+        text = ""
+        log_prob = 0.0
+        for piece, kept in zip(pieces, [*(span.text for span in spans), ""], strict=True):
+            nbest = found.get(piece)
+            if nbest is not None and nbest.hypotheses:
+                text += _fitted(piece, nbest.hypotheses[0].text, at_start=not text)
+                log_prob += nbest.hypotheses[0].log_prob
+            else:
+                text += piece
+            text += kept
+        if lost(list(spans), text):  # a piece that came back in another way; what was there is as good
+            return before
+        return NBest(sentence, (Hypothesis(" ".join(text.split()), log_prob),))
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """The model's own."""
+        return self.model.log_probs(sentences, targets)
+
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model can read a sentence."""
+        return self.model.fits(sentence, target)
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut a sentence that does not fit."""
+        return self.model.split(sentence)
+
+
+def protected(model: TranslationModel, language: str) -> ProtectedModel:
+    """A model that keeps spans; with placeholders, if both of its vocabularies have them."""
+    learnt = isinstance(model, CopiesPieces) and model.copies(PLACEHOLDERS)
+    return ProtectedModel(model, language, PLACEHOLDERS if learnt else ())
+
+
+def _keeps(nbest: NBest, spans: Sequence[Span]) -> bool:
+    """Tell whether a hypothesis that is about as good as the best has all spans."""
+    best = nbest.hypotheses[0].log_prob if nbest.hypotheses else 0.0
+    return not nbest.hypotheses or any(
+        not lost(list(spans), one.text) for one in nbest.hypotheses if one.log_prob >= best - _MARGIN
+    )
+
+
+def _distinct(hypotheses: Iterable[Hypothesis | None]) -> tuple[Hypothesis, ...]:
+    found: dict[str, Hypothesis] = {}
+    for one in hypotheses:
+        if one is not None:
+            found.setdefault(one.text, one)
+    return tuple(found.values())
+
+
+def _ending(span: Span) -> str:
+    """What a stand-in ends in: an ordinal is one, a decade is one."""
+    if span.kind != "ordinal":
+        return ""
+    return "s" if span.text.endswith("s") else "th"
+
+
+def _whole(stand_in: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\d:]){re.escape(stand_in)}(?![\d:])")
+
+
+def _fitted(piece: str, translation: str, *, at_start: bool) -> str:
+    """The translation of a piece in the middle: no capital and no full stop that the piece has not."""
+    start = len(piece) - len(piece.lstrip())
+    end = len(piece.rstrip())
+    if piece.strip()[-1:] not in ".!?…" and translation.endswith((".", "!", "?", "…")):
+        translation = translation.rstrip(".!?…")
+    if not at_start and piece.strip()[:1].islower():
+        translation = translation[:1].lower() + translation[1:]
+    return piece[:start] + translation + piece[end:]

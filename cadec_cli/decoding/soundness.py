@@ -1,0 +1,104 @@
+"""Whether a translation can be one at all: what is wrong with it, known ahead of any context.
+
+Loops, signs that the source has not, bytes that are no text, a length that can't be, spans that are lost. As
+a term of the objective (`guarded`) it keeps a degenerate hypothesis from winning against a sound one; where
+all are degenerate, the one with the fewest defects wins, and whoever reads it should be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cadec_cli.engines.protocols import KnownAhead
+from cadec_cli.method.hypotheses import NBest
+from cadec_cli.method.objectives import DEFECTS
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.cores import core_of
+from cadec_cli.text.spans import lost
+
+# A run of up to so many words, at least so often in a row, is a loop.
+_LOOP_WORDS, _LOOP_TIMES = 6, 4
+_STUTTER = re.compile(r"(\S)\1{7,}|(\S{2,6}?)\2{4,}")
+_NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")
+_SIGNS = "<>[]{}|\\♪♫#@=_^`~*§"
+# Characters of a script that says more with each.
+_DENSE = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_DENSITY = 3
+_LONG_ENOUGH = 24  # characters from which a length tells something
+_SHORTEST, _LONGEST = 0.2, 4.0
+
+
+def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
+    """Tell what is wrong with a translation of a source in a language, in words for a person."""
+    core = core_of(source, language)
+    if not core.text:
+        return ()
+    found = [f"{span} is missing" for span in lost(list(core.spans), text)]
+    if not text.strip():
+        return (*found, "empty")
+    if _repeats(text) and not _repeats(core.text):
+        found.append("repeats itself")
+    if _NO_TEXT.search(text) and not _NO_TEXT.search(source):
+        found.append("has characters that are no text")
+    foreign = sorted({sign for sign in text if sign in _SIGNS and sign not in source})
+    if foreign:
+        found.append(f"has {' '.join(foreign)}, which the source has not")
+    ratio = _size(text) / max(1, _size(core.text))
+    if ratio < _SHORTEST and _size(core.text) >= _LONG_ENOUGH:
+        found.append("much shorter than the source")
+    if ratio > _LONGEST and _size(text) >= _LONG_ENOUGH * 2:
+        found.append("much longer than the source")
+    return tuple(found)
+
+
+def _repeats(text: str) -> bool:
+    if _STUTTER.search(text):
+        return True
+    words = re.findall(r"\w+", text.lower())
+    for size in range(1, _LOOP_WORDS + 1):
+        alike = 0  # words in a row that equal the one `size` before
+        for earlier, word in zip(words, words[size:], strict=False):
+            alike = alike + 1 if word == earlier else 0
+            if alike == size * (_LOOP_TIMES - 1):
+                return True
+    return False
+
+
+def _size(text: str) -> int:
+    return len(text) + (_DENSITY - 1) * len(_DENSE.findall(text))
+
+
+@dataclass(frozen=True)
+class Soundness:
+    """How many defects each hypothesis has; the language is the source's."""
+
+    language: str = ""
+    gives: tuple[str, ...] = (DEFECTS,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Counted from source and text alone."""
+        return [
+            {
+                DEFECTS: [
+                    float(len(defects(nbest.source, hypothesis.text, self.language)))
+                    for hypothesis in nbest.hypotheses
+                ]
+            }
+            for nbest in lists
+        ]
+
+
+def with_soundness(
+    ahead: tuple[KnownAhead, ...], options: TranslationOptions, language: str
+) -> tuple[KnownAhead, ...]:
+    """What is known ahead, and soundness too, if things are to be protected."""
+    return (*ahead, Soundness(language)) if options.protect else ahead
+
+
+def soundest(nbest: NBest, language: str = "") -> int:
+    """The first of the hypotheses with the fewest defects."""
+    counts = [len(defects(nbest.source, one.text, language)) for one in nbest.hypotheses]
+    return counts.index(min(counts))

@@ -1,0 +1,137 @@
+"""What no translation may change: URLs, numbers with their units, code, placeholders, text in other scripts.
+
+Finds where such spans are in a sentence, and tells which of them a translation has lost. Knows nothing of
+models, and nothing of what stands around a sentence (see `affixes`) or of tags inside it (see `tags`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from cadec_cli.text.scripts import foreign_letter
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a sentence that is not to be translated."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+
+    @property
+    def kept(self) -> str:
+        """What of it has to be in a translation: of “21st” the number, for languages end it in their way."""
+        return self.text.rstrip("stndrh") if self.kind == "ordinal" else self.text
+
+
+_UNITS = (
+    r"°\s?[CFK]?|%|‰|[kMGT]i?B(?:it)?(?:/s|ps)?|[kMGT]?bit(?:/s)?|[kMGT]?Hz|[kMG]?W(?:h)?|[kMm]?V|m?Ah?|"
+    r"km/h|mph|km²|m²|m³|km|cm|mm|µm|nm|kg|mg|µg|ml|cl|dl|kPa|hPa|Pa|kJ|kcal|dpi|px|pt|ms|ns|fps|dB|lbs?|oz|ft|"
+    r"[mgLlshK]"
+)
+_EXTENSIONS = (
+    "txt|md|rst|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|conf|log|xml|html?|css|js|ts|py|sh|c|h|"
+    "cpp|hpp|rs|go|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|so|deb|rpm|apk|dmg|iso|png|jpe?g|"
+    "gif|svg|webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|lock|key|pem|env"
+)
+_MONEY = "[$€£¥₽₴₹]"
+_NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
+# In this order: what comes first wins where two begin at the same place.
+_PATTERNS: dict[str, str] = {
+    "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
+    "url": r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)[^\s<>\"«»]*[^\s<>\"«».,;:!?)\]}'’”]"
+    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info)\b(?:/[^\s<>\"]*[^\s<>\".,;:!?)\]}'])?",
+    "e-mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[\w.:!%,\[\] -]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
+    r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|\$[A-Za-z_]\w*|\[\[[^\[\]\n]+\]\]",
+    "entity": r"&(?:[a-zA-Z]{2,10}|#\d{1,6}|#x[0-9a-fA-F]{1,5});",
+    "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])|\b[A-Za-z]:\\[\w\\.-]*[\w\\]"
+    r"|\b[\w.-]+/(?:[\w.-]+/)*[\w.-]+\.(?:" + _EXTENSIONS + r")\b",
+    "file": r"(?<![\w.@/])[\w-]*(?:[\w-]|\.)[\w.-]*\.(?:" + _EXTENSIONS + r")\b(?!\.\w)",
+    "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*",
+    "flag": r"(?<![\w-])--?[A-Za-z][\w-]*(?:=[\w./-]+)?(?=[\s,.;:!?)\]]|$)",
+    "date": r"(?<!\d)(?:\d{4}-\d\d?-\d\d?(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d\d?[./]\d\d?[./]\d{2,4})(?!\d)",
+    "phone": r"(?<![\w.])\+?\(?\d{1,4}\)?(?:[\s.-]?\(\d{1,5}\))?"
+    r"(?:[-\u2010-\u2013.\u00a0 ]\d{2,5}){2,5}(?![\w-])"
+    r"|(?<![\w.-])\d{3,4}[-\u2010-\u2013]\d{3,5}(?![\w-])",
+    "time": r"(?<![\d:])\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])",
+    "ordinal": r"(?<![\w.])\d+(?:st|nd|rd|th|s)\b",
+    "number": rf"(?<![\w.,])[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[-–—]{_NUMBER})*"
+    rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
+    "version": r"(?<![\w.])v?\d+(?:\.\d+)+(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![\w])",
+    "identifier": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
+    r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
+}
+_ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in enumerate(_PATTERNS.values())))
+_KINDS = tuple(_PATTERNS)
+
+_WORD = re.compile(r"[^\W\d_](?:[\w’'-]*[^\W_])?")
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
+# What may stand between two words of a quotation in another script.
+_BETWEEN = " ,«»“”\"'()-–—.!?…:;"
+
+
+def find_spans(text: str, language: str = "") -> list[Span]:
+    """Return what in a sentence of a language is not to be translated, in order and apart from each other.
+
+    Without a language, scripts are not looked at.
+    """
+    found = [
+        Span(match.start(), match.end(), match[0], _KINDS[int((match.lastgroup or "k0")[1:])])
+        for match in _ALL.finditer(text)
+        if match[0].strip()
+    ]
+    if language:
+        found += _foreign(text, language, found)
+    return sorted(found, key=lambda span: span.start)
+
+
+def has_words(text: str, spans: list[Span]) -> bool:
+    """Tell whether there is anything to translate beside the spans: a letter."""
+    done = 0
+    for span in spans:
+        if any(map(str.isalpha, text[done : span.start])):
+            return True
+        done = span.end
+    return any(map(str.isalpha, text[done:]))
+
+
+def lost(spans: list[Span], translation: str) -> list[str]:
+    """Return those of the spans that a translation does not have as often as they were there."""
+    wanted = Counter(span.kept for span in spans)
+    missing = []
+    for text, count in wanted.items():
+        bounded = re.compile(rf"(?<!\d){re.escape(text)}(?!\d)" if text[0].isdigit() else re.escape(text))
+        if len(bounded.findall(translation)) < count:
+            missing.append(text)
+    return missing
+
+
+def _foreign(text: str, language: str, taken: list[Span]) -> list[Span]:
+    """Words in another script than the language's, as far as they are not taken.
+
+    Latin letters are foreign nowhere: names of firms and abbreviations are written in them everywhere.
+    """
+    foreign = foreign_letter(language)
+    if foreign is None or text.isascii():
+        return []
+    runs: list[tuple[int, int]] = []
+    goes_on = False  # the last run may be continued
+    for word in _WORD.finditer(text):
+        inside = any(span.start < word.end() and word.start() < span.end for span in taken)
+        letters = [character for character in word[0] if character.isalpha()]
+        if inside or not all(foreign.match(one) and not _LATIN.match(one) for one in letters):
+            goes_on = False
+            continue
+        gap = text[runs[-1][1] : word.start()] if runs else ""
+        if goes_on and not gap.strip(_BETWEEN):
+            runs[-1] = (runs[-1][0], word.end())
+        else:
+            runs.append(word.span())
+        goes_on = True
+    return [Span(start, end, text[start:end], "script") for start, end in runs]

@@ -1,0 +1,157 @@
+"""Tags inside a sentence: taken out before it is translated, and put into the translation again.
+
+HTML and ASS tags, Markdown's links and emphasis, emoji. Each has a place in the text without tags. Which
+words of the translation a pair of tags belongs to is for others to say (`Aligned`); here is what is done with
+it: every tag comes back, pairs around words, nested ones inside of each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+# (start, end) in the text without tags → (start, end) in its translation
+Aligned = Callable[[int, int], tuple[int, int]]
+
+_EMOJI = (
+    "(?:[\U0001f1e6-\U0001f1ff]{2}"
+    "|[0-9#*]\ufe0f?\u20e3"
+    "|[\U0001f000-\U0001faff\u2600-\u2669\u266c-\u27bf\u2b00-\u2bff\u231a\u231b\u23e9-\u23fa\u00a9\u00ae\u2122]"
+    "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\u200d\U0001f000-\U0001faff\u2640\u2642\u2695\u2764]*)"
+)
+_TAG = re.compile(
+    r"(?P<code>```[^`]+```|`[^`\n]+`)"
+    r"|(?P<html></?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<\d[\d:.]*>)"
+    r"|(?P<ass>\{\\[^{}]*\}|\{/?[biu]\})"
+    r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
+    r"|(?P<target>\]\([^()\s]*\))"
+    r"|(?P<strong>\*\*(?=\S)|(?<=\S)\*\*|~~)"
+    r"|(?P<emphasis>(?<![\w*])\*(?=[^\s*][^*\n]*\*(?![\w*]))|(?<=[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_][^_\n]*_(?![\w_]))"
+    r"|(?<=[^\s_])_(?![\w_]))"
+    rf"|(?P<emoji>(?:{_EMOJI}\s?)*{_EMOJI})"
+)
+_HTML_NAME = re.compile(r"<(/?)\s*([a-zA-Z]\w*)")
+_ASS_SWITCH = re.compile(r"\\([ibus])([01])(?!\d)|\{(/?)([biu])\}")
+_SINGLE = frozenset({"br", "hr", "img", "input", "wbr"})
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A tag, where it was in the text without tags, and what it does: open, close or just stand there."""
+
+    place: int
+    text: str
+    name: str
+    role: str  # open, close or point
+
+
+def without_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
+    """Take the tags out of a sentence."""
+    plain = ""
+    done = 0
+    tags: list[Tag] = []
+    open_marks: list[str] = []
+    for match in _TAG.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "code":
+            continue
+        plain += text[done : match.start()]
+        done = match.end()
+        name, role = _meaning(kind, match[0], open_marks)
+        tags.append(Tag(len(plain), match[0], name, role))
+    return plain + text[done:], tuple(tags)
+
+
+def _meaning(kind: str, tag: str, open_marks: list[str]) -> tuple[str, str]:
+    if kind == "html" and (found := _HTML_NAME.match(tag)):
+        name = found[2].lower()
+        if name in _SINGLE or tag.endswith("/>"):
+            return name, "point"
+        return name, "close" if found[1] else "open"
+    if kind == "ass" and (switch := _ASS_SWITCH.search(tag)):
+        on = switch[2] == "1" if switch[1] else not switch[3]
+        return f"ass {switch[1] or switch[4]}", "open" if on else "close"
+    if kind in ("link", "target"):
+        return "link", "open" if kind == "link" else "close"
+    if kind in ("strong", "emphasis"):
+        if tag in open_marks:
+            open_marks.remove(tag)
+            return tag, "close"
+        open_marks.append(tag)
+        return tag, "open"
+    return tag, "point"
+
+
+def with_tags(translation: str, plain: str, tags: Sequence[Tag], aligned: Aligned) -> str:
+    """Put all tags of a sentence into its translation."""
+    inserted: list[tuple[int, int, str]] = []  # (place, order among those at one place, tag)
+    partner = _pairs(tags)
+    placed: dict[int, tuple[int, int]] = {}  # an opening tag → where its pair went
+    for number, tag in enumerate(tags):
+        if number in partner:
+            closing = partner[number]
+            start, end = aligned(tag.place, tags[closing].place)
+            around = [placed[other] for other in placed if other < number and partner[other] > closing]
+            if around:  # what was inside stays inside
+                start, end = max(start, around[-1][0]), min(end, around[-1][1])
+                start = min(start, end)
+            placed[number] = (start, end)
+            # at one place: what is closed before what is opened, an inner pair inside of the outer one
+            inserted += [(start, len(tags) + number, tag.text), (end, -number, tags[closing].text)]
+        elif number not in partner.values():
+            inserted.append((_lonely(tag, plain, len(translation), aligned), len(tags) + number, tag.text))
+    return _written(translation, plain, tags, inserted)
+
+
+def _pairs(tags: Sequence[Tag]) -> dict[int, int]:
+    """Which opening tag is closed by which."""
+    pairs = {}
+    waiting: list[int] = []
+    for number, tag in enumerate(tags):
+        if tag.role == "open":
+            waiting.append(number)
+        elif tag.role == "close":
+            opening = next((one for one in reversed(waiting) if tags[one].name == tag.name), None)
+            if opening is not None:
+                pairs[opening] = number
+                waiting.remove(opening)
+    return pairs
+
+
+def _lonely(tag: Tag, plain: str, length: int, aligned: Aligned) -> int:
+    """Where a tag without a partner goes: at an end it stays there, else it follows the words beside it."""
+    if not plain[: tag.place].strip():
+        return 0
+    if not plain[tag.place :].strip():
+        return length
+    if tag.role == "open":
+        return aligned(tag.place, len(plain))[0]
+    return aligned(0, tag.place)[1]
+
+
+def _written(
+    translation: str, plain: str, tags: Sequence[Tag], inserted: Sequence[tuple[int, int, str]]
+) -> str:
+    spaced = {
+        tag.text: (plain[: tag.place][-1:].isspace(), plain[tag.place :][:1].isspace())
+        for tag in tags
+        if tag.role == "point"
+    }
+    written = ""
+    done = 0
+    for place, _, text in sorted(inserted, key=lambda item: item[:2]):
+        written += translation[done:place]
+        done = place
+        before, after = spaced.get(text, (False, False))
+        if before and written and not written[-1].isspace():
+            written += " "
+        written += text
+        if (
+            after
+            and translation[place:]
+            and not translation[place].isspace()
+            and translation[place].isalnum()
+        ):
+            written += " "
+    return written + translation[done:]

@@ -1,0 +1,65 @@
+"""Spans that no translation may change: which there are, and which are lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadec_cli.text.spans import find_spans, has_words, lost
+
+EXAMPLES = [
+    ("Call 555-1234 now.", ["555-1234"]),
+    ("3,500,000 people live here.", ["3,500,000"]),
+    ("See https://example.com/a?b=c&d=1, please.", ["https://example.com/a?b=c&d=1"]),
+    ("It costs $4.99 or 20 € (50 %).", ["$4.99", "20 €", "50 %"]),
+    ("Write to bob.smith@mail.co.uk today.", ["bob.smith@mail.co.uk"]),
+    ("Hello {name}, %d new messages, %(count)s more.", ["{name}", "%d", "%(count)s"]),
+    ("Run `pip install x` or foo_bar() now.", ["`pip install x`", "foo_bar()"]),
+    ("Edit config.yaml and /etc/hosts.", ["config.yaml", "/etc/hosts"]),
+    ("We met on 2024-05-17 at 5:30 p.m.", ["2024-05-17", "5:30"]),
+    ("The 21st century and the 1980s.", ["21st", "1980s"]),
+    ("Version v1.2.3-beta is 3.5 GB at 20 °C.", ["v1.2.3-beta", "3.5 GB", "20 °C"]),
+    ("It is 5 km away, and 5 men came.", ["5 km", "5"]),
+    ("He said Привет, мир and 東京 to me.", ["Привет, мир", "東京"]),
+    ("Use --force or -o for $HOME and ${HOME}.", ["--force", "-o", "$HOME", "${HOME}"]),
+    ("Call +1 (555) 123-4567 or 8 800 555 35 35", ["+1 (555) 123-4567", "8 800 555 35 35"]),
+    ("#hashtag @user ISBN 978-3-16-148410-0", ["#hashtag", "@user", "978-3-16-148410-0"]),
+    ("Set MAX_SIZE, the iPhone and MP3 &nbsp; x.", ["MAX_SIZE", "iPhone", "MP3", "&nbsp;"]),
+    ("Between 10-20 people, 1/2 cup.", ["10-20", "1/2"]),
+    ("Well-known e.g. this and/or that, co-op.", []),
+    ("Mr. Smith went home. It's fine - really!", []),
+    ("Café Müller, naïve façade.", []),
+]
+
+
+@pytest.mark.parametrize(("text", "spans"), EXAMPLES)
+def test_spans_are_found(text: str, spans: list[str]) -> None:
+    assert [span.text for span in find_spans(text, "en")] == spans
+
+
+@given(st.text(alphabet="ab1 .,:-/@#{}%$`<>é漢Ж\U0001f389", max_size=60))
+def test_spans_are_parts_of_the_text_in_order_and_apart(text: str) -> None:
+    done = 0
+    for span in find_spans(text, "en"):
+        assert done <= span.start < span.end and text[span.start : span.end] == span.text
+        done = span.end
+    assert not lost(find_spans(text, "en"), text)
+
+
+def test_latin_words_are_foreign_to_nobody_and_without_a_language_nothing_is() -> None:
+    assert not find_spans("Он купил Windows", "ru")
+    assert [span.text for span in find_spans("Он сказал 東京", "ru")] == ["東京"]
+    assert not find_spans("He said Привет")
+    assert not find_spans("He said Привет", "tlh")
+
+
+def test_a_line_in_another_script_has_no_words_to_translate() -> None:
+    for line in ("Привет, мир!", "12:30", "— … —", "https://a.example", "`code`"):
+        assert not has_words(line, find_spans(line, "en")), line
+    assert has_words("I saw Привет", find_spans("I saw Привет", "en"))
+
+
+def test_what_is_lost_is_told_and_a_number_in_another_is_no_number() -> None:
+    spans = find_spans("Call 12 and 12, or 555-1234 on the 3rd.", "en")
+    assert lost(spans, "12, 12, 555-1234, 3-го") == []
+    assert lost(spans, "12, 555-1234, 3-го") == ["12"]
+    assert lost(spans, "12 12 1555-12345 13") == ["555-1234", "3"]

@@ -1,0 +1,53 @@
+"""Tags taken out of a sentence, and put into its translation."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadec_cli.text.tags import with_tags, without_tags
+
+EXAMPLES = [
+    ("He is <i>really</i> nice.", "He is really nice.", ["<i>", "</i>"]),
+    ("Great job 🎉 see you", "Great job  see you", ["🎉"]),
+    ("See [the guide](https://x.y/z) now.", "See the guide now.", ["[", "](https://x.y/z)"]),
+    ("A **bold** and *thin* word", "A bold and thin word", ["**", "**", "*", "*"]),
+    (r"{\i1}So{\i0} what", "So what", [r"{\i1}", r"{\i0}"]),
+    ("Use <code>x</code><br/> now", "Use x now", ["<code>", "</code>", "<br/>"]),
+    ("a `<b>` b*c 5 * 3 snake_case_x", "a `<b>` b*c 5 * 3 snake_case_x", []),
+    ("👨‍👩‍👧 family 👍🏽", " family ", ["👨‍👩‍👧", "👍🏽"]),
+    ("3 < 4 and 5 > 2", "3 < 4 and 5 > 2", []),
+]
+
+
+@pytest.mark.parametrize(("text", "plain", "tags"), EXAMPLES)
+def test_tags_go_out_and_come_back(text: str, plain: str, tags: list[str]) -> None:
+    without, found = without_tags(text)
+    assert (without, [tag.text for tag in found]) == (plain, tags)
+    assert with_tags(without, without, found, lambda start, end: (start, end)) == text
+
+
+PIECES = st.sampled_from(
+    ["<i>", "</i>", "<b>", "</b>", "word", " ", "🎉", "**", "[x](u)", r"{\i1}", r"{\i0}", "."]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join), st.text("абв .", max_size=20))
+def test_whatever_the_alignment_every_tag_comes_back_once_and_no_word_is_changed(
+    text: str, translation: str
+) -> None:
+    plain, tags = without_tags(text)
+    places = sorted([len(translation) // 3, len(translation) // 2])
+    written = with_tags(translation, plain, tags, lambda start, end: (places[0], places[1]))
+    counted = Counter(tag.text for tag in tags)
+    assert all(written.count(tag) >= count for tag, count in counted.items())
+    for tag in sorted(counted, key=len, reverse=True):
+        written = written.replace(tag, "")
+    assert written.replace(" ", "") == translation.replace(" ", "")
+
+
+def test_pairs_stay_nested_and_what_stood_at_an_end_stays_there() -> None:
+    plain, tags = without_tags("<b>one <i>two</i></b> three 🎉")
+    moved = with_tags("три два один", plain, tags, lambda start, end: (4, 12) if start == 0 else (0, 7))
+    assert moved == "три <b><i>два</i> один</b> 🎉"
