@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cadec_cli.decoding.soundness import defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.placeholders import PLACEHOLDERS
@@ -23,6 +24,8 @@ _MARGIN = 3.0
 # Numbers that stand in, by what they stand for: a year had better look like one.
 _YEARS = ("1984", "1976", "1968", "1957", "1945", "1939", "1927", "1913")
 _NUMBERS = ("512", "417", "936", "845", "623", "738", "254", "189", "361", "472", "583", "694")
+# Signs of programs, tables and drawings, with what stands around them.
+_SIGNS = re.compile(r"[\s\d]*[<>{}\[\]|\\=;*/+^~@#_$&%§][^\w\n]*")
 _TIMES = ("12:30", "11:45", "10:15", "14:20", "16:40", "13:50", "15:10", "17:25")
 
 
@@ -82,7 +85,28 @@ class ProtectedModel:
                     waiting.remove(number)
         for number in waiting:
             lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
-        return lists
+        return [self._sound(nbest) for nbest in lists]
+
+    def _sound(self, nbest: NBest) -> NBest:
+        """A list that has something sound in it, if the words between all signs can give that."""
+        if not all(defects(nbest.source, one.text, self.language) for one in nbest.hypotheses):
+            return nbest
+        spans = find_spans(nbest.source, self.language)
+        taken = {place for span in spans for place in range(span.start, span.end)}
+        signs = [
+            Span(match.start(), match.end(), match[0], "sign")
+            for match in _SIGNS.finditer(nbest.source)
+            if taken.isdisjoint(range(*match.span()))
+        ]
+        if not signs:
+            return nbest
+        every = sorted([*spans, *signs], key=lambda span: span.start)
+        pieced = self._in_pieces(nbest.source, every, nbest)
+        if pieced is nbest or any(
+            defects(nbest.source, one.text, self.language) for one in pieced.hypotheses
+        ):
+            return nbest
+        return pieced
 
     def _masked(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _Masked | None:
         """Put stand-ins into a sentence, for all spans or for those that its best hypothesis has lost."""
@@ -118,14 +142,15 @@ class ProtectedModel:
             pieces.append(sentence[done : span.start])
             done = span.end
         pieces.append(sentence[done:])
-        wordy = [piece for piece in pieces if has_words(piece, [])]
-        found = dict(zip(wordy, self.model.nbest([piece.strip() for piece in wordy], 1), strict=True))
+        bare = {piece: _bare(piece) for piece in pieces if has_words(piece, [])}
+        asked = [piece[start:end] for piece, (start, end) in bare.items()]
+        found = dict(zip(bare, self.model.nbest(asked, 1), strict=True))
         text = ""
         log_prob = 0.0
         for piece, kept in zip(pieces, [*(span.text for span in spans), ""], strict=True):
             nbest = found.get(piece)
             if nbest is not None and nbest.hypotheses:
-                text += _fitted(piece, nbest.hypotheses[0].text, at_start=not text)
+                text += _fitted(piece, bare[piece], nbest.hypotheses[0].text, at_start=not text)
                 log_prob += nbest.hypotheses[0].log_prob
             else:
                 text += piece
@@ -180,12 +205,16 @@ def _whole(stand_in: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\d:]){re.escape(stand_in)}(?![\d:])")
 
 
-def _fitted(piece: str, translation: str, *, at_start: bool) -> str:
+def _bare(piece: str) -> tuple[int, int]:
+    """Where the words of a piece are, without what stands around them."""
+    words = list(re.finditer(r"\w", piece))
+    return words[0].start(), words[-1].end()
+
+
+def _fitted(piece: str, place: tuple[int, int], translation: str, *, at_start: bool) -> str:
     """The translation of a piece in the middle: no capital and no full stop that the piece has not."""
-    start = len(piece) - len(piece.lstrip())
-    end = len(piece.rstrip())
-    if piece.strip()[-1:] not in ".!?…" and translation.endswith((".", "!", "?", "…")):
-        translation = translation.rstrip(".!?…")
-    if not at_start and piece.strip()[:1].islower():
+    start, end = place
+    translation = translation.strip(".!?…,;: ")
+    if piece[start].islower() and not at_start:
         translation = translation[:1].lower() + translation[1:]
     return piece[:start] + translation + piece[end:]

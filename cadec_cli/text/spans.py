@@ -40,37 +40,48 @@ _EXTENSIONS = (
 )
 _MONEY = "[$€£¥₽₴₹]"
 _NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
+_NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # what a URL does not end with belongs to the sentence
+_STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version
+_KEYS = "Ctrl|Control|Alt|Shift|Cmd|Command|Option|Win|Super|Meta|Fn"
 # In this order: what comes first wins where two begin at the same place.
 _PATTERNS: dict[str, str] = {
     "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
-    "url": r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)[^\s<>\"«»]*[^\s<>\"«».,;:!?)\]}'’”]"
-    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info)\b(?:/[^\s<>\"]*[^\s<>\".,;:!?)\]}'])?",
-    "e-mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[\w.:!%,\[\] -]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
-    r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|\$[A-Za-z_]\w*|\[\[[^\[\]\n]+\]\]",
+    "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
+    rf"(?:[^\s<>\"«»()]|\([^\s<>()]*\))*(?:{_NOT_LAST}|\([^\s<>()]*\))"
+    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"
+    rf"(?:/(?:[^\s<>\"()]*{_NOT_LAST})?)?(?!@)|\b(?:doi|urn|arXiv|isbn):[^\s<>]*{_NOT_LAST}",
+    "e-mail": r"<[\w.+-]+@[\w-]+(?:\.[\w-]+)+>|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
+    r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|%[A-Z_]\w*%|\$[A-Za-z_]\w*"
+    r"|\[\[[^\[\]\n]+\]\]",
     "entity": r"&(?:[a-zA-Z]{2,10}|#\d{1,6}|#x[0-9a-fA-F]{1,5});",
     "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])|\b[A-Za-z]:\\[\w\\.-]*[\w\\]"
-    r"|\b[\w.-]+/(?:[\w.-]+/)*[\w.-]+\.(?:" + _EXTENSIONS + r")\b",
-    "file": r"(?<![\w.@/])[\w-]*(?:[\w-]|\.)[\w.-]*\.(?:" + _EXTENSIONS + r")\b(?!\.\w)",
-    "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*",
+    r"|\b[\w.-]+/(?:[\w.-]+/)*[\w.-]+\.(?i:" + _EXTENSIONS + r")\b",
+    "file": r"(?<![\w.@/])[\w-]*(?:[\w-]|\.)[\w.-]*\.(?i:" + _EXTENSIONS + r")\b(?!\.\w)",
+    "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*(?:\.[\w-]+)*|(?<![\w&])#\d+\b",
     "flag": r"(?<![\w-])--?[A-Za-z][\w-]*(?:=[\w./-]+)?(?=[\s,.;:!?)\]]|$)",
-    "date": r"(?<!\d)(?:\d{4}-\d\d?-\d\d?(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    "key": rf"\b(?:{_KEYS})(?:[+-](?:{_KEYS}|\w+))+"
+    r"|(?<=\w\s)(?:Enter|Tab|Esc|Shift|Ctrl|Alt|Backspace|Caps Lock|Page Up|Page Down)\b",
+    "date": r"(?<!\d)(?:\d{4}-\d\d?-\d\d?(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\d\d?[./]\d\d?[./]\d{2,4})(?!\d)",
     "phone": r"(?<![\w.])\+?\(?\d{1,4}\)?(?:[\s.-]?\(\d{1,5}\))?"
-    r"(?:[-\u2010-\u2013.\u00a0 ]\d{2,5}){2,5}(?![\w-])"
+    r"(?:[-\u2010-\u2013.\u00a0 ]\d{2,5}){2,5}(?![\w-])|(?<![\w.])\+\d{1,3}(?: \d{2,}){1,4}(?![\w-])"
     r"|(?<![\w.-])\d{3,4}[-\u2010-\u2013]\d{3,5}(?![\w-])",
     "time": r"(?<![\d:])\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])",
     "ordinal": r"(?<![\w.])\d+(?:st|nd|rd|th|s)\b",
-    "number": rf"(?<![\w.,])[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[-–—]{_NUMBER})*"
-    rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
-    "version": r"(?<![\w.])v?\d+(?:\.\d+)+(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![\w])",
+    "version": rf"(?<![\w.])v\d+(?:\.\d+)*(?:{_STAGE})?(?:\.{{2,3}}v\d+(?:\.\d+)*)?(?!\w)"
+    rf"|(?<![\w.])\d+(?:\.\d+)*\.x\b|(?<![\w.])\d+(?:\.\d+)+(?:{_STAGE})(?!\w)",
     "identifier": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
     r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
+    "number": rf"(?<![\w.,])[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[eE][-+]?\d+)?(?:[-–—]{_NUMBER})*"
+    rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
 }
 _ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in enumerate(_PATTERNS.values())))
 _KINDS = tuple(_PATTERNS)
 
-_WORD = re.compile(r"[^\W\d_](?:[\w’'-]*[^\W_])?")
+# Signs that are part of the letter before them are no letters to Python.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0f00-\u109f"
+_WORD = re.compile(rf"[^\W\d_](?:[\w{_MARKS}’'-]*[\w{_MARKS}])?")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 # What may stand between two words of a quotation in another script.
 _BETWEEN = " ,«»“”\"'()-–—.!?…:;"

@@ -2,19 +2,23 @@
 
 A line is a paragraph, split into sentences; with `lines` a line is one sentence. Lines are never joined,
 because hard-wrapped lines can't be told from poems, lists and headings, and joining them would lose the line
-breaks that have to be put back. A blank line ends a document.
+breaks that have to be put back. A blank line ends a document. What stands between two lines of ``` is code,
+and no sentence.
 
 Lines end with LF, CRLF, or CR where the file has no LF at all. Knows nothing of files and encodings.
 """
 
 import itertools
 import operator
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cadec_cli.text.documents import Document, documents_of
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
+
+_FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)[^`]*$")
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,13 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     gaps: list[str] = []
     done = 0
     start = 0
+    in_code = False
     for line in text.split(end_of_line):
+        fence = bool(_FENCE.match(line))
+        in_code ^= fence
+        if in_code or fence:
+            start += len(line) + 1
+            continue
         spans = _spans(line, source.language, source.lines)
         sentences.append([line[first:last] for first, last in spans])
         for first, last in spans:
