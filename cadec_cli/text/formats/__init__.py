@@ -50,14 +50,18 @@ def read_text_file(
     lines: bool = False,
     encoding: str | None = None,
     format: str | None = None,
+    tags: bool = False,
 ) -> TextFile:
-    """Read a file, by its extension unless `format` is given; `-` is plain text from standard input."""
+    """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
+
+    With `tags`, sentences have the tags inside them, and so have the translations that are put back.
+    """
     chosen = format_of(path) if format is None else format
     if chosen not in READERS:
         raise CadecError(f"unknown format: {chosen}", f"one of {', '.join(READERS)}")
     file = read_text(path, encoding)
     documents, layout = READERS[chosen](
-        Source(file.text, name=file.name, format=chosen, language=language, lines=lines)
+        Source(file.text, name=file.name, format=chosen, language=language, lines=lines, tags=tags)
     )
     return TextFile(documents, layout, file.encoding)
 

@@ -16,6 +16,7 @@ from pysubs2.formats.webvtt import WebVTTFormat
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.markup import CueLine, cue_line
+from cadec_cli.text.sentences import Span
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
@@ -33,6 +34,7 @@ class Cue:
     end: int
     style: str
     lines: tuple[CueLine, ...]
+    span: Span  # of all its lines in the file, tags included
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,13 @@ def detect(text: str, stated: str) -> str:
     return stated
 
 
-def find_cues(text: str, subtitle_format: str, name: str) -> list[Cue]:
-    """Find the cues that hold text, in the order in which they are read."""
+def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False) -> list[Cue]:
+    """Find the cues that hold text, in the order in which they are read; with `tags`, tags are text too."""
     if subtitle_format in ("ass", "ssa"):
-        cues = _ass_cues(text, subtitle_format, name)
+        cues = _ass_cues(text, subtitle_format, name, tags)
         # signs and dialogue are often kept apart in the file; on the screen they alternate
         return sorted(cues, key=lambda cue: cue.start)
-    return _timed_cues(text, subtitle_format, name)
+    return _timed_cues(text, subtitle_format, name, tags)
 
 
 def _raw_lines(text: str) -> Iterator[_RawLine]:
@@ -72,7 +74,7 @@ def _raw_lines(text: str) -> Iterator[_RawLine]:
             yield _RawLine(number, match.start(1), match.end(1), match[1])
 
 
-def _timed_cues(text: str, subtitle_format: str, name: str) -> list[Cue]:
+def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
     """Read SubRip or WebVTT: what follows a line with two times is text."""
     reader = WebVTTFormat if subtitle_format == "vtt" else SubripFormat
     blocks: list[tuple[int, int, list[_RawLine]]] = []
@@ -101,8 +103,9 @@ def _timed_cues(text: str, subtitle_format: str, name: str) -> list[Cue]:
     cues = []
     for position, (start, end, block) in enumerate(blocks):
         kept = trim(block, position == len(blocks) - 1)
-        found = [cue_line(text, line.start, line.end, subtitle_format) for line in kept]
-        cues.append(Cue(start, end, "", tuple(line for line in found if line)))
+        found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
+        span = (kept[0].start, kept[-1].end) if kept else (0, 0)
+        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
     return cues
 
 
@@ -132,7 +135,7 @@ def _follows_blank(block: list[_RawLine], position: int) -> bool:
     return position > 0 and block[position - 1].blank
 
 
-def _ass_cues(text: str, subtitle_format: str, name: str) -> list[Cue]:
+def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
     """Read (Advanced) SubStation Alpha: the text is what follows the ninth comma of an event."""
     places = [(line, match) for line in _raw_lines(text) if (match := _ASS_EVENT.match(line.text))]
     events = _ass_events(text, subtitle_format, name)
@@ -143,11 +146,12 @@ def _ass_cues(text: str, subtitle_format: str, name: str) -> list[Cue]:
         if event.type != "Dialogue" or event.is_drawing or match[2] is None:
             continue
         found = []
-        start = line.start + match.end()
+        start = first = line.start + match.end()
         for stop in [*_ASS_BREAK.finditer(text, start, line.end), None]:
-            found.append(cue_line(text, start, stop.start() if stop else line.end, "ass"))
+            found.append(cue_line(text, start, stop.start() if stop else line.end, "ass", tags=tags))
             start = stop.end() if stop else line.end
-        cues.append(Cue(event.start, event.end, event.style, tuple(part for part in found if part)))
+        lines = tuple(part for part in found if part)
+        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end)))
     return cues
 
 

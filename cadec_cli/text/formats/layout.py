@@ -20,6 +20,7 @@ class Source:
     format: str  # one of READERS, as the file's name or the user says; the content may know better
     language: str
     lines: bool = False  # a line is a sentence: only plain text has lines that need splitting
+    tags: bool = False  # tags inside a line of subtitles are part of its sentence, and translations have them
 
 
 class Layout(Protocol):

@@ -10,15 +10,16 @@ everything that is not text stay as they are; where a sentence comes back unchan
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import Cue, detect, find_cues
+from cadec_cli.text.formats.inline import Effect, carried, kept, mended, tagged_sentence_spans
 from cadec_cli.text.formats.layout import Source, finish, take
-from cadec_cli.text.formats.markup import CueLine, dropped_halves, written
-from cadec_cli.text.formats.wrapping import divide, join, separator, wrap
-from cadec_cli.text.sentences import Span, sentence_spans
+from cadec_cli.text.formats.markup import TAGS, CueLine, markup_of, without, written
+from cadec_cli.text.formats.wrapping import Ruler, divide, join, separator, wrap
+from cadec_cli.text.sentences import Span
 
 PAUSE_MS = 7000
 
@@ -38,24 +39,21 @@ class _Cell:
     lines: tuple[str, ...]
     joints: tuple[str, ...]
     sentences: int
+    wanted: Effect  # what the rest of the cue relies on
 
     def unchanged(self) -> str:
         return self.lines[0] + "".join(
             joint + line for joint, line in zip(self.joints, self.lines[1:], strict=True)
         )
 
-    def filled(self, text: str, markup: str) -> str:
+    def filled(self, text: str, markup: str, ruler: Ruler) -> str:
         """Put a translation in; line breaks that are no longer needed go, and tags inside with them."""
-        wrapped = wrap(text, len(self.lines))
-        used = len(wrapped) - 1
-        dropped = self.lines[0]
-        for position, line in enumerate(self.lines[1:]):
-            dropped += (self.joints[position] if position >= used else "") + line
-        opened, closed = dropped_halves(dropped, markup)
-        shown = written(wrapped[0], markup)
-        for joint, line in zip(self.joints, wrapped[1:], strict=False):
-            shown += joint + written(line, markup)
-        return opened + shown + closed
+        wrapped = wrap(text, len(self.lines), ruler=ruler)
+        joints = self.joints[: len(wrapped) - 1]
+        if any(TAGS[markup].search(joint) for joint in joints):
+            wrapped = carried(wrapped, markup)
+        shown = wrapped[0] + "".join(joint + line for joint, line in zip(joints, wrapped[1:], strict=True))
+        return mended(shown, Effect.of(self.unchanged(), markup), self.wanted, markup)
 
 
 @dataclass(frozen=True)
@@ -64,22 +62,25 @@ class _Share:
 
     cell: int
     text: str
+    width: int  # without tags
 
 
 @dataclass(frozen=True)
 class _LaidSentence:
     text: str
+    tags: tuple[str, ...]
     shares: tuple[_Share, ...]
 
 
 @dataclass(frozen=True)
 class SubtitleLayout:
-    """A subtitle file without its sentences."""
+    """A subtitle file without its sentences; with `tags`, translations have tags inside them."""
 
     cells: tuple[_Cell, ...]
     sentences: tuple[_LaidSentence, ...]
     tail: str
     markup: str
+    tags: bool = False
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         """Yield the file with translations for sentences, cue by cue, as soon as each is complete."""
@@ -90,21 +91,19 @@ class SubtitleLayout:
         shown = 0
         for sentence in self.sentences:
             translation = take(incoming)
-            if translation == sentence.text:
-                parts = [share.text for share in sentence.shares]
-            else:
-                parts = divide(" ".join(translation.split()), [len(share.text) for share in sentence.shares])
+            if translation != sentence.text:
                 changed.update(share.cell for share in sentence.shares)
-            for share, part in zip(sentence.shares, parts, strict=True):
+            for share, part in zip(sentence.shares, self._parts(sentence, translation), strict=True):
                 cell = self.cells[share.cell]
                 texts = waiting.setdefault(share.cell, [])
                 texts.append(part)
                 if len(texts) == cell.sentences:
                     del waiting[share.cell]
-                    body = (
-                        cell.filled(join(texts), self.markup) if share.cell in changed else cell.unchanged()
+                    complete[share.cell] = cell.gap + (
+                        cell.filled(join(texts, self._ruler), self.markup, self._ruler)
+                        if share.cell in changed
+                        else cell.unchanged()
                     )
-                    complete[share.cell] = cell.gap + body
             # cells come in the order of the file, sentences in the order of time
             while shown in complete:
                 yield complete.pop(shown)
@@ -113,20 +112,35 @@ class SubtitleLayout:
             yield self.tail
         finish(incoming)
 
+    @property
+    def _ruler(self) -> Ruler:
+        return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup == "vtt")
+
+    def _parts(self, sentence: _LaidSentence, translation: str) -> list[str]:
+        """Divide a translation over the cells of its sentence, and write it as the format wants it."""
+        same = [share.text for share in sentence.shares] if translation == sentence.text else None
+        weights = [share.width for share in sentence.shares]
+        if not self.tags:
+            parts = same or divide(" ".join(translation.split()), weights)
+            return [written(part, self.markup) for part in parts]
+        if same:
+            return carried([kept(part, sentence.tags, self.markup) for part in same], self.markup)
+        shown = kept(translation, sentence.tags, self.markup)
+        return carried(divide(shown, weights, self._ruler), self.markup)
+
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
     """Read subtitles of any format into documents and the layout."""
     subtitle_format = detect(source.text, source.format)
     builder = _Builder(source.language)
     documents = []
-    for cues in _documents(find_cues(source.text, subtitle_format, source.name)):
+    for cues in _documents(find_cues(source.text, subtitle_format, source.name, tags=source.tags)):
         first = len(builder.sentences)
         for run in _runs(cues):
-            builder.add(run)
+            builder.add(run, cues)
         if len(builder.sentences) > first:
-            documents.append(Document.of(sentence for sentence, _ in builder.sentences[first:]))
-    markup = "ass" if subtitle_format == "ssa" else subtitle_format
-    return tuple(documents), builder.layout(source.text, markup)
+            documents.append(Document.of(sentence.text for sentence in builder.sentences[first:]))
+    return tuple(documents), builder.layout(source.text, markup_of(subtitle_format), source.tags)
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
@@ -160,15 +174,32 @@ def _runs(cues: list[Cue]) -> Iterator[_Run]:
 
 
 def _breaks(before: CueLine, after: CueLine) -> bool:
-    if after.speaker or _SOUND_START.match(after.text) or _SOUND_END.search(before.text):
+    ending, beginning = before.seen.rstrip(), after.seen.lstrip()
+    if after.speaker or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
         return True
     # a caption in capitals, such as a place or a chapter, is no beginning of what is said next
-    return (
-        before.text.isupper()
-        and len(before.text) > 3
-        and not after.text.isupper()
-        and after.text[0].isupper()
-    )
+    return ending.isupper() and len(ending) > 3 and not beginning.isupper() and beginning[0].isupper()
+
+
+@dataclass(frozen=True)
+class _FoundCell:
+    lines: list[CueLine]
+    sentences: int
+    cue: Span  # where the cue is in the file
+
+    def effect(self, text: str, markup: str, tags: bool) -> Effect:
+        """Find what the rest of the cue relies on.
+
+        Where translations have tags, a pair that reaches over the end of a cue is closed there.
+        """
+        start = self.lines[0].start
+        effect = Effect.of(text[start : self.lines[-1].end], markup)
+        if not tags or not (effect.opened or effect.closed):
+            return effect
+        first, last = self.cue
+        alone = Effect.of(text[first:last], markup)
+        elsewhere = {half.start + first for half in (*alone.opened, *alone.closed)}
+        return effect.without(elsewhere, start)
 
 
 @dataclass
@@ -176,45 +207,61 @@ class _Builder:
     """Collects the sentences of a file and the cells they stand in."""
 
     language: str
-    sentences: list[tuple[str, list[tuple[int, str]]]] = field(default_factory=list)
-    cells: list[tuple[list[CueLine], int]] = field(default_factory=list)  # (lines, how many sentences)
+    sentences: list[_LaidSentence] = field(default_factory=list)  # cells are numbered as they are found
+    cells: list[_FoundCell] = field(default_factory=list)
 
-    def add(self, run: _Run) -> None:
+    def add(self, run: _Run, cues: list[Cue]) -> None:
         """Split a stretch of lines into sentences, and its lines into cells."""
-        text = ""
+        text = seen = ""
         places: list[Span] = []
+        tags: list[Span] = []
         for _, line in run:
-            text += separator(text, line.text)
+            text += separator(seen, line.seen)
+            seen = line.seen
+            tags += [(len(text) + start, len(text) + end) for start, end in line.tags]
             places.append((len(text), len(text) + len(line.text)))
             text += line.text
-        spans = _bounded(sentence_spans(text, self.language), run, places)
-        added: list[tuple[str, list[tuple[int, str]]]] = [(text[start:end], []) for start, end in spans]
+        spans = _bounded(tagged_sentence_spans(text, tags, self.language), run, places)
+        shares: list[list[_Share]] = [[] for _ in spans]
         for first, last in _cell_ranges(run, places, spans):
             begin, stop = places[first][0], places[last][1]
             inside = _overlapping(spans, begin, stop)
             for number in inside:
-                start, end = spans[number]
-                added[number][1].append((len(self.cells), text[max(start, begin) : min(end, stop)].strip()))
-            self.cells.append(([line for _, line in run[first : last + 1]], len(inside)))
-        self.sentences += added
+                start, end = max(spans[number][0], begin), min(spans[number][1], stop)
+                width = len(_seen(text, tags, start, end).strip())
+                shares[number].append(_Share(len(self.cells), text[start:end].strip(), width))
+            lines = [line for _, line in run[first : last + 1]]
+            self.cells.append(_FoundCell(lines, len(inside), cues[run[first][0]].span))
+        for (start, end), found in zip(spans, shares, strict=True):
+            own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
+            self.sentences.append(_LaidSentence(text[start:end], tuple(own), tuple(found)))
 
-    def layout(self, text: str, markup: str) -> SubtitleLayout:
+    def layout(self, text: str, markup: str, tags: bool) -> SubtitleLayout:
         """Cut the file's text at the cells found."""
-        order = sorted(range(len(self.cells)), key=lambda number: self.cells[number][0][0].start)
+        order = sorted(range(len(self.cells)), key=lambda number: self.cells[number].lines[0].start)
         rank = {number: position for position, number in enumerate(order)}
         cells = []
         done = 0
         for number in order:
-            lines, sentences = self.cells[number]
-            joints = [text[one.end : other.start] for one, other in pairwise(lines)]
-            bodies = tuple(text[line.start : line.end] for line in lines)
-            cells.append(_Cell(text[done : lines[0].start], bodies, tuple(joints), sentences))
-            done = lines[-1].end
+            found = self.cells[number]
+            joints = [text[one.end : other.start] for one, other in pairwise(found.lines)]
+            bodies = tuple(text[line.start : line.end] for line in found.lines)
+            gap = text[done : found.lines[0].start]
+            wanted = found.effect(text, markup, tags)
+            cells.append(_Cell(gap, bodies, tuple(joints), found.sentences, wanted))
+            done = found.lines[-1].end
         laid = tuple(
-            _LaidSentence(sentence, tuple(_Share(rank[cell], part) for cell, part in shares))
-            for sentence, shares in self.sentences
+            replace(
+                sentence, shares=tuple(replace(share, cell=rank[share.cell]) for share in sentence.shares)
+            )
+            for sentence in self.sentences
         )
-        return SubtitleLayout(tuple(cells), laid, text[done:], markup)
+        return SubtitleLayout(tuple(cells), laid, text[done:], markup, tags)
+
+
+def _seen(text: str, tags: list[Span], start: int, end: int) -> str:
+    inside = (tags[number] for number in _overlapping(tags, start, end))
+    return without(text[start:end], [(first - start, last - start) for first, last in inside])
 
 
 def _bounded(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:

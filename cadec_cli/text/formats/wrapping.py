@@ -1,12 +1,14 @@
 """Dividing a translation over the cues and lines of its source.
 
-Knows only strings and lengths. Breaks fall between words, nearest to where the source had them, rather after
-punctuation than after a short word.
+Knows only strings and lengths, and by a `Ruler` what of a string is not seen. Breaks fall between words,
+nearest to where the source had them, rather after punctuation than after a short word.
 """
 
+import html
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 LINE_WIDTH = 42  # what subtitle guidelines give a line
 
@@ -15,45 +17,135 @@ _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\
 _PUNCTUATION = frozenset(",;:.!?…—–)»”。、，！？；：")
 _PUNCTUATION_BONUS = 8  # characters that a break may move to stand after punctuation
 _SHORT_WORD = 3
+_MOST_BALANCED = (
+    4  # lines: no cue has more but by mistake, and the time it takes is not for thousands of words
+)
 _SHORT_WORD_COST = 3
 
 
-def divide(text: str, weights: Sequence[int]) -> list[str]:
+@dataclass(frozen=True)
+class Ruler:
+    """What of a text takes room: nothing `hidden` does, and what is `escaped` (`&lt;`) is one character."""
+
+    hidden: re.Pattern[str] | None = None
+    escaped: bool = False
+
+    def seen(self, text: str) -> str:
+        """Return a text as it is on the screen."""
+        text = self.hidden.sub("", text) if self.hidden else text
+        return html.unescape(text) if self.escaped else text
+
+    def width(self, text: str) -> int:
+        """Count the characters on the screen."""
+        return len(self.seen(text))
+
+    def words(self, text: str) -> list[str]:
+        """Split into words with the space after them; single characters where the script has no spaces."""
+        hidden = self.hidden.pattern if self.hidden else "(?!)"
+        flags = (self.hidden.flags if self.hidden else 0) | re.DOTALL
+        words: list[str] = []
+        for word in re.findall(rf"(?:{hidden}|\S)+\s*", text, flags):
+            if _SPACELESS.search(self.seen(word)):
+                # closing punctuation never begins a line
+                character = r"(?:&\w+;|.)" if self.escaped else "."
+                words += re.findall(
+                    rf"(?:{hidden})+$|(?:{hidden})*{character}[。、，！？；：」』）…]*\s*", word, flags
+                )
+            else:
+                words.append(word)
+        return self._with_text(words)
+
+    def _with_text(self, words: list[str]) -> list[str]:
+        """Join what is hidden to the word after it, or before it at the end."""
+        joined: list[str] = []
+        waiting = ""
+        for word in words:
+            waiting += word
+            if self.seen(waiting).strip():
+                joined.append(waiting)
+                waiting = ""
+        if waiting:
+            joined[-1:] = ["".join(joined[-1:]) + waiting]
+        return joined
+
+
+PLAIN = Ruler()
+
+
+def divide(text: str, weights: Sequence[int], ruler: Ruler = PLAIN) -> list[str]:
     """Divide a text into as many parts as there are weights, in proportion to them.
 
     Every part gets some text for as long as there are words; the last parts stay empty after that.
     """
     if len(weights) == 1:
         return [text.strip()]
-    words = _words(text)
+    words = ruler.words(text)
     if len(words) <= len(weights):
         return [word.strip() for word in words] + [""] * (len(weights) - len(words))
-    ends = list(accumulate(map(len, words)))
+    ends = list(accumulate(map(ruler.width, words)))
     scale = ends[-1] / max(1, sum(weights))
     targets = [target * scale for target in accumulate(weights)]
+    seen = [ruler.seen(word) for word in words]
     parts = []
     begin = 0
     for number, target in enumerate(targets[:-1], 1):
         last = len(words) - (len(weights) - number)  # leave a word for each part to come
-        stop = min(range(begin + 1, last + 1), key=lambda end: _cost(words[end - 1], ends[end - 1], target))
+        stop = min(range(begin + 1, last + 1), key=lambda end: _cost(seen[end - 1], ends[end - 1], target))
         parts.append("".join(words[begin:stop]).strip())
         begin = stop
     return [*parts, "".join(words[begin:]).strip()]
 
 
-def wrap(text: str, lines: int) -> list[str]:
-    """Wrap a text into at most `lines` balanced lines, and only where it is too long for one."""
-    if lines == 1 or len(text) <= LINE_WIDTH:
+def wrap(text: str, lines: int, width: int = LINE_WIDTH, ruler: Ruler = PLAIN) -> list[str]:
+    """Wrap a text into at most `lines` balanced lines, and only where it is too long for one.
+
+    A line is wider than `width` only where words leave no choice.
+    """
+    room = ruler.width(text)
+    if lines == 1 or room <= width or not text.strip():
         return [text]
-    wanted = min(lines, -(-len(text) // LINE_WIDTH))
-    return [line for line in divide(text, [1] * wanted) if line] or [""]
+    words = ruler.words(text)
+    seen = [ruler.seen(word) for word in words]
+    most = min(lines, len(words))
+    fewest = min(most, -(-room // width))
+    if fewest > _MOST_BALANCED:
+        return divide(text, [1] * fewest, ruler)
+    shown = [text]
+    for count in range(fewest, min(most, _MOST_BALANCED) + 1):
+        stops = _line_ends(seen, count, width)
+        shown = ["".join(words[begin:stop]).strip() for begin, stop in pairwise([0, *stops])]
+        if all(len(ruler.seen(line).strip()) <= width for line in shown):
+            break
+    return shown
 
 
-def join(parts: Sequence[str]) -> str:
+def _line_ends(words: list[str], count: int, width: int) -> list[int]:
+    """Choose after which words lines end: the least beyond the width, and then the least cost."""
+    ends = [0, *accumulate(map(len, words))]
+    target = ends[-1] / max(1, count)
+    best: dict[int, tuple[float, float, list[int]]] = {0: (0, 0, [])}
+    for line in range(1, count + 1):
+        found: dict[int, tuple[float, float, list[int]]] = {}
+        last = len(words) - (count - line)  # leave a word for each line to come
+        for stop in range(line, last + 1) if line < count else [len(words)]:
+            cost = _cost(words[stop - 1], ends[stop], target * line) if line < count else 0
+            space = len(words[stop - 1]) - len(words[stop - 1].rstrip())
+            found[stop] = min(
+                (over + max(0, ends[stop] - space - ends[begin] - width), total + cost, [*stops, stop])
+                for begin, (over, total, stops) in best.items()
+                if begin < stop
+            )
+        best = found
+    return best[len(words)][2]
+
+
+def join(parts: Sequence[str], ruler: Ruler = PLAIN) -> str:
     """Join parts with spaces, except between characters of a script that has none."""
-    joined = ""
+    joined = seen = ""
     for part in parts:
-        joined += separator(joined, part) + part
+        added = ruler.seen(part)
+        joined += separator(seen, added) + part
+        seen += added
     return joined
 
 
@@ -62,18 +154,6 @@ def separator(before: str, after: str) -> str:
     if not before or not after:
         return ""
     return "" if _SPACELESS.match(before[-1]) and _SPACELESS.match(after[0]) else " "
-
-
-def _words(text: str) -> list[str]:
-    """Split into words that keep the space after them; single characters where the script has no spaces."""
-    words: list[str] = []
-    for word in re.findall(r"\S+\s*", text):
-        if _SPACELESS.search(word):
-            # closing punctuation never begins a line
-            words += re.findall(r".[。、，！？；：」』）…]*\s*", word, re.DOTALL)
-        else:
-            words.append(word)
-    return words
 
 
 def _cost(word: str, end: int, target: float) -> float:
