@@ -1,10 +1,10 @@
 """Subtitles: sentences that run over cues, translated whole and laid back over them.
 
 A pause of more than seven seconds starts a new document. A sentence may run over lines and cues; a speaker's
-dash, a change of style, a sound in brackets or a song ends it. Its translation is divided over its cues in
-proportion to the source, and wrapped where the source had several lines. Times, order, number of cues, and
-everything that is not text stay as they are; where a sentence comes back unchanged, so does its markup (see
-`markup`).
+dash or name, a change of style, a sound in brackets or a song ends it. Its translation is divided over its
+cues in proportion to the source, and wrapped where the source had several lines. Times, order, number of
+cues, and everything that is not text stay as they are; where a sentence comes back unchanged, so does its
+markup (see `markup`).
 """
 
 import re
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from cadec_cli.text.affixes import speaker_name
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import Cue, detect, find_cues
 from cadec_cli.text.formats.inline import Effect, carried, kept, mended, tagged_sentence_spans
@@ -175,7 +176,7 @@ def _runs(cues: list[Cue]) -> Iterator[_Run]:
 
 def _breaks(before: CueLine, after: CueLine) -> bool:
     ending, beginning = before.seen.rstrip(), after.seen.lstrip()
-    if after.speaker or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
+    if after.speaker or speaker_name(beginning) or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
         return True
     # a caption in capitals, such as a place or a chapter, is no beginning of what is said next
     return ending.isupper() and len(ending) > 3 and not beginning.isupper() and beginning[0].isupper()
