@@ -79,7 +79,14 @@ def file_translation(
     options = with_flags(default_options(opened), flags)
     language = models.languages.source_code
     files = [
-        read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
+        read_text_file(
+            path,
+            language=language,
+            lines=lines,
+            encoding=encoding,
+            format=input_format,
+            tags=options.protect,
+        )
         for path in inputs
     ]
     origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]

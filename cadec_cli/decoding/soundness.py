@@ -8,6 +8,7 @@ all are degenerate, the one with the fewest defects wins, and whoever reads it s
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,10 @@ from cadec_cli.text.spans import lost
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
 _STUTTER = re.compile(r"(\S)\1{7,}|(\S{2,6}?)\2{4,}")
 _NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")
-_SIGNS = "<>[]{}|\\♪♫#@=_^`~*§"
+# Signs that no sentence has of itself, and those of currencies, which stand beside a number.
+_SIGNS = frozenset("<>[]{}|\\#@=_^`~*§♪♫♬")
+_COMMON = frozenset("№°±×÷′″+-$€£₽₴¥₹")
+_LONELY_MONEY = re.compile(r"(?<!\d)(?<!\d\s)[$€£₽₴¥₹](?!\s?\d)")
 # Characters of a script that says more with each.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DENSITY = 3
@@ -43,7 +47,8 @@ def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
         found.append("repeats itself")
     if _NO_TEXT.search(text) and not _NO_TEXT.search(source):
         found.append("has characters that are no text")
-    foreign = sorted({sign for sign in text if sign in _SIGNS and sign not in source})
+    foreign = sorted({sign for sign in text if sign not in source and _is_sign(sign)})
+    foreign += [sign for sign in _LONELY_MONEY.findall(text) if sign not in source]
     if foreign:
         found.append(f"has {' '.join(foreign)}, which the source has not")
     ratio = _size(text) / max(1, _size(core.text))
@@ -52,6 +57,13 @@ def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
     if ratio > _LONGEST and _size(text) >= _LONG_ENOUGH * 2:
         found.append("much longer than the source")
     return tuple(found)
+
+
+def _is_sign(character: str) -> bool:
+    if character in _SIGNS:
+        return True
+    symbol = not character.isalnum() and unicodedata.category(character)[0] == "S"
+    return symbol and character not in _COMMON and not _NO_TEXT.match(character)
 
 
 def _repeats(text: str) -> bool:

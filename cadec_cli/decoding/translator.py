@@ -26,7 +26,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
-from cadec_cli.text.cores import Core, core_of
+from cadec_cli.text.cores import Core, core_of, parts_of
 
 
 class Translator:
@@ -163,7 +163,8 @@ class Translator:
         """Pieces that the model can read, with the number of their sentence."""
         for number, sentence in enumerate(sentences):
             if self._fits(sentence):
-                yield number, sentence
+                for part in parts_of(sentence) if self.options.protect else [sentence]:
+                    yield number, part
             elif self.options.long == "refuse":
                 raise CadecError(
                     f"sentence {number + 1} is longer than the model reads: {sentence[:60]!r}…",

@@ -7,12 +7,15 @@ A sentence without a word to translate has an empty core. Sounds in capitals are
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from cadec_cli.text.affixes import affixes
 from cadec_cli.text.spans import Span, find_spans, has_words
 from cadec_cli.text.tags import Tag, without_tags
+
+_DESCRIBED = re.compile(r"(.{0,60}?)(\([^()]{1,60}\)|\[[^][]{1,60}\])\s+(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,29 @@ class Core:
         return translation.upper() if self.capitals else translation
 
 
+def parts_of(sentence: str) -> list[str]:
+    """A sentence, and before it what is said of it in brackets: “[sighs] Hello.” is two things to say.
+
+    The cells of a table's row are parts of it as well. Put together with spaces they are the sentence.
+    """
+    if sentence.startswith("|") and sentence.count("|") > 2:
+        return re.split(r"\s(?=\|)", sentence)
+    found = _DESCRIBED.match(sentence)
+    if (
+        found
+        and affixes(found[1] + "x", speakers=True).inner == "x"
+        and sum(map(str.isalpha, found[2])) > 2
+        and sentence[found.end() - 1] == " "
+        and not sentence[found.end() - 2].isspace()
+    ):
+        return [found[1] + found[2], *parts_of(sentence[found.end() :])]
+    return [sentence]
+
+
 @lru_cache(maxsize=8192)
-def core_of(sentence: str, language: str = "", speakers: bool = True) -> Core:
+def core_of(sentence: str, language: str = "") -> Core:
     """Take a sentence of a language apart."""
-    around = affixes(sentence, speakers=speakers)
+    around = affixes(sentence, speakers=True)
     plain, tags = without_tags(around.inner)
     spans = find_spans(plain, language)
     if not has_words(plain, spans):

@@ -73,7 +73,7 @@ _PATTERNS: dict[str, str] = {
     rf"|(?<![\w.])\d+(?:\.\d+)*\.x\b|(?<![\w.])\d+(?:\.\d+)+(?:{_STAGE})(?!\w)",
     "identifier": r"(?<![\w.])(?:[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
     r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
-    "number": rf"(?<![\w.,])[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[eE][-+]?\d+)?(?:[-–—]{_NUMBER})*"
+    "number": rf"(?<![\w.])(?<!\d,)[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[eE][-+]?\d+)?(?:[-–—]{_NUMBER})*"
     rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
 }
 _ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in enumerate(_PATTERNS.values())))

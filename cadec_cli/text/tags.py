@@ -21,7 +21,7 @@ _EMOJI = (
     "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\u200d\U0001f000-\U0001faff\u2640\u2642\u2695\u2764]*)"
 )
 _TAG = re.compile(
-    r"(?P<code>```[^`]+```|`[^`\n]+`)"
+    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"
     r"|(?P<html></?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>|<\d[\d:.]*>)"
     r"|(?P<ass>\{\\[^{}]*\}|\{/?[biu]\})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -51,19 +51,36 @@ def without_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
     plain = ""
     done = 0
     tags: list[Tag] = []
-    open_marks: list[str] = []
-    for match in _TAG.finditer(text):
-        kind = match.lastgroup or ""
-        if kind == "code":
-            continue
+    for match, role_of_mark in _found(text):
         plain += text[done : match.start()]
         done = match.end()
-        name, role = _meaning(kind, match[0], open_marks)
+        name, role = (
+            _meaning(match.lastgroup or "", match[0]) if not role_of_mark else (match[0], role_of_mark)
+        )
         tags.append(Tag(len(plain), match[0], name, role))
     return plain + text[done:], tuple(tags)
 
 
-def _meaning(kind: str, tag: str, open_marks: list[str]) -> tuple[str, str]:
+def _found(text: str) -> list[tuple[re.Match[str], str]]:
+    """All tags; of Markdown's marks, which open and close alike, those that are pairs, with their roles."""
+    found: list[tuple[re.Match[str], str]] = []
+    waiting: dict[str, int] = {}  # a mark → where in the list its opening one is
+    for match in _TAG.finditer(text):
+        if match.lastgroup == "copied":
+            continue
+        role = ""
+        if match.lastgroup in ("strong", "emphasis"):
+            role = "close" if match[0] in waiting else "open"
+            if role == "open":
+                waiting[match[0]] = len(found)
+            else:
+                del waiting[match[0]]
+        found.append((match, role))
+    lonely = set(waiting.values())
+    return [item for place, item in enumerate(found) if place not in lonely]
+
+
+def _meaning(kind: str, tag: str) -> tuple[str, str]:
     if kind == "html" and (found := _HTML_NAME.match(tag)):
         name = found[2].lower()
         if name in _SINGLE or tag.endswith("/>"):
@@ -74,12 +91,6 @@ def _meaning(kind: str, tag: str, open_marks: list[str]) -> tuple[str, str]:
         return f"ass {switch[1] or switch[4]}", "open" if on else "close"
     if kind in ("link", "target"):
         return "link", "open" if kind == "link" else "close"
-    if kind in ("strong", "emphasis"):
-        if tag in open_marks:
-            open_marks.remove(tag)
-            return tag, "close"
-        open_marks.append(tag)
-        return tag, "open"
     return tag, "point"
 
 
