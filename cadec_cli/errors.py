@@ -1,4 +1,4 @@
-"""The one error class that users see: what happened, and what to do about it."""
+"""The one error class that users see: what happened, and what to do about it. And what Ctrl-C leaves."""
 
 
 class CadecError(Exception):
@@ -8,3 +8,7 @@ class CadecError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what there is to say of the work that it stopped."""

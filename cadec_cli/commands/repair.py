@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Lines, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    Encoding,
+    Force,
+    Lines,
+    OutputEncoding,
+    Threads,
+    TranslationOutput,
+)
 
 
 def repair(
@@ -13,12 +23,7 @@ def repair(
         list[Path] | None,
         typer.Argument(help="Translations: text, .jsonl, .srt, .vtt or .ass files; - is standard input."),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File to write, or a directory for several inputs; stdout if omitted."
-        ),
-    ] = None,
+    output: TranslationOutput = None,
     bundle: BundleOption = None,
     lines: Lines = False,
     input_format: Annotated[
@@ -27,7 +32,8 @@ def repair(
             "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
         ),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the input, and of the output.")] = "utf-8",
+    encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "utf-8",
     beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
     json_lines: Annotated[
         bool,
@@ -39,6 +45,7 @@ def repair(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted repair to --output.")
     ] = False,
+    force: Force = False,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -54,6 +61,7 @@ def repair(
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """
+    from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.wiring import (
         check_flags,
@@ -74,13 +82,16 @@ def repair(
         json_lines=json_lines,
         for_the_terminal=["--compare"] if compare else [],
     )
+    wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
     paths = inputs or [Path("-")]
     opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     language = opened.languages.target_code
+    plan = wanted.planned(paths, language, language)
     files = [
         read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
         for path in paths
     ]
+    files = wanted.prepared(files, paths, plan, language)
     opened.bundle.path("repair")  # or say how to add one
     drafts = Drafts(opened.joined_model("repair"))
     models = GivenModels(
@@ -88,8 +99,8 @@ def repair(
     )
     translator = Translator(models, TranslationOptions(search="repair", beam=beam))
     origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
-    work = FileTranslation(translator, files, origin)
+    work = FileTranslation(translator, files, origin, plan)
     if not compare:
-        write_translations(work, paths, output, json_lines=json_lines, resume=resume)
+        write_translations(work, json_lines=json_lines, resume=resume)
         return
     views.show_repairs(translations_in_order(work))

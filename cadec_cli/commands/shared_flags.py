@@ -53,6 +53,21 @@ ExactComputeType = Annotated[
 ]
 Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
 Lines = Annotated[bool, typer.Option("--lines", help="Every line is one sentence: do not split lines.")]
+TranslationOutput = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="PATH",
+        help="File to write, in the format of its name (.srt, .vtt, .ass, .txt, .jsonl); a directory, for "
+        "names such as film.ru.srt; or a template: '{stem}.{to}{ext}', '{from}', '{name}'. stdout if "
+        "omitted.",
+    ),
+]
+OutputEncoding = Annotated[
+    str, typer.Option(help="Encoding of the output. A byte order mark in UTF-8 stays.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist already.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
 Weight = Annotated[
     str | None,

@@ -10,10 +10,14 @@ from cadec_cli.commands.shared_flags import (
     BundleOption,
     ComputeType,
     Device,
+    Encoding,
+    Force,
     Lines,
+    OutputEncoding,
     SourceLanguage,
     TargetLanguage,
     Threads,
+    TranslationOutput,
 )
 from cadec_cli.method.options import TranslationOptions
 
@@ -24,14 +28,7 @@ def translate(
     inputs: Annotated[
         list[Path] | None, typer.Argument(help="Text, .jsonl, .srt, .vtt or .ass files; - is standard input.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write, or a directory for several inputs; stdout if omitted.",
-        ),
-    ] = None,
+    output: TranslationOutput = None,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -42,7 +39,8 @@ def translate(
             "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
         ),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the input, and of the output.")] = "utf-8",
+    encoding: Encoding = "utf-8",
+    output_encoding: OutputEncoding = "utf-8",
     json_lines: Annotated[
         bool,
         typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
@@ -59,6 +57,7 @@ def translate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
+    force: Force = False,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -69,8 +68,11 @@ def translate(
 
     Example: cadec translate film.srt -o film.ru.srt
 
+    Example: cadec translate *.en.srt -o '{stem}.{to}.vtt'
+
     Example: cat letter.txt | cadec translate --compare
     """
+    from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.wiring import (
         check_flags,
@@ -78,10 +80,10 @@ def translate(
         translations_in_order,
         write_translations,
     )
-    from cadec_cli.errors import CadecError
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
+    wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
     paths = inputs or [Path("-")]
     work = file_translation(
         paths,
@@ -95,15 +97,12 @@ def translate(
         threads=threads,
         source_language=source_language,
         target_language=target_language,
+        wanted=wanted,
+        explain=explain,
     )
     translator = work.translator
-    if explain and not translator.options.maximised.uses_lm:
-        raise CadecError(
-            f"--search {translator.options.search} asks no D-LM, so there is nothing to explain",
-            "leave out --explain",
-        )
     if not terminal:
-        write_translations(work, paths, output, json_lines=json_lines, resume=resume)
+        write_translations(work, json_lines=json_lines, resume=resume)
         return
     shown = (
         views.ShownTranslation(

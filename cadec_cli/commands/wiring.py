@@ -10,6 +10,7 @@ from cadec_cli import console
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translations import Translation
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
@@ -55,8 +56,10 @@ def file_translation(
     threads: int,
     source_language: str | None = None,
     target_language: str | None = None,
+    wanted: WantedOutput | None = None,
+    explain: bool = False,
 ) -> FileTranslation:
-    """The inputs, read, and the translator that was asked for."""
+    """The inputs, read, and the translator that was asked for; models are loaded when all else is right."""
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.decoding.file_translation import FileTranslation
@@ -77,11 +80,16 @@ def file_translation(
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     options = with_flags(default_options(opened), flags)
-    language = models.languages.source_code
+    if explain and not options.maximised.uses_lm:
+        raise CadecError(
+            f"--search {options.search} asks no D-LM, so there is nothing to explain", "leave out --explain"
+        )
+    source, target = models.languages.source_code, models.languages.target_code
+    plan = wanted.planned(inputs, source, target) if wanted is not None else None
     files = [
         read_text_file(
             path,
-            language=language,
+            language=source,
             lines=lines,
             encoding=encoding,
             format=input_format,
@@ -89,10 +97,12 @@ def file_translation(
         )
         for path in inputs
     ]
+    if wanted is not None:
+        files = wanted.prepared(files, inputs, plan, target)
     origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
     if models.languages != chosen_languages(opened):
         origin.append(("languages", str(models.languages)))
-    return FileTranslation(Translator(models, options, language=language), files, tuple(origin))
+    return FileTranslation(Translator(models, options, language=source), files, tuple(origin), plan)
 
 
 def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
@@ -101,7 +111,7 @@ def track_translations(translations: Iterable[Translation], total: int) -> Itera
 
 
 def check_flags(
-    *, output: Path | None, resume: bool, json_lines: bool, for_the_terminal: Sequence[str] = ()
+    *, output: str | None, resume: bool, json_lines: bool, for_the_terminal: Sequence[str] = ()
 ) -> None:
     """Refuse flags that contradict each other; `for_the_terminal` are those that only show something."""
     import typer
@@ -122,28 +132,38 @@ def translations_in_order(work: FileTranslation) -> Iterator[Translation]:
     return work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
 
 
-def write_translations(
-    work: FileTranslation, inputs: Sequence[Path], output: Path | None, *, json_lines: bool, resume: bool
-) -> None:
+def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool) -> None:
     """Write files in their layout, or JSON lines, to where they are wanted: files or stdout."""
     import sys
 
     from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.errors import Interrupted
 
-    if output is not None:
+    if work.plan is not None:
         work.to_files(
-            output,
-            [path.name for path in inputs],
             json_lines=json_lines,
             resume=resume,
             track=track_translations,
             resumed=lambda done: console.note(f"{done:,} sentences are done already"),
         )
         return
-    translations = translations_in_order(work)
-    for piece in json_bytes(translations) if json_lines else work.restored(translations):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+    done = 0
+
+    def counted(translations: Iterable[Translation]) -> Iterator[Translation]:
+        nonlocal done
+        for translation in translations:
+            yield translation
+            done += 1  # whoever asks for another one has written this
+
+    translations = counted(translations_in_order(work))
+    try:
+        for piece in json_bytes(translations) if json_lines else work.restored(translations):
+            sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
+        ) from None
 
 
 def contrastive_models(

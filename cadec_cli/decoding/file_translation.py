@@ -19,9 +19,10 @@ from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.records import json_line, records
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import Interrupted
 from cadec_cli.files import atomic_file
 from cadec_cli.text.formats import TextFile
+from cadec_cli.text.output_names import OutputPlan
 
 # (translations, how many there will be) → the same translations, counted aloud
 Track = Callable[[Iterable[Translation], int], Iterable[Translation]]
@@ -39,6 +40,7 @@ class FileTranslation:
     translator: Translator
     files: Sequence[TextFile]
     origin: tuple[tuple[str, str], ...] = ()
+    plan: OutputPlan | None = None  # where they go, if that is files
 
     @cached_property
     def documents(self) -> list[tuple[str, ...]]:
@@ -74,40 +76,50 @@ class FileTranslation:
 
     def to_files(
         self,
-        output: Path,
-        names: Sequence[str],
         *,
         json_lines: bool,
         resume: bool,
         track: Track = untracked,
         resumed: Callable[[int], None] = lambda sentences: None,
     ) -> None:
-        """Write files, each whole or not at all; `names` are those of the inputs, for a directory of them.
+        """Write the files that were planned, each whole or not at all.
 
-        `resumed` is told how many sentences were there already.
+        `resumed` is told how many sentences were there already. Interrupted, it says how many there are.
         """
-        targets = _targets(output, names)
-        journal_path = output / ".cadec-journal" if len(targets) > 1 else Path(f"{output}.cadec-journal")
+        assert self.plan is not None, "nobody said where to"
         open_journal = Journal.resume if resume else Journal.begin
-        with open_journal(journal_path, self._header(json_lines)) as journal:
+        with open_journal(self.plan.journal, self._header(json_lines)) as journal:
             if journal.outputs:
                 resumed(len(journal.outputs))
-            translations = self.translator.translate_documents(
-                self.documents, start=journal.start, checkpoint=journal.checkpoint
-            )
-            for translation in track(translations, self.sentences - len(journal.outputs)):
-                done = records(translation) if json_lines else translation.text
-                journal.add(translation.document, translation.sentence, done)
-            first = 0
-            for target, file in zip(targets, self.files, strict=True):
-                outputs = [
-                    journal.outputs[first + number, sentence]
-                    for number, document in enumerate(file.documents)
-                    for sentence in range(len(document))
-                ]
-                first += len(file.documents)
-                _write(target, file, outputs, json_lines)
+            try:
+                self._translate(journal, json_lines, track)
+                self._write(journal, json_lines)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    f"{journal.kept:,} of {self.sentences:,} sentences are done; "
+                    "the same command with --resume goes on"
+                ) from None
             journal.finish()
+
+    def _translate(self, journal: Journal, json_lines: bool, track: Track) -> None:
+        translations = self.translator.translate_documents(
+            self.documents, start=journal.start, checkpoint=journal.checkpoint
+        )
+        for translation in track(translations, self.sentences - len(journal.outputs)):
+            done = records(translation) if json_lines else translation.text
+            journal.add(translation.document, translation.sentence, done)
+
+    def _write(self, journal: Journal, json_lines: bool) -> None:
+        assert self.plan is not None
+        first = 0
+        for target, file in zip(self.plan.paths, self.files, strict=True):
+            outputs = [
+                journal.outputs[first + number, sentence]
+                for number, document in enumerate(file.documents)
+                for sentence in range(len(document))
+            ]
+            first += len(file.documents)
+            _write(target, file, outputs, json_lines)
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
         """All that the outcome depends on."""
@@ -118,18 +130,6 @@ class FileTranslation:
             "options": dataclasses.asdict(self.translator.options),
             "output format": "json" if json_lines else "text",
         }
-
-
-def _targets(output: Path, names: Sequence[str]) -> list[Path]:
-    if len(names) == 1:
-        if output.is_dir():
-            raise CadecError(f"{output} is a directory", "name the file to write")
-        return [output]
-    if output.exists() and not output.is_dir():
-        raise CadecError(f"{output} is a file, and there are {len(names)} inputs", "name a directory")
-    if len(set(names)) < len(names):
-        raise CadecError("two of the inputs have the same name", "translate them one by one")
-    return [output / name for name in names]
 
 
 def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:

@@ -30,16 +30,13 @@ class Journal:
         self.path = path
         self.outputs = outputs  # (document, sentence) → what the sentence became
         self.start = start
+        self.kept = len(outputs)  # how many of them a translation that is taken up again need not make
         self._stream = stream
 
     @classmethod
     def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
         """Start a journal; one that is there already belongs to an unfinished translation."""
-        if path.exists():
-            raise CadecError(
-                f"there is an unfinished translation: {path}",
-                "continue it with --resume, or delete that file to start over",
-            )
+        refuse_unfinished(path)
         with writing(path, HINT):
             path.parent.mkdir(parents=True, exist_ok=True)
             journal = cls(path, _appending(path), {}, None)
@@ -85,6 +82,7 @@ class Journal:
     def checkpoint(self, state: State) -> None:
         """Note where the search stands; all that was added before is complete up to here."""
         self._write({"snapshot": state.to_json()})
+        self.kept = len(self.outputs)
         with writing(self.path, HINT):
             os.fsync(self._stream.fileno())
 
@@ -100,12 +98,23 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.close()
+        if error is not None and not self.outputs:  # it would only be in the way
+            self.path.unlink(missing_ok=True)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         with writing(self.path, HINT):
             line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             while line:
                 line = line[self._stream.write(line) :]
+
+
+def refuse_unfinished(path: Path) -> None:
+    """Refuse to begin anew where a translation can be taken up."""
+    if path.exists():
+        raise CadecError(
+            f"there is an unfinished translation: {path}",
+            "continue it with --resume, or delete that file to start over",
+        )
 
 
 def _appending(path: Path) -> IO[bytes]:

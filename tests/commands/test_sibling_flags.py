@@ -8,7 +8,8 @@ from shown_commands import KNOWN
 # Flags that say something else in a sibling, on purpose.
 OTHERWISE = {
     ("translate", "rerank"): {"--json"},  # of a rerank, the text alone is the other form
-    ("translate", "beam"): {"--encoding"},  # beam writes JSON, which is UTF-8
+    ("translate", "beam"): set(),
+    ("translate", "repair"): {"--resume", "--compare", "--beam"},  # of another work
     ("translate", "repl"): {"--encoding", "--resume", "--compare"},  # of sessions and opened files
     ("eval-contrastive", "score-contrastive"): {"--objective", "--temperature"},  # several, or one
     ("prepare text", "prepare opensubtitles"): {"--language"},  # for a pretrained model, or to find subtitles

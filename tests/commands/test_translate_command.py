@@ -109,12 +109,11 @@ def test_several_files_go_to_a_directory_and_are_as_if_alone(made_up_bundle: Pat
         (tmp_path / name).write_text(text_of(2, seed))
     inputs = [tmp_path / "a.txt", tmp_path / "b.txt"]
     assert translate(made_up_bundle, *inputs, "-o", tmp_path / "out").returncode == 0
-    for path in inputs:
-        assert (tmp_path / "out" / path.name).read_text() == translate(made_up_bundle, path).stdout
-    assert translate(made_up_bundle, *inputs).stdout == "".join(
-        (tmp_path / "out" / path.name).read_text() for path in inputs
-    )
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt"]
+    outputs = [tmp_path / "out" / f"{path.stem}.eo.txt" for path in inputs]
+    for path, output in zip(inputs, outputs, strict=True):
+        assert output.read_text() == translate(made_up_bundle, path).stdout
+    assert translate(made_up_bundle, *inputs).stdout == "".join(output.read_text() for output in outputs)
+    assert sorted((tmp_path / "out").iterdir()) == outputs
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pathlib import Path
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_text
 from cadec_cli.text.documents import Document
+from cadec_cli.text.formats.cues import detect
 from cadec_cli.text.formats.jsonl import read_jsonl
 from cadec_cli.text.formats.layout import Layout, Reader, Source
 from cadec_cli.text.formats.plain import read_plain
@@ -26,7 +27,8 @@ READERS: dict[str, Reader] = {
     "ssa": read_subtitles,
 }
 
-_COMPRESSED = (".gz", ".xz", ".zst")
+# Endings of compressed files, which are read as what is in them.
+COMPRESSED = (".gz", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class TextFile:
     documents: tuple[Document, ...]
     layout: Layout
     encoding: str
+    format: str  # one of READERS: what it is in fact, whatever its name says
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
@@ -63,13 +66,17 @@ def read_text_file(
     documents, layout = READERS[chosen](
         Source(file.text, name=file.name, format=chosen, language=language, lines=lines, tags=tags)
     )
-    return TextFile(documents, layout, file.encoding)
+    return TextFile(documents, layout, file.encoding, _in_fact(chosen, file.text))
+
+
+def _in_fact(chosen: str, text: str) -> str:
+    return detect(text, chosen) if READERS[chosen] is read_subtitles else chosen
 
 
 def format_of(path: Path) -> str:
     """Return the format that a file's name promises: `film.srt.gz` is srt, and what nobody knows is text."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     last = suffixes[-1].removeprefix(".") if suffixes else ""
     return last if last in READERS else "text"
@@ -82,5 +89,5 @@ def encode_piece(piece: str, encoding: str) -> bytes:
     except UnicodeEncodeError as error:
         raise CadecError(
             f"{encoding} has no {error.object[error.start]!r}, which the translation needs",
-            "convert the input to UTF-8 first, and leave out --encoding",
+            "leave out --output-encoding, as UTF-8 has everything; --resume takes up what went to --output",
         ) from None

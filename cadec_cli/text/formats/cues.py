@@ -76,6 +76,34 @@ def _raw_lines(text: str) -> Iterator[_RawLine]:
 
 def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
     """Read SubRip or WebVTT: what follows a line with two times is text."""
+    blocks = _timed_blocks(text, subtitle_format, name)
+    trim = _until_blank if subtitle_format == "vtt" else _without_number
+    cues = []
+    for position, (start, end, block) in enumerate(blocks):
+        kept = trim(block, position == len(blocks) - 1)
+        found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
+        span = (kept[0].start, kept[-1].end) if kept else (0, 0)
+        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
+    return cues
+
+
+def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, str]]:
+    """Start, end and text of all cues of SubRip or WebVTT, tags and all; blank lines inside are dropped."""
+    found = []
+    blocks = _timed_blocks(text, subtitle_format, name)
+    for position, (start, end, block) in enumerate(blocks):
+        if subtitle_format == "vtt":
+            kept = _until_blank(block, False)
+        elif position == len(blocks) - 1:  # no number can follow: whatever stands there is text
+            kept = [line for line in block if not line.blank]
+        else:
+            kept = _without_number(block, False)
+        found.append((start, end, "\n".join(line.text for line in kept)))
+    return found
+
+
+def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
+    """Start, end and all that follows, up to the times of the next cue."""
     reader = WebVTTFormat if subtitle_format == "vtt" else SubripFormat
     blocks: list[tuple[int, int, list[_RawLine]]] = []
     lines = list(_raw_lines(text))
@@ -99,14 +127,7 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
         and not text.lstrip("\ufeff").startswith("WEBVTT")
     ):
         raise _foreign(name, subtitle_format)
-    trim = _until_blank if subtitle_format == "vtt" else _without_number
-    cues = []
-    for position, (start, end, block) in enumerate(blocks):
-        kept = trim(block, position == len(blocks) - 1)
-        found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
-        span = (kept[0].start, kept[-1].end) if kept else (0, 0)
-        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
-    return cues
+    return blocks
 
 
 def _until_blank(block: list[_RawLine], last: bool) -> list[_RawLine]:
@@ -138,7 +159,7 @@ def _follows_blank(block: list[_RawLine], position: int) -> bool:
 def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
     """Read (Advanced) SubStation Alpha: the text is what follows the ninth comma of an event."""
     places = [(line, match) for line in _raw_lines(text) if (match := _ASS_EVENT.match(line.text))]
-    events = _ass_events(text, subtitle_format, name)
+    events = list(ass_file(text, subtitle_format, name).events)
     if len(places) != len(events) or (not events and "[" not in text and text.strip("\ufeff \t\r\n")):
         raise _foreign(name, subtitle_format)
     cues = []
@@ -155,12 +176,13 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
     return cues
 
 
-def _ass_events(text: str, subtitle_format: str, name: str) -> list[pysubs2.SSAEvent]:
+def ass_file(text: str, subtitle_format: str, name: str) -> pysubs2.SSAFile:
+    """(Advanced) SubStation Alpha as pysubs2 has it."""
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return list(pysubs2.SSAFile.from_string(lines, format_=subtitle_format).events)
+            return pysubs2.SSAFile.from_string(lines, format_=subtitle_format)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise CadecError(
             f"can't read {name} as .{subtitle_format}: {error}",

@@ -1,0 +1,155 @@
+"""What may be written, and where: everything that is wrong with it is said before the work.
+
+Nothing that is read is written over, and nothing that is there already unless that is asked for. Every
+command that writes where a user says asks `check_outputs`; `WantedOutput` is what those that translate files
+are told about it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.errors import CadecError
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats import TextFile
+    from cadec_cli.text.output_names import OutputPlan
+
+STANDARD_STREAM = Path("-")
+FORCE = "--force replaces {them}"
+
+# Letters that no text in the script can do without, to find out early that an encoding lacks them.
+_LETTERS = {
+    "Greek": "αιο",
+    "Cyrillic": "аиосн",
+    "Armenian": "աեի",
+    "Hebrew": "אוי",
+    "Arabic": "اول",
+    "Devanagari": "कार",
+    "Bengali": "কার",
+    "Tamil": "கார",
+    "Telugu": "కార",
+    "Malayalam": "കാര",
+    "Sinhala": "කාර",
+    "Thai": "กาน",
+    "Georgian": "აეი",
+    "Kana": "のにか",
+    "Hangul": "이다",
+}
+
+
+def check_outputs(
+    outputs: Iterable[Path | None],
+    *,
+    inputs: Iterable[Path | str | None] = (),
+    force: bool = False,
+    hint: str = FORCE,
+) -> None:
+    """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
+
+    Standard streams and outputs that are not wanted (None) are left out. An empty directory is in nobody's
+    way.
+    """
+    wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
+    given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
+    for output in wanted:
+        for path in given:
+            if _holds(output, path):
+                what = "is the input" if _same(output, path) else f"holds the input {path}"
+                raise CadecError(
+                    f"{output} {what}: it would be replaced", "write to another place; --force does not help"
+                )
+        if output.exists() and not (output.is_file() or output.is_dir()):
+            raise CadecError(f"{output} is no file that could be replaced", "name a file")
+    there = [] if force else [path for path in wanted if _occupied(path)]
+    if there:
+        verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
+        raise CadecError(f"{listed(there)} {verb} already", hint.format(them=them))
+
+
+def listed(paths: Sequence[Path]) -> str:
+    """Paths as a sentence names them."""
+    *first, last = map(str, paths)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _occupied(path: Path) -> bool:
+    if path.is_dir() and not path.is_symlink():
+        return any(path.iterdir())
+    return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
+
+
+def _holds(output: Path, path: Path) -> bool:
+    """Tell whether an input is the output, or lies inside it."""
+    return _same(output, path) or output.resolve() in path.resolve().parents
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Tell whether two names are of one file: links of both kinds count."""
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there
+        return one.resolve() == other.resolve()
+
+
+@dataclass(frozen=True)
+class WantedOutput:
+    """What was said of the output: a file, a directory or a template; none is standard output."""
+
+    output: str | None
+    encoding: str = "utf-8"
+    json_lines: bool = False
+    force: bool = False
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be meant."""
+        import typer
+
+        from cadec_cli.text.formats.conversion import output_encoding
+        from cadec_cli.text.output_names import TemplateError, is_template
+
+        if output_encoding(self.encoding) != "utf-8" and self.json_lines:
+            raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
+        if self.output is None and self.force:
+            raise typer.BadParameter("--force needs --output: nothing else is replaced")
+        try:
+            is_template(self.output or "")
+        except TemplateError as error:
+            raise typer.BadParameter(str(error), param_hint="--output") from None
+
+    def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
+        """The files to write, none of which may be an input or, without --force, be there already."""
+        from cadec_cli.decoding.journal import refuse_unfinished
+        from cadec_cli.text.output_names import Languages, plan_outputs
+
+        if self.output is None:
+            return None
+        ext = ".jsonl" if self.json_lines else None
+        plan = plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
+        check_outputs(plan.paths, inputs=inputs, force=self.force)
+        if not self.resume:
+            refuse_unfinished(plan.journal)
+        return plan
+
+    def prepared(
+        self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str
+    ) -> list[TextFile]:
+        """The files as they are to be written: in the format that their names promise, and encoded."""
+        from cadec_cli.data.cleaning import scripts_of
+        from cadec_cli.files import name_of
+        from cadec_cli.text.formats.conversion import as_format, in_encoding, promised_format
+
+        if self.json_lines:
+            return list(files)
+        scripts = scripts_of(target)
+        letters = _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""
+        wanted = [None] * len(files) if plan is None else map(promised_format, plan.paths, inputs)
+        return [
+            in_encoding(as_format(file, format_, name_of(path)), self.encoding, letters)
+            for file, path, format_ in zip(files, inputs, wanted, strict=True)
+        ]

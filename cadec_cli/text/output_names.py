@@ -1,0 +1,128 @@
+"""Where translations of files go: one file, a directory, or a name made for every input from a template.
+
+    film.en.srt → out/film.ru.srt               (-o out/)
+    film.en.srt → film.ru.vtt                   (-o '{stem}.{to}.vtt')
+
+Knows names only: what is there, and whether it may be replaced, is not asked here.
+"""
+
+import string
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.formats import COMPRESSED
+from cadec_cli.text.languages import iso_code
+
+PLACEHOLDERS = ("stem", "name", "from", "to", "ext")
+_IN_A_DIRECTORY = "{stem}.{to}{ext}"
+
+
+class TemplateError(ValueError):
+    """An output's name has something in braces that is no placeholder."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """From which language to which: what names of files say."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    """The file that each input becomes, and where to note what is done so far."""
+
+    paths: tuple[Path, ...]
+    journal: Path
+
+
+def is_template(output: str) -> bool:
+    """Tell whether a name has placeholders; braces with anything else in them are a TemplateError."""
+    try:
+        found = [part[1:] for part in string.Formatter().parse(output) if part[1] is not None]
+    except ValueError:
+        raise TemplateError(f"{output!r} has a brace too many; {{{{ is one that is meant") from None
+    for name, form, conversion in found:
+        if name not in PLACEHOLDERS or form or conversion:
+            known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+            raise TemplateError(f"{{{name}}} is no placeholder; there are {known}; {{{{ is a brace")
+    return bool(found)
+
+
+def plan_outputs(
+    output: str, inputs: Sequence[Path], languages: Languages, *, ext: str | None = None
+) -> OutputPlan:
+    """Name the file that each input becomes; `ext` is the ending of all of them, if it is not the inputs'.
+
+    Two inputs that would become one file, and names that can't be made, are a CadecError.
+    """
+    if is_template(output):
+        paths = [Path(_filled(output, path, languages, ext)) for path in inputs]
+    elif _is_directory(output, inputs):
+        paths = [Path(output, _filled(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
+    else:
+        paths = [Path(output.replace("{{", "{").replace("}}", "}"))]
+    twice = [path for path, count in Counter(paths).items() if count > 1]
+    if twice:
+        same = [str(path) for path, target in zip(inputs, paths, strict=True) if target == twice[0]]
+        raise CadecError(
+            f"{' and '.join(same)} would both become {twice[0]}",
+            "translate them one by one",
+        )
+    for path in paths:
+        if path.suffix.lower() in COMPRESSED:
+            raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
+    several = len(paths) > 1
+    in_directory = several and not is_template(output)
+    journal = Path(output, ".cadec-journal") if in_directory else Path(f"{paths[0]}.cadec-journal")
+    return OutputPlan(tuple(paths), journal)
+
+
+def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
+    path = Path(output)
+    if output.endswith("/") or path.is_dir():
+        return True
+    if len(inputs) > 1 and path.exists():
+        raise CadecError(f"{output} is a file, and there are {len(inputs)} inputs", "name a directory")
+    return len(inputs) > 1
+
+
+def _filled(template: str, path: Path, languages: Languages, ext: str | None) -> str:
+    stem, ending = stem_and_ending(path.name, languages.source)
+    if str(path) == "-":
+        used = {name for _, name, _, _ in string.Formatter().parse(template)}
+        if used & {"stem", "name", "ext"}:
+            raise CadecError("standard input has no name to make others of", "name the file to write")
+    return template.format_map(
+        {
+            "stem": stem,
+            "name": path.name,
+            "from": languages.source,
+            "to": languages.target,
+            "ext": ending if ext is None else ext,
+        }
+    )
+
+
+def stem_and_ending(name: str, language: str) -> tuple[str, str]:
+    """A file's name without what says in which format and, if it is the given one, in which language it is.
+
+    `film.en.srt.gz` is (`film`, `.srt`), `dev.en` is (`dev`, ``).
+    """
+    path = Path(name)
+    if path.suffix.lower() in COMPRESSED:
+        path = Path(path.stem)
+    ending = path.suffix
+    if _is_of(ending, language):
+        return path.stem, ""
+    stem = path.stem
+    language_ending = Path(stem).suffix
+    return (Path(stem).stem if _is_of(language_ending, language) else stem), ending
+
+
+def _is_of(ending: str, language: str) -> bool:
+    return bool(language) and iso_code(ending.removeprefix(".")) == iso_code(language)
