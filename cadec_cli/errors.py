@@ -10,5 +10,8 @@ class CadecError(Exception):
         self.hint = hint
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with what there is to say of the work that it stopped."""
+class Interrupted(Exception):  # noqa: N818 - it is no error
+    """Ctrl-C, with what there is to say of the work that it stopped.
+
+    Not a KeyboardInterrupt: those are Typer's, which says nothing.
+    """

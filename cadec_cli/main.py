@@ -82,16 +82,18 @@ def exit_code(arguments: list[str] | None = None) -> int:
     from cadec_cli import console
 
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
-    stopped: BaseException | None = None
+    told = "interrupted"
     try:
         # A command that runs others finds out here how.
         result: Any = app(arguments, prog_name="cadec", standalone_mode=False, obj=exit_code)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except typer.Exit as exit_:
-        code, stopped = exit_.exit_code, exit_.__cause__
-    except (KeyboardInterrupt, typer.Abort) as error:
-        code, stopped = 130, error
+        code = exit_.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except Interrupted as stopped:
+        code, told = 130, f"interrupted: {stopped}"
     except SystemExit as exit_:  # Typer's answer to a reader that has gone
         code = 0 if isinstance(exit_.__context__, BrokenPipeError) else int(exit_.code or 0)
         _forget_stdout()
@@ -101,7 +103,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except Exception as error:
         code = _failure(error)
     if code == 130:
-        console.note(f"interrupted: {stopped}" if isinstance(stopped, Interrupted) else "interrupted")
+        console.note(told)
     return code
 
 

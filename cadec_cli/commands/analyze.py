@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import Device, Threads
+from cadec_cli.commands.shared_flags import Device, Force, Threads
 
 analyze_app = new_app("Analyse what the models say about texts.")
 
@@ -35,6 +35,7 @@ def pmi(
         Path | None, typer.Option("--output", "-o", help="The figure: a .png, .pdf or .svg file.")
     ] = None,
     points: Annotated[Path | None, typer.Option("--csv", help="Write every point to this file.")] = None,
+    force: Force = False,
     outliers: Annotated[int, typer.Option(help="List at most this many outliers per output.", min=0)] = 10,
     context: Annotated[
         int, typer.Option(help="Number of preceding sentences that count as context.", min=1)
@@ -62,6 +63,7 @@ def pmi(
     import sys
 
     from cadec_cli import console
+    from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.progress import counted
     from cadec_cli.commands.views import pmi as views
     from cadec_cli.evaluation.aligned import read_aligned
@@ -72,6 +74,7 @@ def pmi(
     if figure is not None:
         check_figure(figure)
     paths = [source, target, *(outputs or [])]
+    check_outputs([figure, points], inputs=paths, force=force)
     source_text, target_text, *output_texts = read_aligned(paths, encoding, console.warn)
     source_model, target_model = (
         TextScorer.open(path, device=device, threads=threads) for path in (source_lm, target_lm)

@@ -11,6 +11,7 @@ from cadec_cli.commands.shared_flags import (
     BundleOption,
     ComputeType,
     Device,
+    Force,
     SourceLanguage,
     TargetLanguage,
     Threads,
@@ -46,7 +47,6 @@ Temperature = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Continue an interrupted run; same files and options.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the documents.")]
 
 
@@ -180,15 +180,13 @@ def round_trip(
 
 def check_output(documents: list[Path], output: Path, force: bool) -> None:
     """Refuse what is not there, and what would be lost."""
+    from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.errors import CadecError
 
     for path in documents:
         if not path.is_file():
             raise CadecError(f"no such file: {path}")
-        if path.resolve() == output.resolve():
-            raise CadecError(f"{output} is one of the documents", "write to another file")
-    if output.exists() and not force:
-        raise CadecError(f"{output} exists", "--force replaces it")
+    check_outputs([output], inputs=documents, force=force)
 
 
 def write_pairs(

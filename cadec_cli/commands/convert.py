@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import FOR_BEAM
+from cadec_cli.commands.shared_flags import FOR_BEAM, Force
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.options import DecodingDefaults
 
@@ -24,6 +24,7 @@ def convert(
         Path | None,
         typer.Option("--output", "-o", help="The bundle to write. Without it, BUNDLE itself is changed."),
     ] = None,
+    force: Force = False,
     nmt: Annotated[
         str | None,
         typer.Option(
@@ -211,8 +212,12 @@ def convert(
     from cadec_cli.bundle.building import build_bundle
     from cadec_cli.bundle.manifest import read_manifest
     from cadec_cli.bundle.pretrained_parts import PretrainedGiven
+    from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.method.options import with_flags
 
+    if bundle is None or written.resolve() != bundle.resolve():  # else it is changed, which is the purpose
+        parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
+        check_outputs([written], inputs=[bundle, *parts, card, probes], force=force)
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
     defaults = with_flags(defaults, flags)
     with console.progress() as bar:

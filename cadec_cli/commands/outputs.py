@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
+from cadec_cli.files import writing
 
 if TYPE_CHECKING:
     from cadec_cli.text.formats import TextFile
@@ -56,16 +57,14 @@ def check_outputs(
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
+    there = []
     for output in wanted:
-        for path in given:
-            if _holds(output, path):
-                what = "is the input" if _same(output, path) else f"holds the input {path}"
-                raise CadecError(
-                    f"{output} {what}: it would be replaced", "write to another place; --force does not help"
-                )
-        if output.exists() and not (output.is_file() or output.is_dir()):
-            raise CadecError(f"{output} is no file that could be replaced", "name a file")
-    there = [] if force else [path for path in wanted if _occupied(path)]
+        with writing(output):
+            _refuse_inputs(output, [path for path in given if path.exists()])
+            if output.exists() and not (output.is_file() or output.is_dir()):
+                raise CadecError(f"{output} is no file that could be replaced", "name a file")
+            if not force and _occupied(output):
+                there.append(output)
     if there:
         verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
         raise CadecError(f"{listed(there)} {verb} already", hint.format(them=them))
@@ -83,17 +82,15 @@ def _occupied(path: Path) -> bool:
     return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
 
 
-def _holds(output: Path, path: Path) -> bool:
-    """Tell whether an input is the output, or lies inside it."""
-    return _same(output, path) or output.resolve() in path.resolve().parents
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Tell whether two names are of one file: links of both kinds count."""
-    try:
-        return one.samefile(other)
-    except OSError:  # one of them is not there
-        return one.resolve() == other.resolve()
+def _refuse_inputs(output: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an output that is an input, by whatever links, or a directory that holds one."""
+    for path in inputs:
+        same = output.exists() and output.samefile(path)
+        if same or output.resolve() in path.resolve().parents:
+            what = "is the input" if same else f"holds the input {path}"
+            raise CadecError(
+                f"{output} {what}: it would be replaced", "write to another place; --force does not help"
+            )
 
 
 @dataclass(frozen=True)

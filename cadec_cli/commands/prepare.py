@@ -8,7 +8,9 @@ import typer
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.prepare_opensubtitles import opensubtitles
+from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import CleaningOptions
 
 prepare_app = new_app("Turn corpora into what training reads.")
@@ -71,6 +73,7 @@ def text(
     ] = 100,
     encoding: Annotated[str, typer.Option(help="Encoding of the input.")] = "utf-8",
     processes: Annotated[int, typer.Option(help="Number of processes; 0 is one per core.", min=0)] = 0,
+    force: Force = False,
 ) -> None:
     """Tokenise and encode text into memory-mapped shards.
 
@@ -92,6 +95,7 @@ def text(
 
     if len(pipeline) > 2:
         raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
+    check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force)
     chosen_columns = _column_numbers(columns)
     texts = [corpus_text(given, language) for given in pipeline]
     sides = [SideInfo.of(load()) for load in texts]

@@ -13,6 +13,8 @@ import typer
 
 from cadec_cli import console
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.outputs import check_outputs
+from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_file
@@ -83,6 +85,7 @@ def opensubtitles(
             min=1, help="Leave out documents of fewer sentences than this.", rich_help_panel=_CLEANING
         ),
     ] = 1,
+    force: Force = False,
 ) -> None:
     """Turn OPUS OpenSubtitles into documents: sentences of one film that follow each other closely.
 
@@ -98,6 +101,7 @@ def opensubtitles(
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
 
+    check_outputs([output], inputs=[root, alignment, exclude_movies], force=force)
     options = CleaningOptions(**flags)
     exclude = MovieFilter.from_file(exclude_movies) if exclude_movies else None
     report = Report()

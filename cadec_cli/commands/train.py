@@ -7,6 +7,8 @@ import typer
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.commands.outputs import check_outputs
+from cadec_cli.commands.shared_flags import Force
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import BleuOptions, TrainingOptions
 
@@ -30,6 +32,7 @@ def truecaser(
     column: Column = 0,
     encoding: Encoding = "utf-8",
     processes: Processes = 0,
+    force: Force = False,
 ) -> None:
     """Train a truecaser: learn which words are normally lower-case.
 
@@ -42,6 +45,7 @@ def truecaser(
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
 
+    check_outputs([output], inputs=inputs, force=force)
     lines = tokenised_lines(inputs, language, column=column, encoding=encoding, processes=processes)
     trained = Truecaser.train(line.split() for line in console.track(lines, "truecaser"))
     if not trained.lowered:
@@ -77,6 +81,7 @@ def tokenizer(
     encoding: Encoding = "utf-8",
     processes: Processes = 0,
     seed: Annotated[int, typer.Option(help="Random seed for SentencePiece's sampling.")] = 1,
+    force: Force = False,
 ) -> None:
     """Train the text pipeline of a language: truecaser and SentencePiece unigram model.
 
@@ -91,6 +96,7 @@ def tokenizer(
     from cadec_cli.text.pipeline import TextPipeline, load_truecaser
     from cadec_cli.text.subwords import train_subwords
 
+    check_outputs([output], inputs=[*inputs, truecaser], force=force)
     known = load_truecaser(truecaser) if truecaser else None
     # Tokenised once, kept on disk: two models are learnt from it.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as tokenised:

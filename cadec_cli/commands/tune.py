@@ -11,6 +11,7 @@ from cadec_cli.commands.shared_flags import (
     BundleOption,
     ComputeType,
     Device,
+    Force,
     SourceLanguage,
     TargetLanguage,
     Threads,
@@ -65,6 +66,7 @@ def tune(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Directory for curve.json and curve.png.")
     ] = None,
+    force: Force = False,
     plot: Annotated[bool, typer.Option(help="Draw curve.png (needs matplotlib).")] = True,
     save: Annotated[bool, typer.Option(help="Write the choice into the bundle.")] = True,
     device: Device = "auto",
@@ -88,6 +90,7 @@ def tune(
     from cadec_cli import console
     from cadec_cli.bundle.manifest import MANIFEST, save_defaults
     from cadec_cli.bundle.opening import find_bundle
+    from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.progress import bars
     from cadec_cli.commands.views.figures import tuning_table
     from cadec_cli.commands.views.translations import stdout_console
@@ -103,6 +106,9 @@ def tune(
 
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
+    if output is not None:
+        drawn = [output / "curve.png"] if plot else []
+        check_outputs([output / "curve.json", *drawn], inputs=[source, reference], force=force)
     if output is not None and plot:
         require_matplotlib(instead="--no-plot")
     directory = find_bundle(bundle)

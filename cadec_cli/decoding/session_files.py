@@ -23,7 +23,6 @@ from cadec_cli.method.options import TranslationOptions
 
 # Sessions of format 1 did not say which context a translation was chosen in: of those, the text is taken.
 FORMAT = "cadec session 2"
-_FORMATS = ("cadec session 1", FORMAT)
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ def session_json(session: Session) -> str:
         "[" + ",\n".join(entry.json for entry in document) + "]" for document in session.documents
     )
     return json.dumps(head)[:-1] + f', "documents": [\n{documents}]}}\n'
-
-
-def is_session(data: Any) -> bool:
-    """Tell whether data read from somewhere was written as a session."""
-    return isinstance(data, dict) and data.get("format") in _FORMATS
 
 
 def stored_session(

@@ -119,7 +119,8 @@ class Experiment(Places):
             needs,
             *(f"pipeline {language}" for language in dict.fromkeys(languages)),
             command=(
-                *("prepare", "text", text, *pipelines, "--lines", *flags),
+                # what is held out may be there already, from a try that was stopped
+                *("prepare", "text", text, *pipelines, "--lines", "--force", *flags),
                 *("--processes", self.scale.processes, "--dev-output", f"{output}-dev", "--dev-every", every),
                 *("-o", output),
             ),
@@ -348,7 +349,7 @@ def _figure(path: Path) -> tuple[str, ...]:
     if importlib.util.find_spec("matplotlib") is None:
         return ()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return ("-o", str(path))
+    return ("-o", str(path), "--force")  # a try that was stopped may have left one
 
 
 def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:

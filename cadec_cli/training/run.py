@@ -119,11 +119,14 @@ def check_given(data: Sequence[str], dev: Sequence[Path]) -> None:
 
 
 def check_new(output: Path) -> None:
-    """Refuse to begin a run where one is."""
+    """Refuse to begin a run where one is, or something that it would write over."""
     if _run_file(output).exists() or _checkpoints(output).exists():
         raise CadecError(
             f"{output} already holds a run", "continue it with --resume, or choose another --output"
         )
+    there = [name for name in ("model", "metrics.jsonl", "curves.png") if (output / name).exists()]
+    if there:
+        raise CadecError(f"{output} already holds {', '.join(there)}", "choose another --output")
 
 
 def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:

@@ -13,7 +13,8 @@ CADEC  = $(BIN)/cadec
 TIDY = mkdir -p $(BUILD)/text && $(BIN)/python recipes/en-ru/tidy.py
 MONOLINGUAL = plays jokes prose subtitle-blocks
 TEXTS = $(MONOLINGUAL:%=$(BUILD)/text/%.ru.txt)
-PREPARE = $(CADEC) prepare text
+# What was held out may be left over from a try that was stopped.
+PREPARE = $(CADEC) prepare text --force
 RU = -p $(BUILD)/pipelines/ru
 NMT_FIRST_UPDATES ?= 3200
 NMT_UPDATES       ?= 1500
@@ -147,5 +148,5 @@ $(BUILD)/bundle/bundle.json: recipes/en-ru/card.md $(BUILD)/nmt/model $(BUILD)/l
 
 # What T costs or gains, for the card: its choice is the T above.
 $(BUILD)/tuned: $(BUILD)/bundle/bundle.json
-	$(CADEC) tune $(DEV).en --ref $(DEV).ru --split --bundle $(BUILD)/bundle --no-save -o $(BUILD)/tuning
+	$(CADEC) tune $(DEV).en --ref $(DEV).ru --split --bundle $(BUILD)/bundle --no-save --force -o $(BUILD)/tuning
 	touch $@

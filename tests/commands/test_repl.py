@@ -208,10 +208,16 @@ def test_what_can_t_be_loaded_leaves_the_session_as_it_is(repl: Repl, tmp_path: 
 
 
 def test_save_does_not_overwrite_what_is_somebody_s_own(repl: Repl, tmp_path: Path) -> None:
-    for name in ("film.srt", "letter.txt", "other.json"):
-        (tmp_path / name).write_text("{}")
+    repl(BOY, "/save another's.json")
+    another = (tmp_path / "another's.json").read_text()
+    for name, content in (("film.srt", "{}"), ("letter.txt", "{}"), ("another's.json", another)):
+        (tmp_path / name).write_text(content)
         repl(TOM, f"/save {name}")
-        assert "exists" in repl.err and (tmp_path / name).read_text() == "{}"
+        assert f"{name} exists already" in repl.err and f"/save {name} --force" in repl.err
+        assert (tmp_path / name).read_text() == content
+    repl(TOM, "/save letter.txt --force", "/save letter.txt", "/save --force")
+    assert (tmp_path / "letter.txt").read_text() != "{}" and repl.err.count("error:") == 1
+    assert "/save needs a file" in repl.err
     repl(TOM, "/save nowhere.txt/s.json", "/save s.txt", "/save s.txt/x.json")
     assert repl.err.count("error:") == 1 and (tmp_path / "s.txt").exists()
 

@@ -14,7 +14,7 @@ from session_parts import LONG, OPTIONS, add, new_session, stored_in
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Session
-from cadec_cli.decoding.session_files import is_session, session_json
+from cadec_cli.decoding.session_files import session_json
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import load_model, save_model
 from cadec_cli.text.pipeline import TextPipeline
@@ -108,7 +108,6 @@ def test_of_a_session_of_format_1_the_texts_are_taken(bundle: Bundle) -> None:
             [],
         ],
     }
-    assert is_session(first)
     stored = stored_in(first, bundle, "x", OPTIONS)
     assert stored.options is None
     (tom, asked), empty = stored.documents

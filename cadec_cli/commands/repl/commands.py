@@ -9,18 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cadec_cli import console
+from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.repl import settings, views
 from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.state import write_session
 from cadec_cli.commands.repl.views import counted
 from cadec_cli.decoding.session import Entry, Session
-from cadec_cli.decoding.session_files import is_session, stored_session
+from cadec_cli.decoding.session_files import stored_session
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_file, read_json, writing
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
 
 NBEST_ROWS = 10
+FORCE = " --force"  # after the name of a file that may be replaced
 
 
 def context(repl: Repl, rest: str) -> None:
@@ -110,13 +112,12 @@ def compare(repl: Repl, rest: str) -> None:
 
 def save(repl: Repl, rest: str) -> None:
     """Write the session, or its translations."""
-    path = _file("save", rest)
-    texts = path.suffix.lower() == ".txt"
+    name = f" {rest}".removesuffix(FORCE).strip()
+    path = _file("save", name)
     with writing(path):
-        taken = path.exists() and path.resolve() not in repl.written
-    if taken and (texts or not _holds_session(path)):
-        raise CadecError(f"{path} exists and is no saved session", "choose another name")
-    if texts:
+        own = path.resolve() in repl.written
+    check_outputs([path], force=own or name != rest, hint=f"/save {name}{FORCE} replaces it")
+    if path.suffix.lower() == ".txt":
         documents = [
             "".join(f"{one_line(entry.text)}\n" for entry in document) for document in repl.session.documents
         ]
@@ -198,7 +199,10 @@ COMMANDS = {
         ),
         Command("/compare on|off", "show the sentence level beside every translation", compare),
         Command(
-            "/save FILE", "write the session; FILE.txt gets the translations only", save, takes_file=True
+            "/save FILE [--force]",
+            "write the session, FILE.txt the translations only; --force replaces a file that is not ours",
+            save,
+            takes_file=True,
         ),
         Command("/load FILE", "take up a saved session", load, takes_file=True),
         Command(
@@ -234,13 +238,6 @@ def _file(name: str, rest: str) -> Path:
         return Path(rest).expanduser()
     except RuntimeError:  # ~ of somebody nobody knows
         return Path(rest)
-
-
-def _holds_session(path: Path) -> bool:
-    try:
-        return is_session(read_json(path))
-    except CadecError:
-        return False
 
 
 def _short(entry: Entry) -> str:

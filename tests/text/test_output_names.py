@@ -1,0 +1,102 @@
+"""Names of outputs: templates, directories, languages and endings."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.output_names import (
+    Languages,
+    TemplateError,
+    is_template,
+    plan_outputs,
+    stem_and_ending,
+)
+
+EN_RU = Languages("en", "ru")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("film.srt", ("film", ".srt")),
+        ("film.en.srt", ("film", ".srt")),
+        ("film.eng.srt", ("film", ".srt")),
+        ("film.EN.srt", ("film", ".srt")),
+        ("film.de.srt", ("film.de", ".srt")),
+        ("film.en.srt.gz", ("film", ".srt")),
+        ("film.2001.srt.xz", ("film.2001", ".srt")),
+        ("dev.en", ("dev", "")),
+        ("dev.en.zst", ("dev", "")),
+        ("README", ("README", "")),
+        ("en.srt", ("en", ".srt")),
+        (".en", (".en", "")),
+    ],
+)
+def test_what_a_name_is_made_of(name: str, expected: tuple[str, str]) -> None:
+    assert stem_and_ending(name, "en") == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "inputs", "expected"),
+    [
+        ("out.srt", ["film.en.srt"], ["out.srt"]),
+        ("out/", ["film.en.srt"], ["out/film.ru.srt"]),
+        ("out", ["a.srt", "sub/b.en.txt"], ["out/a.ru.srt", "out/b.ru.txt"]),
+        ("out/", ["film.srt.gz"], ["out/film.ru.srt"]),
+        ("{stem}.{to}.srt", ["film.en.srt"], ["film.ru.srt"]),
+        ("x/{stem}.{from}-{to}{ext}", ["a.vtt", "b.en"], ["x/a.en-ru.vtt", "x/b.en-ru"]),
+        ("{name}.{to}", ["a.en.srt"], ["a.en.srt.ru"]),
+        ("a{{b}}.srt", ["a.srt"], ["a{b}.srt"]),
+        ("talk.{to}.txt", ["-"], ["talk.ru.txt"]),
+    ],
+)
+def test_where_outputs_go(
+    output: str, inputs: list[str], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_outputs(output, [Path(name) for name in inputs], EN_RU)
+    assert [str(path) for path in plan.paths] == expected
+
+
+def test_a_directory_that_is_there_is_one_without_a_slash(tmp_path: Path) -> None:
+    plan = plan_outputs(str(tmp_path), [Path("a.srt")], EN_RU)
+    assert plan.paths == (tmp_path / "a.ru.srt",)
+    assert plan.journal == tmp_path / "a.ru.srt.cadec-journal"
+    plan = plan_outputs(str(tmp_path), [Path("a.srt"), Path("b.srt")], EN_RU, ext=".jsonl")
+    assert plan.paths == (tmp_path / "a.ru.jsonl", tmp_path / "b.ru.jsonl")
+    assert plan.journal == tmp_path / ".cadec-journal"
+
+
+@pytest.mark.parametrize(
+    ("output", "inputs", "message"),
+    [
+        ("out/", ["a.srt", "b/a.srt"], r"a\.srt and b/a\.srt would both become out/a\.ru\.srt"),
+        ("out/", ["a.en.srt", "a.srt"], "would both become"),
+        ("{to}.srt", ["a.srt", "b.srt"], r"would both become ru\.srt"),
+        ("out.srt.gz", ["a.srt"], "not compressed"),
+        ("out/", ["-"], "standard input has no name"),
+        ("{stem}.txt", ["-"], "standard input has no name"),
+    ],
+)
+def test_what_can_t_be_named(output: str, inputs: list[str], message: str) -> None:
+    with pytest.raises(CadecError, match=message):
+        plan_outputs(output, [Path(name) for name in inputs], EN_RU)
+
+
+@pytest.mark.parametrize("output", ["{steam}.srt", "{}", "{0}", "{stem!r}", "{stem:>9}", "a{", "a}", "{stem"])
+def test_braces_that_mean_nothing(output: str) -> None:
+    with pytest.raises(TemplateError):
+        is_template(output)
+
+
+words = st.text(st.sampled_from("ab.{}é "), min_size=1, max_size=8).filter(lambda name: name.strip("."))
+
+
+@given(st.lists(words, min_size=1, max_size=4, unique=True))
+def test_names_that_differ_stay_apart_or_are_refused(names: list[str]) -> None:
+    """With {name} in it, no two inputs of a directory meet; whatever their names hold is no placeholder."""
+    plan = plan_outputs("{name}.{to}", [Path(name) for name in names], EN_RU)
+    assert [str(path) for path in plan.paths] == [f"{name}.ru" for name in names]
