@@ -106,7 +106,7 @@ def test_what_can_not_be_done_is_said_and_nothing_is_replaced(
         assert message in capsys.readouterr().err
 
     refused("exists", *arguments(made_up_bundle, text, output))
-    refused("is one of the documents", *arguments(made_up_bundle, text, text, "--force"))
+    refused("is the input", *arguments(made_up_bundle, text, text, "--force"))
     refused("no such file", *arguments(made_up_bundle, tmp_path / "gone", output, "--force"))
     assert output.read_text("utf-8") == "mine"
     assert exit_code(arguments(made_up_bundle, text, output, "--force", "-q")) == 0
