@@ -112,19 +112,24 @@ class WantedOutput:
 
         if output_encoding(self.encoding) != "utf-8" and self.json_lines:
             raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
-        if self.output is None and self.force:
-            raise typer.BadParameter("--force needs --output: nothing else is replaced")
+        if not self.to_files and (self.force or self.resume):
+            raise typer.BadParameter("--force and --resume need --output, and a file there")
         try:
             is_template(self.output or "")
         except TemplateError as error:
             raise typer.BadParameter(str(error), param_hint="--output") from None
+
+    @property
+    def to_files(self) -> bool:
+        """Tell whether the output is files; `-` is standard output, as it is standard input."""
+        return self.output not in (None, str(STANDARD_STREAM))
 
     def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
         """The files to write, none of which may be an input or, without --force, be there already."""
         from cadec_cli.decoding.journal import refuse_unfinished
         from cadec_cli.text.output_names import Languages, plan_outputs
 
-        if self.output is None:
+        if not self.to_files or self.output is None:
             return None
         ext = ".jsonl" if self.json_lines else None
         plan = plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
