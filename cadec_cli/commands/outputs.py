@@ -142,9 +142,9 @@ class WantedOutput:
         self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str
     ) -> list[TextFile]:
         """The files as they are to be written: in the format that their names promise, and encoded."""
-        from cadec_cli.data.cleaning import scripts_of
         from cadec_cli.files import name_of
         from cadec_cli.text.formats.conversion import as_format, in_encoding, promised_format
+        from cadec_cli.text.scripts import scripts_of
 
         if self.json_lines:
             return list(files)

@@ -15,6 +15,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import COMPRESSED, READERS, TextFile, encode_piece
 from cadec_cli.text.formats.layout import Layout, finish, one_line, take
+from cadec_cli.text.formats.markup import inline_tags, without
 from cadec_cli.text.formats.subtitle_conversion import SUBTITLES, converted_subtitles
 
 _MARK = "\ufeff"
@@ -45,7 +46,7 @@ def as_format(file: TextFile, wanted: str | None, name: str) -> TextFile:
     assert wanted is not None
     layout: Layout
     if wanted in _LAYOUTS:
-        layout = _LAYOUTS[wanted](file.documents)
+        layout = _LAYOUTS[wanted](file.documents, file.format)
     elif file.format in SUBTITLES:
         layout = _ConvertedSubtitles(file.layout, file.format, wanted, name)
         for _ in layout.restore(text for document in file.documents for text in document.texts):
@@ -98,13 +99,14 @@ class _Lines:
     """One sentence per line, a blank line between documents."""
 
     documents: tuple[Document, ...]
+    found: str  # the format that tags are of
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         incoming = iter(translations)
         for number, document in enumerate(self.documents):
             for position in range(len(document)):
                 between = "\n" if number and not position else ""
-                yield f"{between}{one_line(take(incoming))}\n"
+                yield f"{between}{_bare(take(incoming), self.found)}\n"
         finish(incoming)
 
 
@@ -113,18 +115,23 @@ class _JsonLines:
     """One object per sentence, which `read_jsonl` reads as the same documents."""
 
     documents: tuple[Document, ...]
+    found: str
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         incoming = iter(translations)
         for number, document in enumerate(self.documents, 1):
             for text in document.texts:
-                record = {"document": number, "text": text, "translation": one_line(take(incoming))}
+                both = {"text": text, "translation": take(incoming)}
+                record = {
+                    "document": number,
+                    **{key: _bare(value, self.found) for key, value in both.items()},
+                }
                 yield json.dumps(record, ensure_ascii=False) + "\n"
         finish(incoming)
 
 
 # Formats that need no layout but the documents.
-_LAYOUTS: dict[str, Callable[[tuple[Document, ...]], Layout]] = {"text": _Lines, "jsonl": _JsonLines}
+_LAYOUTS: dict[str, Callable[[tuple[Document, ...], str], Layout]] = {"text": _Lines, "jsonl": _JsonLines}
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,11 @@ class _Marked:
         for piece in self.layout.restore(translations):
             yield piece.removeprefix(_MARK) if at_start else piece
             at_start = at_start and not piece
+
+
+def _bare(text: str, found: str) -> str:
+    """One line without the tags of its format: text has none."""
+    return one_line(without(text, inline_tags(text, found)))
 
 
 def _called(found: str) -> str:

@@ -8,7 +8,7 @@ over the line's end are kept either way, so that no tag stays open.
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cadec_cli.text.sentences import Span, visible_span
@@ -92,11 +92,6 @@ def cue_line(file_text: str, start: int, end: int, markup: str, *, tags: bool = 
     if not tags:
         text, places = " ".join(seen[begin:stop].split()), ()
     return CueLine(start + first, start + last, text, speaker=bool(dash), tags=places)
-
-
-def tags_in(text: str, markup: str) -> Iterator[re.Match[str]]:
-    """Find the tags of a text."""
-    return _TAGS[markup].finditer(text)
 
 
 def _speaker_dash(line: str, first: int, last: int, markup: str) -> re.Match[str] | None:

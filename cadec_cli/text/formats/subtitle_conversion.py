@@ -20,7 +20,7 @@ from pysubs2.formats.webvtt import WebVTTFormat
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.cues import ass_file, timed_texts
-from cadec_cli.text.formats.markup import tags_in
+from cadec_cli.text.formats.markup import TAGS, meaning
 
 SUBTITLES = ("srt", "vtt", "ass", "ssa")
 _SUBSTATION = ("ass", "ssa")
@@ -29,9 +29,6 @@ _SUBSTATION = ("ass", "ssa")
 _TOO_LATE = {"srt": 100, "vtt": 100, "ass": 10, "ssa": 10}
 
 _STYLES = {"b": "b", "i": "i", "u": "u", "s": "s", "em": "i", "strong": "b"}
-_HTML_TAG = re.compile(r"<(/?)\s*(\w+)[^<>]*>")
-_BRACE_TAG = re.compile(r"\{(/?)([biu])\}")  # {i}…{/i}, of older players
-_TOGGLE = re.compile(r"\\([bius])([01])(?!\d)")
 _PLACE = re.compile(r"\{[^{}]*(\\an[1-9])[^{}]*\}")
 _BREAK = re.compile(r"\\[Nn]")
 _READ_AS_BREAK = re.compile(r"\\(?=[Nnh])")
@@ -81,23 +78,16 @@ def _html_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
 def _html_fragments(body: str, found: str) -> Iterator[_Fragment]:
     done = 0
     on: list[str] = []
-    for tag in tags_in(body, found):
+    for tag in TAGS[found].finditer(body):
         yield _Fragment(_unescaped(body[done : tag.start()], found), frozenset(on))
         done = tag.end()
-        for style, opens in _toggles(tag[0]):
-            if opens:
+        for half in meaning(tag[0]):
+            style = _STYLES.get(half.name)
+            if style and half.opens:
                 on.append(style)
             elif style in on:
                 on.remove(style)
     yield _Fragment(_unescaped(body[done:], found), frozenset(on))
-
-
-def _toggles(tag: str) -> list[tuple[str, bool]]:
-    """The styles that a tag turns on and off."""
-    if named := _HTML_TAG.fullmatch(tag) or _BRACE_TAG.fullmatch(tag):
-        style = _STYLES.get(named[2].lower())
-        return [(style, not named[1])] if style else []
-    return [(style, value == "1") for style, value in _TOGGLE.findall(tag)]
 
 
 def _unescaped(text: str, found: str) -> str:

@@ -140,7 +140,7 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
     assert [one.texts for one in again.documents] == [one.texts for one in text.documents]
     assert restored(as_format(again, "text", "x"), "1", "2", "3") == "1\n2\n\n3\n"
     film = read(tmp_path / "c.srt", "1\n00:00:01,000 --> 00:00:02,000\nOne two.\nThree.\n")
-    assert restored(as_format(film, "text", "x"), "1", "2") == "1\n2\n"
+    assert restored(as_format(film, "text", "x"), "<i>1</i>", "2") == "1\n2\n"
 
 
 def test_what_can_t_be_is_refused_and_what_agrees_is_left_alone(tmp_path: Path) -> None:
