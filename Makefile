@@ -7,7 +7,7 @@ READY   = $(VENV)/.ready
 .PHONY: test check demo bench clean
 
 test: check
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

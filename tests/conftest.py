@@ -1,10 +1,12 @@
-"""What several tests need, made once a session: tiny text pipelines, the made-up pair and its models."""
+"""What several tests need, made once a run: tiny text pipelines, the made-up pair and its models."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import made_up
 import pytest
+from making_once import make_once, run_directory
 
 from cadec_cli import console
 from cadec_cli.main import exit_code
@@ -81,39 +83,53 @@ def cadec(*arguments: object) -> None:
 @pytest.fixture(scope="session")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The made-up pair, prepared: pipelines src/, tgt/, corpora pairs/, pairs-dev/, docs/, docs-dev/."""
-    root = tmp_path_factory.mktemp("made-up")
-    made_up.write(root, count=1200)
-    size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
-    cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
-    cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)
-    dev = ("--dev-every", 20, "--lines", "--processes", 1)
-    both = ("-p", root / "src", "-p", root / "tgt", "--columns", "1,2", "--dev-output", root / "pairs-dev")
-    cadec("prepare", "text", root / "pairs.tsv", *both, "-o", root / "pairs", *dev)
-    one = ("-p", root / "tgt", "-o", root / "docs", "--dev-output", root / "docs-dev")
-    cadec("prepare", "text", root / "target.txt", *one, *dev)
+    root = run_directory(tmp_path_factory, "made-up")
+
+    def make() -> None:
+        made_up.write(root, count=1200)
+        size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
+        cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
+        cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)
+        dev = ("--dev-every", 20, "--lines", "--processes", 1)
+        both = ("-p", root / "src", "-p", root / "tgt", "--columns", "1,2")
+        cadec(
+            *("prepare", "text", root / "pairs.tsv", *both, *dev),
+            *("-o", root / "pairs", "--dev-output", root / "pairs-dev"),
+        )
+        one = ("-p", root / "tgt", "-o", root / "docs", "--dev-output", root / "docs-dev")
+        cadec("prepare", "text", root / "target.txt", *one, *dev)
+
+    make_once(root, {"corpora": make})
     return root
 
 
 @pytest.fixture(scope="session")
 def made_up_bundle(corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """S-NMT and D-LM of the made-up pair, trained for some seconds, as a bundle."""
-    root = tmp_path_factory.mktemp("bundle")
-    for kind, data in (("nmt", "pairs"), ("lm", "docs")):
-        training = (
-            "--data",
-            corpora / data,
-            "--dev",
-            corpora / f"{data}-dev",
-            "--preset",
-            "tiny",
-            "--threads",
-            1,
-        )
-        cadec("train", kind, "-o", root / kind, *training)
-    pipelines = ("--source-pipeline", corpora / "src", "--target-pipeline", corpora / "tgt")
-    models = ("--nmt", root / "nmt", "--lm", root / "lm")
-    cadec("convert", *models, *pipelines, "--compute-type", "float32", "-o", root / "bundle")
+    root = run_directory(tmp_path_factory, "bundle")
+
+    def trained(kind: str, data: str) -> Callable[[], None]:
+        corpus = ("--data", corpora / data, "--dev", corpora / f"{data}-dev")
+        return lambda: cadec("train", kind, "-o", root / kind, *corpus, "--preset", "tiny", "--threads", 1)
+
+    def convert() -> None:
+        pipelines = ("--source-pipeline", corpora / "src", "--target-pipeline", corpora / "tgt")
+        models = ("--nmt", root / "nmt", "--lm", root / "lm")
+        cadec("convert", *models, *pipelines, "--compute-type", "float32", "-o", root / "bundle")
+
+    make_once(root, {"nmt": trained("nmt", "pairs"), "lm": trained("lm", "docs")})
+    make_once(root, {"bundle": convert})
     return root / "bundle"
+
+
+@pytest.fixture(scope="session")
+def trained_marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A MarianMT model of Hugging Face that has learnt the made-up pair."""
+    import pretrained_models  # which imports transformers
+
+    root = run_directory(tmp_path_factory, "pretrained")
+    make_once(root, {"marian": lambda: pretrained_models.trained_marian(root / "marian")})
+    return root / "marian"
 
 
 @pytest.fixture(scope="session")
@@ -122,9 +138,9 @@ def document_bundle(corpora: Path, made_up_bundle: Path, tmp_path_factory: pytes
 
     They are trained for a few seconds each, and know little: what they do is what is tested.
     """
-    root = tmp_path_factory.mktemp("documents")
+    root = run_directory(tmp_path_factory, "documents")
     tiny = ("--preset", "tiny", "--threads", 1, "--max-updates", 60, "--evaluate-every", 60)
-    forward, backward = (corpora / "src", corpora / "tgt"), (corpora / "tgt", corpora / "src")
+    backward = (corpora / "tgt", corpora / "src")
 
     def prepared(text: Path, name: str, pipelines: tuple[Path, Path], columns: str) -> tuple[object, ...]:
         both = ("-p", pipelines[0], "-p", pipelines[1], "--columns", columns, "--lines", "--processes", 1)
@@ -132,18 +148,25 @@ def document_bundle(corpora: Path, made_up_bundle: Path, tmp_path_factory: pytes
         cadec("prepare", "text", text, *both, *dev, "-o", root / name)
         return ("--data", root / name, "--dev", root / f"{name}-dev")
 
-    reverse = prepared(corpora / "pairs.tsv", "reverse-pairs", backward, "2,1")
-    cadec("train", "nmt", "-o", root / "reverse", *reverse, *tiny)
-    pipelines = ("--source-pipeline", backward[0], "--target-pipeline", backward[1])
-    cadec("convert", "--nmt", root / "reverse", *pipelines, "-o", root / "reverse-bundle")
-    cadec("convert", made_up_bundle, "--back", root / "reverse-bundle", "-o", root / "both")
-    documents = prepared(corpora / "pairs.tsv", "pairs", forward, "1,2")
-    start = ("--start-from", made_up_bundle.parent / "nmt")
-    for kind in ("doc-nmt", "2-to-2"):
-        cadec("train", kind, "-o", root / kind, *documents, *start, *tiny)
-    cadec("augment", "round-trip", corpora / "target.txt", "-b", root / "both", "-o", root / "trips.tsv")
-    trips = prepared(root / "trips.tsv", "trips", (backward[0], backward[0]), "1,2")
-    cadec("train", "repair", "-o", root / "repair", *trips, *tiny)
-    models = ("--doc-nmt", root / "doc-nmt", "--2-to-2", root / "2-to-2", "--repair", root / "repair")
-    cadec("convert", root / "both", *models, "-o", root / "bundle")
+    def repaired() -> None:
+        reverse = prepared(corpora / "pairs.tsv", "reverse-pairs", backward, "2,1")
+        cadec("train", "nmt", "-o", root / "reverse", *reverse, *tiny)
+        pipelines = ("--source-pipeline", backward[0], "--target-pipeline", backward[1])
+        cadec("convert", "--nmt", root / "reverse", *pipelines, "-o", root / "reverse-bundle")
+        cadec("convert", made_up_bundle, "--back", root / "reverse-bundle", "-o", root / "both")
+        cadec("augment", "round-trip", corpora / "target.txt", "-b", root / "both", "-o", root / "trips.tsv")
+        trips = prepared(root / "trips.tsv", "trips", (backward[0], backward[0]), "1,2")
+        cadec("train", "repair", "-o", root / "repair", *trips, *tiny)
+
+    def in_context(kind: str) -> Callable[[], None]:
+        corpus = ("--data", corpora / "pairs", "--dev", corpora / "pairs-dev")
+        start = ("--start-from", made_up_bundle.parent / "nmt")
+        return lambda: cadec("train", kind, "-o", root / kind, *corpus, *start, *tiny)
+
+    def convert() -> None:
+        models = ("--doc-nmt", root / "doc-nmt", "--2-to-2", root / "2-to-2", "--repair", root / "repair")
+        cadec("convert", root / "both", *models, "-o", root / "bundle")
+
+    make_once(root, {"repair": repaired, "doc-nmt": in_context("doc-nmt"), "2-to-2": in_context("2-to-2")})
+    make_once(root, {"bundle": convert})
     return root / "bundle"

@@ -2,11 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import in_process
 import pytest
 from loopback_hub import Hub, serving
 from pretrained_lms import write_lm
@@ -40,18 +42,35 @@ def hub(repositories: Path) -> Iterator[Hub]:
 def cadec(
     hub: Hub | None, home: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run cadec as a user would whose data, caches and hub are all in one directory."""
+    """Run cadec as a user would whose data, caches and hub are all in one directory.
+
+    In a process of its own: where the hub is and whether we are offline is read when its library is imported.
+    """
     variables = {
         **os.environ,
         "HF_HOME": str(home / "hf"),
         "HF_ENDPOINT": hub.endpoint if hub is not None else "http://127.0.0.1:9",
         "HF_HUB_DISABLE_XET": "1",
-        "CADEC_DATA": str(home / "data"),
-        "CADEC_CACHE": str(home / "cache"),
+        **user_directories(home),
         **environment,
     }
     command = [sys.executable, "-m", "cadec_cli", *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=variables, timeout=300)
+
+
+def user_directories(home: Path) -> dict[str, str]:
+    return {"CADEC_DATA": str(home / "data"), "CADEC_CACHE": str(home / "cache")}
+
+
+def without_network(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run cadec where nothing can be reached."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError(f"{arguments} want the network")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", refused)
+        return in_process.cadec(*arguments, **user_directories(home))
 
 
 @pytest.mark.slow
@@ -63,8 +82,8 @@ def test_pulled_by_name_used_by_name_removed_by_name(hub: Hub, tmp_path: Path) -
     text = tmp_path / "in.txt"
     text.write_text("you see the lamp.\nthe lamp is red.\n", "utf-8")
     # From here on the hub is gone: what was pulled needs it no more.
-    translated = cadec(
-        None, tmp_path, "translate", str(text), "--lines", "--bundle", NAME, "--nbest", "3", "-q"
+    translated = without_network(
+        tmp_path, "translate", str(text), "--lines", "--bundle", NAME, "--nbest", "3", "-q"
     )
     assert translated.returncode == 0, translated.stderr
     assert translated.stdout.count("\n") == 2
@@ -75,8 +94,8 @@ def test_pulled_by_name_used_by_name_removed_by_name(hub: Hub, tmp_path: Path) -
         "truth": 0,
     }
     (tmp_path / "set.jsonl").write_text(json.dumps(group), "utf-8")
-    scored = cadec(
-        None, tmp_path, "eval-contrastive", str(tmp_path / "set.jsonl"), "--bundle", NAME, "--json"
+    scored = without_network(
+        tmp_path, "eval-contrastive", str(tmp_path / "set.jsonl"), "--bundle", NAME, "--json"
     )
     assert scored.returncode == 0, scored.stderr
     assert len(scored.stdout.splitlines()) > 3
@@ -90,13 +109,13 @@ def test_pulled_by_name_used_by_name_removed_by_name(hub: Hub, tmp_path: Path) -
     )
     assert typed.returncode == 0, typed.stderr
     assert typed.stdout.strip()
-    listed = cadec(None, tmp_path, "models", "list", "--json")
+    listed = without_network(tmp_path, "models", "list", "--json")
     assert NAME in [json.loads(line)["name"] for line in listed.stdout.splitlines()]
-    shown = cadec(None, tmp_path, "models", "info", NAME, "--json")
+    shown = without_network(tmp_path, "models", "info", NAME, "--json")
     assert json.loads(shown.stdout)["name"] == NAME
     assert "is there already" in cadec(hub, tmp_path, "models", "pull", NAME).stderr
-    assert cadec(None, tmp_path, "models", "remove", NAME).returncode == 0
-    assert "no bundle" in cadec(None, tmp_path, "models", "remove", NAME).stderr
+    assert without_network(tmp_path, "models", "remove", NAME).returncode == 0
+    assert "no bundle" in without_network(tmp_path, "models", "remove", NAME).stderr
 
 
 @pytest.mark.slow

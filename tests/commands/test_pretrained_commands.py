@@ -16,7 +16,6 @@ from typing import Any
 
 import made_up
 import pretrained_lms
-import pretrained_models
 import pytest
 import torch
 
@@ -37,6 +36,7 @@ class Trained:
     """Both models as transformers has them, and the bundle of them."""
 
     root: Path
+    marian: Path
 
     @property
     def bundle(self) -> Path:
@@ -70,12 +70,12 @@ class Trained:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(trained_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     root = tmp_path_factory.mktemp("pretrained")
-    models = ["--nmt", str(pretrained_models.trained_marian(root / "marian"))]
+    models = ["--nmt", str(trained_marian)]
     models += ["--lm", str(pretrained_lms.trained_llama(root / "llama"))]
     assert exit_code(["convert", *models, "-o", str(root / "bundle"), "--nbest", "6", "-q"]) == 0
-    return Trained(root)
+    return Trained(root, trained_marian)
 
 
 def right(bundle: Path, **options: object) -> float:
@@ -106,7 +106,7 @@ def test_pretrained_models_work_beside_ours(
     trained: Trained, made_up_bundle: Path, corpora: Path, tmp_path: Path
 ) -> None:
     ours = made_up_bundle.parent
-    llama, marian = str(trained.root / "llama"), str(trained.root / "marian")
+    llama, marian = str(trained.root / "llama"), str(trained.marian)
     pipelines = ["--source-pipeline", str(corpora / "src"), "--target-pipeline", str(corpora / "tgt")]
     nmt = ["--nmt", str(ours / "nmt"), *pipelines]
     assert exit_code(["convert", *nmt, "--lm", llama, "-o", str(tmp_path / "a"), "-q"]) == 0

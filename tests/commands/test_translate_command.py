@@ -13,6 +13,7 @@ from pathlib import Path
 
 import made_up
 import pytest
+from in_process import cadec
 
 from cadec_cli.decoding.journal import FORMAT_VERSION
 from cadec_cli.main import exit_code
@@ -30,19 +31,13 @@ def text_of(count: int, seed: int = 3) -> str:
 def translate(
     bundle: Path, *arguments: object, stdin: str = "", columns: int = 80
 ) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*CADEC, "translate", "-b", str(bundle), *FAST, *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "COLUMNS": str(columns)},
-    )
+    return cadec("translate", "-b", bundle, *FAST, *arguments, stdin=stdin, COLUMNS=str(columns))
 
 
 def test_a_pipe_keeps_its_layout(made_up_bundle: Path) -> None:
     text = "  you see the lamp. the lamp is red.\n\n\thello friend.\nyou want it."
-    done = translate(made_up_bundle, stdin=text)
+    command = [*CADEC, "translate", "-b", str(made_up_bundle), *FAST]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.split("\n")
     assert lines[0].startswith("  ") and lines[0].endswith(" La lampo esta ruga.")
@@ -72,11 +67,7 @@ def test_json_has_every_term_and_feeds_rerank(made_up_bundle: Path, tmp_path: Pa
         assert record["hypotheses"][record["chosen"]]["score"] == best
     assert all(h["pmi"] == 0 for record in records if record["sentence"] == 0 for h in record["hypotheses"])
     (tmp_path / "nbest.jsonl").write_text(done.stdout)
-    again = subprocess.run(
-        [*CADEC, "rerank", str(tmp_path / "nbest.jsonl"), "-b", str(made_up_bundle), *FAST],
-        capture_output=True,
-        text=True,
-    )
+    again = cadec("rerank", tmp_path / "nbest.jsonl", "-b", made_up_bundle, *FAST)
     expected = [record["translation"] for record in records]
     assert [line for line in again.stdout.splitlines() if line] == expected, again.stderr
     assert again.stdout.splitlines()[7] == ""
@@ -283,5 +274,5 @@ def test_usage_errors(made_up_bundle: Path, tmp_path: Path, capfd: pytest.Captur
     assert exit_code([*base, "--json", "--compare"]) == 2
     assert exit_code([*base, "nowhere.txt"]) == 1
     assert "no such file" in capfd.readouterr().err
-    assert exit_code([*base, "--search", "luck", str(tmp_path)]) == 1
+    assert exit_code([*base, "--search", "luck", str(tmp_path)]) == 2
     assert exit_code(["translate", "-b", str(tmp_path), "nowhere.txt"]) == 1

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import made_up
-import pretrained_models as tiny
 import pytest
 from huggingface_parts import (
     FAMILIES,
@@ -206,8 +205,8 @@ def test_a_name_tells_the_languages_where_no_file_does(root: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_trained_model_translates_the_made_up_pair(tmp_path: Path) -> None:
-    directory = tiny.trained_marian(tmp_path / "trained")
+def test_a_trained_model_translates_the_made_up_pair(trained_marian: Path, tmp_path: Path) -> None:
+    directory = trained_marian
     found = open_in(directory)
     # To train it on moved the row that the decoder starts from, which CTranslate2's converter takes for zero.
     assert load_file(directory / "model.safetensors")["model.shared.weight"][-1].abs().max() > 0.01

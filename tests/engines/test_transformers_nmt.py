@@ -8,7 +8,7 @@ import torch
 from conftest import cadec
 from huggingface_parts import FAMILIES, SENTENCES, Converted
 from pretrained_lms import write_lm
-from pretrained_models import tiny_marian, trained_marian
+from pretrained_models import tiny_marian
 
 import cadec_cli
 from cadec_cli.bundle.building import build_bundle
@@ -97,14 +97,13 @@ def test_the_plain_beam_finds_what_ctranslate2_finds(
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(trained_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained Marian, kept for the beam, with a D-LM that was trained here on its own tokens."""
     import made_up
 
     root = tmp_path_factory.mktemp("own-tokens")
-    trained_marian(root / "marian")
     made_up.write(root, count=400)
-    cadec("convert", "--nmt", root / "marian", "--for-beam", "--compute-type", "float32", "-o", root / "nmt")
+    cadec("convert", "--nmt", trained_marian, "--for-beam", "--compute-type", "float32", "-o", root / "nmt")
     dev = ("--dev-output", root / "docs-dev", "--dev-every", 20, "--lines", "--processes", 1)
     cadec("prepare", "text", root / "target.txt", "-p", root / "nmt", "-o", root / "docs", *dev)
     data = ("--data", root / "docs", "--dev", root / "docs-dev", "--preset", "tiny", "--threads", 1)
