@@ -27,7 +27,7 @@ T = TypeVar("T")
 # Rich honours NO_COLOR and FORCE_COLOR by itself.
 stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
-_state = {"quiet": False, "debug": False}
+_state = {"quiet": False, "debug": False, "drawing": False}
 
 
 def set_quiet(quiet: bool) -> None:
@@ -103,6 +103,26 @@ def track(items: Iterable[T], description: str, total: int | None = None, unit: 
 
 
 @contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Show that something is being loaded, for as long as it is, unless something else is drawn already."""
+    if not live() or _state["drawing"]:
+        yield
+        return
+    with _drawing(), stderr.status(_harmless(f"loading {what} …"), spinner_style="dim"):
+        yield
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """There is room for one moving thing on a terminal."""
+    before, _state["drawing"] = _state["drawing"], True
+    try:
+        yield
+    finally:
+        _state["drawing"] = before
+
+
+@contextmanager
 def progress(unit: str = "lines") -> Iterator[Progress]:
     """Open a progress display in the project's style; invisible where nobody can see it."""
     columns = (
@@ -115,7 +135,7 @@ def progress(unit: str = "lines") -> Iterator[Progress]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=stderr, disable=not live(), transient=True) as bar:
+    with _drawing(), Progress(*columns, console=stderr, disable=not live(), transient=True) as bar:
         yield bar
 
 

@@ -1,4 +1,7 @@
-"""The one error class that users see: what happened, and what to do about it. And what Ctrl-C leaves."""
+"""The errors that users see: what happened, and what to do about it. And what Ctrl-C leaves."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class CadecError(Exception):
@@ -15,3 +18,18 @@ class Interrupted(Exception):  # noqa: N818 - it is no error
 
     Not a KeyboardInterrupt: those are Typer's, which says nothing.
     """
+
+
+class UsageError(CadecError):
+    """What was typed can't be meant: flags that contradict each other, values out of range. Exit code 2."""
+
+
+@contextmanager
+def typed() -> Iterator[None]:
+    """What fails in here is about what was typed, not about a file: a usage error."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except CadecError as error:
+        raise UsageError(error.message, error.hint) from error

@@ -29,7 +29,7 @@ from cadec_cli.commands.score_contrastive import score_contrastive
 from cadec_cli.commands.train import train_app
 from cadec_cli.commands.translate import translate
 from cadec_cli.commands.tune import tune
-from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.version import __version__
 
 app = new_app(
@@ -123,7 +123,7 @@ def _failure(error: Exception) -> int:
         _forget_stdout()
     else:
         console.error(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
-    return 1
+    return 2 if isinstance(error, UsageError) else 1
 
 
 def _forget_stdout() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cadec_cli.bundle.cache import Note, silence
 from cadec_cli.bundle.directions import Languages, chosen_languages
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from cadec_cli.engines.torch_document import TorchDocumentModel
     from cadec_cli.models.pretrained import TranslationSettings
 
+# Entered while something is loaded, with what that is.
+Loading = Callable[[str], AbstractContextManager[Any]]
+
 # Compute types that mean int8 weights for the D-LM on a CPU.
 _INT8 = ("int8",)
 
@@ -43,11 +47,12 @@ def load_models(
     compute_type: str = "int8",
     threads: int = 0,
     note: Note = silence,
+    loading: Loading = nullcontext,
 ) -> LoadedModels:
     """A bundle's models; `threads` are torch's as well as CTranslate2's, 0 is all cores.
 
     Languages are the bundle's own unless given. That a model has to be converted first, which takes its time,
-    is said through `note`.
+    is said through `note`; `loading` is entered, with a name, while a model is loaded.
     """
     import torch
 
@@ -56,7 +61,11 @@ def load_models(
     languages = chosen_languages(bundle, source_language, target_language)
     torch.set_num_threads(threads or available_cores())
     return LoadedModels(
-        bundle, languages, Machine(choose_device(device), compute_type, threads or available_cores()), note
+        bundle,
+        languages,
+        Machine(choose_device(device), compute_type, threads or available_cores()),
+        note,
+        loading,
     )
 
 
@@ -72,11 +81,19 @@ class Machine:
 class LoadedModels:
     """A bundle's models, each loaded when it is first asked for, and then kept."""
 
-    def __init__(self, bundle: Bundle, languages: Languages, machine: Machine, note: Note = silence) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        languages: Languages,
+        machine: Machine,
+        note: Note = silence,
+        loading: Loading = nullcontext,
+    ) -> None:
         self.bundle = bundle
         self.languages = languages
         self._machine = machine
         self._note = note
+        self._loading = loading
         self._documents: dict[str, DocumentModel] = {}
 
     @cached_property
@@ -85,7 +102,8 @@ class LoadedModels:
         if not self.bundle.has_translation:
             raise CadecError(f"{self.bundle.directory} has no S-NMT and can't translate")
         load = TRANSLATION_ENGINES[self.bundle.engine("nmt")]
-        return load(self.bundle, self.languages, self._machine, self._note)
+        with self._loading("the S-NMT"):
+            return load(self.bundle, self.languages, self._machine, self._note)
 
     @cached_property
     def language(self) -> LanguageModel | None:
@@ -93,7 +111,8 @@ class LoadedModels:
         if not self.bundle.has_lm:
             return None
         load = LANGUAGE_ENGINES[self.bundle.engine("lm")]
-        return load(self.bundle, self.languages, self._machine, self._note)
+        with self._loading("the D-LM"):
+            return load(self.bundle, self.languages, self._machine, self._note)
 
     @cached_property
     def backward(self) -> CTranslate2Model | None:
@@ -105,7 +124,8 @@ class LoadedModels:
         many = settings is not None and settings.directions
         asked = (self.languages.target, self.languages.source) if many else ()
         languages = chosen_languages(reverse, *asked)
-        return LoadedModels(reverse, languages, self._machine, self._note).translation
+        with self._loading("the backward model"):
+            return LoadedModels(reverse, languages, self._machine, self._note).translation
 
     def document(self, name: str) -> DocumentModel | None:
         """A model that reads several sentences, if the bundle has one of that name."""
@@ -113,7 +133,8 @@ class LoadedModels:
             return None
         if name not in self._documents:
             load = DOCUMENT_ENGINES[name]
-            self._documents[name] = load(self)
+            with self._loading(f"the {name} model"):
+                self._documents[name] = load(self)
         return self._documents[name]
 
     def joined_model(self, part: str) -> CTranslate2Model:
@@ -146,10 +167,11 @@ class LoadedModels:
                 f"{self.bundle.directory} has no S-NMT that --search beam could step token by token",
                 "use --search rerank; or, with a model of Hugging Face, `cadec convert --for-beam`",
             )
-        if self.bundle.translation_settings is not None:
-            return _pretrained_steps(self.bundle, self.languages, self._machine)
-        network = self.bundle.translation_network().to(self._machine.device)
-        return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
+        with self._loading("the S-NMT's network"):
+            if self.bundle.translation_settings is not None:
+                return _pretrained_steps(self.bundle, self.languages, self._machine)
+            network = self.bundle.translation_network().to(self._machine.device)
+            return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
 
 
 def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> CTranslate2Model:

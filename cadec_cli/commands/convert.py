@@ -5,10 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import FOR_BEAM, Force
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.options import DecodingDefaults
+
+# Those of converters.translation.looking, without the time that importing it takes.
+NMT_KINDS = ("huggingface", "marian", "fairseq", "opennmt", "ctranslate2")
 
 _PARTS = "Parts"
 _PRETRAINED = "Pretrained models"
@@ -116,10 +120,12 @@ def convert(
     ] = None,
     nmt_kind: Annotated[
         str | None,
-        typer.Option(
+        one_of(
+            NMT_KINDS,
+            "--nmt-kind",
             help="What kind of model --nmt is: huggingface, marian, fairseq, opennmt or ctranslate2.",
             show_default="found by looking",
-            rich_help_panel=_PRETRAINED,
+            panel=_PRETRAINED,
         ),
     ] = None,
     source_tokenizer: Annotated[
@@ -165,7 +171,9 @@ def convert(
     ] = False,
     compute_type: Annotated[
         list[str] | None,
-        typer.Option(
+        one_of(
+            COMPUTE_TYPES,
+            "--compute-type",
             help=f"Convert the S-NMT for CTranslate2 to {', '.join(COMPUTE_TYPES[:-1])} or "
             f"{COMPUTE_TYPES[-1]}. Can be repeated. A type that the bundle lacks is converted when it is "
             "first needed, into a cache; of a pretrained model int8 is converted unless others are named.",

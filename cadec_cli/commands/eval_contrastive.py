@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import (
+    CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
     Alpha,
     BundleOption,
@@ -24,7 +26,11 @@ def eval_contrastive(
     sets: Annotated[list[Path], typer.Argument(metavar="SET", help="Contrastive sets; - is standard input.")],
     objective: Annotated[
         list[str] | None,
-        typer.Option(help=f"{OBJECTIVE_NAMES}, or all. Can be repeated. [dim]\\[default: all][/dim]"),
+        one_of(
+            [*CONTRASTIVE_OBJECTIVES, "all"],
+            "--objective",
+            help=f"{OBJECTIVE_NAMES}, or all. Can be repeated. [dim]\\[default: all][/dim]",
+        ),
     ] = None,
     temperature: Annotated[
         list[float] | None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import BundleOption, Device, Threads
 
 _TEXT = "Text"
@@ -53,7 +54,7 @@ def evaluate(
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of all files.", rich_help_panel=_TEXT)] = "utf-8",
     by: Annotated[
-        str, typer.Option(help="What the bootstrap resamples: sentence or document.", rich_help_panel=_TEST)
+        str, one_of(("sentence", "document"), "--by", help="What the bootstrap resamples.", panel=_TEST)
     ] = "sentence",
     samples: Annotated[
         int, typer.Option(help="Number of bootstrap samples.", min=1, rich_help_panel=_TEST)
@@ -93,8 +94,6 @@ def evaluate(
 
     Example: cadec evaluate ours.ru --pmi --bundle en-ru --src dev.en --source-lm lm-en
     """
-    if by not in ("sentence", "document"):
-        raise typer.BadParameter("it must be sentence or document", param_hint="--by")
     if reference is None and not pmi:
         raise typer.BadParameter("BLEU and chrF need a reference; --pmi does not", param_hint="--ref")
     if (source is None) != (source_lm is None):

@@ -7,6 +7,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from cadec_cli.commands.choices import one_of
+
 
 def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
@@ -63,6 +65,11 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
             source = ""
         # The backslash keeps the help from reading the bracket as markup.
         text += f" [dim]\\[default: {f'the {source}, else ' if source else ''}{default}][/dim]"
+    if names := item.metadata.get("choices", ()):
+        also = item.metadata.get("also", "")
+        return Annotated[
+            str | None, one_of(names, declaration, help=text, also=also, panel=panel, show_default=False)
+        ]
     return Annotated[
         kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
     ]

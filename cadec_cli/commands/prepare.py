@@ -12,6 +12,7 @@ from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.prepare_opensubtitles import opensubtitles
 from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import CleaningOptions
+from cadec_cli.errors import CadecError, UsageError
 
 prepare_app = new_app("Turn corpora into what training reads.")
 prepare_app.command("opensubtitles")(opensubtitles)
@@ -89,18 +90,22 @@ def text(
     from cadec_cli import console
     from cadec_cli.bundle.corpus_texts import corpus_text
     from cadec_cli.data.corpora import rows
-    from cadec_cli.data.preparation import PreparationOptions, check_placeholders, prepare
+    from cadec_cli.data.preparation import (
+        PreparationOptions,
+        check_placeholders,
+        count_documents,
+        prepare,
+    )
     from cadec_cli.data.shards import SideInfo, writing_shard
-    from cadec_cli.errors import CadecError
 
     if len(pipeline) > 2:
-        raise CadecError("one pipeline for monolingual text, two for parallel text; not more")
+        raise UsageError("one pipeline for monolingual text, two for parallel text; not more")
     check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force)
     chosen_columns = _column_numbers(columns)
     texts = [corpus_text(given, language) for given in pipeline]
     sides = [SideInfo.of(load()) for load in texts]
     if len(sides) == 2 and any(side.text != "pipeline" for side in sides):
-        raise CadecError("parallel text is prepared with text pipelines, not with pretrained models")
+        raise UsageError("parallel text is prepared with text pipelines, not with pretrained models")
     if placeholders:
         check_placeholders([load() for load in texts])
     options = PreparationOptions(
@@ -110,6 +115,11 @@ def text(
         processes=processes,
         placeholders=placeholders,
     )
+    if dev_output and not any(str(path) == "-" for path in inputs):  # what can be read twice
+        first = rows(inputs, languages=len(sides), columns=chosen_columns, encoding=encoding)
+        found = count_documents(first, dev_every, documents=documents)
+        if found < dev_every:
+            raise _too_few(found, dev_every)
     read = rows(inputs, languages=len(sides), columns=chosen_columns, encoding=encoding)
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(writing_shard(output, sides))
@@ -120,6 +130,10 @@ def text(
                 bar.update(task, completed=counts["rows"])
         if not writer.sentences:
             raise CadecError("nothing is left to write", "is the input empty, or the cleaning too strict?")
+        if dev_writer is not None and not dev_writer.sentences:
+            if writer.documents < dev_every:
+                raise _too_few(writer.documents, dev_every)
+            raise CadecError("nothing is left of what was held out", "is the cleaning too strict?")
     for name, part in ((output, writer), (dev_output, dev_writer)):
         if part is not None:
             tokens = " and ".join(f"{count:,}" for count in part.token_counts)
@@ -131,6 +145,16 @@ def text(
         console.note(
             "left out: " + ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
         )
+
+
+def _too_few(found: int, dev_every: int) -> CadecError:
+    held_out = f"--dev-every {dev_every} holds out every {dev_every}th"
+    have = "there is only 1 document" if found == 1 else f"there are only {found} documents"
+    if found < 2:
+        hint = "a blank line ends a document; with --no-documents every line is one"
+    else:
+        hint = f"give --dev-every {found} or less; a blank line ends a document"
+    return CadecError(f"nothing would be held out for --dev-output: {have}, and {held_out}", hint)
 
 
 def _column_numbers(text: str) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from cadec_cli.commands.shared_flags import (
     Device,
     Encoding,
     Force,
+    InputFormat,
     Lines,
     OutputEncoding,
     Threads,
@@ -26,12 +27,7 @@ def repair(
     output: TranslationOutput = None,
     bundle: BundleOption = None,
     lines: Lines = False,
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
-        ),
-    ] = None,
+    input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
     beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,

@@ -6,17 +6,20 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.reproduction.scales import SCALES
 from cadec_cli.reproduction.systems import SYSTEMS
 
-SYSTEM_NAMES = ", ".join(system.name for system in SYSTEMS)
+SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 
 def reproduce(
     context: typer.Context,
     scale: Annotated[
         str,
-        typer.Option(
+        one_of(
+            SCALES,
+            "--scale",
             help="toy (a made-up pair, minutes), small (English-Russian corpora, hours) or paper "
             "(OpenSubtitles, GPU-days).",
             show_default=False,
@@ -33,7 +36,11 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only what this system and the sentence level need: {SYSTEM_NAMES}. Repeatable."),
+        one_of(
+            SYSTEM_NAMES,
+            "--only",
+            help=f"Only what this system and the sentence level need: {', '.join(SYSTEM_NAMES)}. Repeatable.",
+        ),
     ] = None,
     effort: Annotated[
         float, typer.Option(help="How long to train: 0.5 is half as many updates of every model.", min=0.001)
@@ -74,19 +81,12 @@ def reproduce(
 
     from cadec_cli import console
     from cadec_cli.commands.views import reproduction as views
-    from cadec_cli.errors import CadecError
     from cadec_cli.reproduction.experiment import steps_for
     from cadec_cli.reproduction.report import write_reports
     from cadec_cli.reproduction.results import collect
     from cadec_cli.reproduction.starting import started
     from cadec_cli.reproduction.steps import carry_out, in_processes, torchrun
 
-    if scale not in SCALES:
-        raise typer.BadParameter(f"there are {', '.join(SCALES)}", param_hint="--scale")
-    known = [system.name for system in SYSTEMS]
-    unknown = [name for name in only or () if name not in known]
-    if unknown:
-        raise CadecError(f"no system {', '.join(unknown)}", f"there are {', '.join(known)}")
     experiment = started(
         scale, work, data, effort=effort, sizes=_sizes(size or []), threads=threads, write=not listed
     )

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import (
+    CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
     Alpha,
     BundleOption,
@@ -26,7 +28,12 @@ def score_contrastive(
     ],
     objective: Annotated[
         str | None,
-        typer.Option(help=f"{OBJECTIVE_NAMES}. [dim]\\[default: c-score, else what the bundle can do][/dim]"),
+        one_of(
+            [*CONTRASTIVE_OBJECTIVES],
+            "--objective",
+            help=f"{OBJECTIVE_NAMES}. [dim]\\[default: c-score, else what the bundle can do][/dim]",
+            also="all",  # refused with a word of its own
+        ),
     ] = None,
     temperature: Annotated[float, typer.Option(help="Softmax temperature T of the D-LM.")] = 1.0,
     weight: Weight = None,

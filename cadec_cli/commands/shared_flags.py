@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
+from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
+
+# What the tables in text.formats, evaluation.contrastive and evaluation.tuning hold, without the time that
+# importing those takes: --help has to be quick.
+FORMATS = ("text", "jsonl", "srt", "vtt", "ass", "ssa")
+LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
+PROTOCOLS = ("best", "strongest")
+
+DEVICES = ("auto", "cpu", "cuda")
+NUMBERED_GPU = r"cuda:\d+"
 
 BundleOption = Annotated[
     Path | None,
@@ -41,15 +52,29 @@ TargetLanguage = Annotated[
         metavar="LANGUAGE",
     ),
 ]
-Device = Annotated[str, typer.Option(help="Device to compute on: auto, cpu or cuda.")]
+Device = Annotated[
+    str,
+    one_of(DEVICES, "--device", help="Device to compute on; cuda:1 is the second GPU.", also=NUMBERED_GPU),
+]
 ComputeType = Annotated[
-    str, typer.Option(help="Number format: int8 or float32; on a GPU also float16, int8_float16 …")
+    str,
+    one_of(
+        COMPUTE_TYPES,
+        "--compute-type",
+        help="Number format: int8 or float32; on a GPU also int8_float16, float16 or bfloat16.",
+    ),
 ]
 ExactComputeType = Annotated[
     str,
-    typer.Option(
-        "--compute-type", help="Number format: float32, or int8 (faster; scores vary by about 0.01)."
+    one_of(
+        COMPUTE_TYPES,
+        "--compute-type",
+        help="Number format: float32, or int8 (faster; scores vary by about 0.01); on a GPU also "
+        "int8_float16, float16 or bfloat16.",
     ),
+]
+InputFormat = Annotated[
+    str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
 ]
 Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
 Lines = Annotated[bool, typer.Option("--lines", help="Every line is one sentence: do not split lines.")]
@@ -87,14 +112,12 @@ ContextSize = Annotated[
     ),
 ]
 SetLayout = Annotated[
-    str | None,
-    typer.Option(
-        "--format", help="Layout of the sets: voita, contrapro, discevalmt or jsonl. Detected if omitted."
-    ),
+    str | None, one_of(LAYOUTS, "--format", help="Layout of the sets. Detected if omitted.")
 ]
 
 # what contrastive tests can score with
-OBJECTIVE_NAMES = ", ".join([*OBJECTIVES, *DOCUMENT_OBJECTIVES])
+CONTRASTIVE_OBJECTIVES = (*OBJECTIVES, *DOCUMENT_OBJECTIVES)
+OBJECTIVE_NAMES = ", ".join(CONTRASTIVE_OBJECTIVES)
 
 # Help of --for-beam, which stands in different panels.
 FOR_BEAM = (

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.app import new_app
+from cadec_cli.commands.choices import completed
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.shared_flags import Force
@@ -137,7 +138,16 @@ Output = Annotated[
     Path,
     typer.Option("--output", "-o", help="The run, a directory: checkpoints, metrics and finally model/."),
 ]
-Preset = Annotated[str, typer.Option("--preset", "-p", help="tiny, small, paper, or a TOML file.")]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset",
+        "-p",
+        metavar="<tiny|small|paper|FILE>",
+        help="How large and how long, by name; or a TOML file.",
+        autocompletion=completed(("tiny", "small", "paper")),
+    ),
+]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Continue the run in --output exactly where it stopped.")
 ]
@@ -178,12 +188,12 @@ def _add(kind: Kind) -> None:
         start_from: StartFrom = None,
         plot: Plot = False,
     ) -> None:
-        from cadec_cli.errors import CadecError
+        from cadec_cli.errors import UsageError
         from cadec_cli.training.run import carry_out, check_given, continued_run, new_run
 
         pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
         if resume and start_from is not None:
-            raise CadecError("a run that is continued has weights of its own", "leave out --start-from")
+            raise UsageError("a run that is continued has weights of its own", "leave out --start-from")
         if not resume:
             check_given(data or [], dev or [])
         chosen, origin = _chosen(kind, output, start_from, resume)

@@ -12,6 +12,7 @@ from cadec_cli.commands.shared_flags import (
     Device,
     Encoding,
     Force,
+    InputFormat,
     Lines,
     OutputEncoding,
     SourceLanguage,
@@ -33,12 +34,7 @@ def translate(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     lines: Lines = False,
-    input_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", help="Format of the input, whatever its name: text, jsonl, srt, vtt, ass or ssa."
-        ),
-    ] = None,
+    input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
     json_lines: Annotated[

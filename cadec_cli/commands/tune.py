@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import (
+    PROTOCOLS,
     BundleOption,
     ComputeType,
     Device,
@@ -16,6 +18,7 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
 )
+from cadec_cli.method.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.tuning.grid import Point, Setting
@@ -35,7 +38,12 @@ def tune(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     objective: Annotated[
-        str | None, typer.Option(help="What is maximised. [dim]\\[default: the bundle's][/dim]")
+        str | None,
+        one_of(
+            OBJECTIVES,
+            "--objective",
+            help=f"What is maximised: {', '.join(OBJECTIVES)}. [dim]\\[default: the bundle's][/dim]",
+        ),
     ] = None,
     temperature: Annotated[
         list[float] | None,
@@ -47,9 +55,11 @@ def tune(
     ] = None,
     protocol: Annotated[
         str,
-        typer.Option(
+        one_of(
+            PROTOCOLS,
+            "--protocol",
             help="best: highest BLEU; strongest: largest D-LM influence whose BLEU is not below "
-            "the sentence-level baseline."
+            "the sentence-level baseline.",
         ),
     ] = "best",
     context: Annotated[
@@ -95,17 +105,15 @@ def tune(
     from cadec_cli.commands.views.figures import tuning_table
     from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.commands.wiring import open_models
-    from cadec_cli.errors import CadecError
+    from cadec_cli.errors import CadecError, UsageError, typed
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-    from cadec_cli.evaluation.tuning.grid import PROTOCOLS, Setting, choose, prepared
+    from cadec_cli.evaluation.tuning.grid import Setting, choose, prepared
     from cadec_cli.evaluation.tuning.plot import plot_tuning
     from cadec_cli.files import write_json, writing
     from cadec_cli.method import objectives
     from cadec_cli.plotting import require_matplotlib
 
-    if protocol not in PROTOCOLS:
-        raise typer.BadParameter(f"there are {' and '.join(PROTOCOLS)}", param_hint="--protocol")
     if output is not None:
         drawn = [output / "curve.png"] if plot else []
         check_outputs([output / "curve.json", *drawn], inputs=[source, reference], force=force)
@@ -127,10 +135,10 @@ def tune(
     formula = objectives.objective(name)
     if not formula.weights:
         tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
-        raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
+        raise UsageError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
     together = "lm" not in formula.weights  # several weights, none of them the D-LM's
     if together and (weight or protocol != "best" or len(temperature or ()) > 1):
-        raise CadecError(
+        raise UsageError(
             f"the weights of {name} are found together, by BLEU and at one temperature",
             "leave out --weight and --protocol, and give one --temperature at most",
         )
@@ -147,7 +155,8 @@ def tune(
         ]
     )
     for setting in settings:  # all that could not be saved is refused before the work, not after it
-        _changed(opened.defaults, name, setting, context, nbest)
+        with typed():
+            _changed(opened.defaults, name, setting, context, nbest)
     if output is not None:
         with writing(output):
             output.mkdir(parents=True, exist_ok=True)

@@ -31,16 +31,18 @@ def open_models(
     from cadec_cli.bundle.loading import load_models
     from cadec_cli.bundle.opening import Bundle, find_bundle
 
-    opened = Bundle.open(find_bundle(bundle))
-    return load_models(
-        opened,
-        source_language=source_language,
-        target_language=target_language,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        note=console.note,
-    )
+    with console.loading("models"):
+        opened = Bundle.open(find_bundle(bundle))
+        return load_models(
+            opened,
+            source_language=source_language,
+            target_language=target_language,
+            device=device,
+            compute_type=compute_type,
+            threads=threads,
+            note=console.note,
+            loading=console.loading,
+        )
 
 
 def file_translation(
@@ -175,15 +177,18 @@ def contrastive_models(
 ) -> tuple[list[Objective], ContrastiveModels]:
     """The objectives that were named, and a bundle's models as far as those need them."""
     from cadec_cli.engines.ahead import known_ahead
+    from cadec_cli.errors import typed
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
     from cadec_cli.method.context import ContextPolicy
     from cadec_cli.method.objectives import NMT
     from cadec_cli.method.options import named_weights
 
     bundle = opened.bundle
+    with typed():
+        weights = named_weights(weight)
     objectives = usable_objectives(
         names,
-        named_weights(weight),
+        weights,
         has_translation=bundle.has_translation,
         has_lm=bundle.has_lm,
         has_backward=bundle.has_backward,

@@ -81,6 +81,18 @@ class WeightedShard:
     weight: float = 1.0
 
 
+def _nothing_in(shards: Sequence[WeightedShard], wanted: str, limit: str) -> CadecError:
+    """The error that names corpora in which there is nothing to learn from, or to evaluate on."""
+    named = ", ".join(str(weighted.shard.directory) for weighted in shards)
+    have = "has" if len(shards) == 1 else "have"
+    if not any(len(weighted.shard) for weighted in shards):
+        return CadecError(
+            f"{named} {have} no sentences at all",
+            "was it held out with `cadec prepare text --dev-output`? A smaller --dev-every holds out more",
+        )
+    return CadecError(f"{named} {have} no {wanted}", limit)
+
+
 class SentencePairs:
     """Examples for the S-NMT: the pairs of parallel shards; pairs longer than `max_length` are left out."""
 
@@ -97,9 +109,7 @@ class SentencePairs:
         ]
         self.epoch(0, 0)
         if not len(self):
-            raise CadecError(
-                "the corpus has no sentence pairs that fit", f"max_length is {max_length} tokens"
-            )
+            raise _nothing_in(shards, "sentence pairs that fit", f"max_length is {max_length} tokens")
 
     def __len__(self) -> int:
         return len(self._sentence)
@@ -184,7 +194,9 @@ class DocumentWindows:
             self._documents.append((starts[long_enough], ends[long_enough]))
         self.epoch(0, 0)
         if not len(self):
-            raise CadecError("the corpus has no documents that are long enough")
+            raise _nothing_in(
+                shards, "documents that are long enough", f"min_document_tokens is {min_document_tokens}"
+            )
 
     def __len__(self) -> int:
         return len(self._start)

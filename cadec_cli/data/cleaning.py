@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import UsageError
 from cadec_cli.text.documents import documents_of
 from cadec_cli.text.scripts import foreign_letter
 
@@ -54,9 +54,9 @@ class CleaningOptions:
 
     def __post_init__(self) -> None:
         if self.max_words < 0 or self.max_characters < 0:
-            raise CadecError("a maximum length can't be negative", "0 means no limit")
+            raise UsageError("a maximum length can't be negative", "0 means no limit")
         if self.max_ratio and not self.max_ratio >= 1:
-            raise CadecError(
+            raise UsageError(
                 f"no pair has a length ratio below 1: {self.max_ratio}", "for example 3; 0 means no limit"
             )
 

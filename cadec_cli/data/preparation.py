@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
 from cadec_cli.data.corpora import CHUNK, Row, chunked
 from cadec_cli.data.shards import ShardWriter
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.text.corpus_text import CorpusText, Loader
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.placeholders import PLACEHOLDERS, with_placeholders
@@ -95,13 +95,26 @@ def prepare(
 def check_placeholders(texts: Sequence[CorpusText]) -> None:
     """Refuse to teach placeholders to what has no pieces for them."""
     if len(texts) != 2:
-        raise CadecError("--placeholders is for parallel text", "it takes two pipelines")
+        raise UsageError("--placeholders is for parallel text", "it takes two pipelines")
     for text in texts:
         if not isinstance(text, TextPipeline) or not set(PLACEHOLDERS) <= set(text.vocabulary):
             raise CadecError(
                 f"the {text.language} pipeline has no pieces for placeholders",
                 "train it with `cadec train tokenizer --placeholders`",
             )
+
+
+def count_documents(rows: Iterable[Row | None], enough: int, *, documents: bool = True) -> int:
+    """How many documents there are, counted as `prepare` does; the count ends when there are enough."""
+    count, within = 0, False
+    for row in rows:
+        if row is None:
+            within = False
+        elif not documents or not within:
+            count, within = count + 1, True
+            if count >= enough:
+                break
+    return count
 
 
 def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:

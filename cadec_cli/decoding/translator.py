@@ -21,7 +21,7 @@ from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
 from cadec_cli.engines.protocols import KnownAhead, Models, Passage, TranslationModel
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
@@ -238,7 +238,7 @@ def choose(
 ) -> Iterator[Translation]:
     """Choose from n-best lists that are there already: those of several documents, in step."""
     if search_kind(options.search).needs != LISTS:
-        raise CadecError(
+        raise UsageError(
             f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
         )
     shortened = [

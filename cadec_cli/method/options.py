@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError, typed
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
@@ -43,7 +43,7 @@ class DecodingDefaults:
 
     search: str = option(
         "rerank",
-        ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
+        "how to search: " + ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
         choices=tuple(SEARCHES),
     )
     objective: str = option(
@@ -168,11 +168,12 @@ class Reading:
 
     def __post_init__(self) -> None:
         if not self.temperatures or not all(0 < temperature < math.inf for temperature in self.temperatures):
-            raise CadecError("a temperature must be above 0", "1 is none; the paper's beam used 8")
+            raise UsageError("a temperature must be above 0", "1 is none; the paper's beam used 8")
         if not 0 <= self.alpha < math.inf:
-            raise CadecError("alpha must not be negative", "0 is no smoothing")
+            raise UsageError("alpha must not be negative", "0 is no smoothing")
 
 
+@typed()
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Options with what was asked for; of weights, those not named stay, unless the objective is another."""
     known = [item.name for item in dataclasses.fields(options)]

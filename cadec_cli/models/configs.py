@@ -17,9 +17,9 @@ PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}
 ACTIVATIONS = ("relu", "gelu", "swish")
 
 
-def size(default: Any, text: str) -> Any:
-    """A size that can be chosen, with its help."""
-    return field(default=default, metadata={"help": text})
+def size(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
+    """A size that can be chosen, with its help and what it may be, where that is a list."""
+    return field(default=default, metadata={"help": text, "choices": choices})
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class DocumentLMConfig:
     dropout: float = size(0.1, "dropout rate")
     pre_norm: bool = size(True, "normalise before each sublayer instead of after it")
     tied: bool = size(True, "share one table between input and output embeddings")
-    activation: str = size("gelu", f"activation of the feed-forward layers: {', '.join(ACTIVATIONS)}")
+    activation: str = size(
+        "gelu", f"activation of the feed-forward layers: {', '.join(ACTIVATIONS)}", ACTIVATIONS
+    )
 
     def __post_init__(self) -> None:
         sizes = {
@@ -84,7 +86,9 @@ class TransformerConfig:
     shared_embeddings: bool = size(
         False, "share one table between both languages (they must have one vocabulary)"
     )
-    activation: str = size("relu", f"activation of the feed-forward layers: {', '.join(ACTIVATIONS)}")
+    activation: str = size(
+        "relu", f"activation of the feed-forward layers: {', '.join(ACTIVATIONS)}", ACTIVATIONS
+    )
 
     def __post_init__(self) -> None:
         sizes = {

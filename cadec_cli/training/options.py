@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError, typed
 from cadec_cli.files import reading
 
 SCHEDULES = ("inverse-sqrt", "cosine", "cooldown", "constant")
@@ -45,8 +45,9 @@ _NOT_NEGATIVE = (
 )
 
 
-def _option(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
+def _option(default: Any, text: str, choices: tuple[str, ...] = (), also: str = "") -> Any:
+    """A field that is a flag too: its help, what it may be, and a form (a regular expression) it may have."""
+    return field(default=default, metadata={"help": text, "choices": choices, "also": also})
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class TrainingOptions:
     update_tokens: int = _option(32_000, "labels per update of the weights; batches accumulate up to it")
     batch_tokens: int = _option(4_000, "size of one padded batch; the most that is in memory at once")
     learning_rate: float = _option(5e-4, "peak learning rate")
-    schedule: str = _option("inverse-sqrt", f"learning rate after the warm-up: {', '.join(SCHEDULES)}")
+    schedule: str = _option(
+        "inverse-sqrt", f"learning rate after the warm-up: {', '.join(SCHEDULES)}", SCHEDULES
+    )
     warmup: int = _option(4_000, "updates until the learning rate peaks")
     label_smoothing: float = _option(0.0, "share of the probability spread over the vocabulary")
     clip: float = _option(1.0, "largest norm of the gradient; 0 turns clipping off")
@@ -71,13 +74,19 @@ class TrainingOptions:
     checkpoint_every: int = _option(1_000, "updates between checkpoints; a kill loses at most that much work")
     log_every: int = _option(50, "updates between lines of metrics.jsonl")
     stop_on: str = _option(
-        "loss", "dev figure that ranks checkpoints and ends training: loss, or bleu for models that translate"
+        "loss",
+        "dev figure that ranks checkpoints and ends training: loss, or bleu for models that translate",
+        CRITERIA,
     )
     patience: int = _option(10, "stop after this many evaluations without improvement; 0 means never")
     keep_best: int = _option(5, "best checkpoints to keep, and to average into the finished model")
     seed: int = _option(1, "random seed for the weights, the data order and dropout")
-    device: str = _option("auto", "auto, cpu, cuda, cuda:1 …")
-    precision: str = _option("auto", "auto (bfloat16 where a GPU has it), float32 or bfloat16")
+    device: str = _option(
+        "auto", "device to compute on; cuda:1 is the second GPU", ("auto", "cpu", "cuda"), r"cuda:\d+"
+    )
+    precision: str = _option(
+        "auto", "number format: auto (bfloat16 where a GPU has it), float32 or bfloat16", PRECISIONS
+    )
     compile: bool = _option(False, "run the model through torch.compile")
     threads: int = _option(0, "CPU threads; 0 means one per core")
 
@@ -136,12 +145,15 @@ class FineTuningOptions:
     """How a pretrained language model goes on learning."""
 
     learn: str = _option(
-        "layers", "which weights of a pretrained model to train: layers, or all (the token embeddings too)"
+        "layers",
+        "which weights of a pretrained model to train: layers, or all (the token embeddings too)",
+        LEARN,
     )
     predict: str = _option(
         "seen",
         "which tokens the softmax covers while a pretrained model is trained: seen (those in the corpora; "
         "faster) or all",
+        PREDICT,
     )
 
     def __post_init__(self) -> None:
@@ -185,7 +197,7 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
     elif name in preset_names(family):
         text = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_text("utf-8")
     else:
-        raise CadecError(
+        raise UsageError(
             f"no preset {name!r} for {family}",
             f"there are {', '.join(preset_names(family))}, or give a .toml file",
         )
@@ -205,9 +217,13 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def choose(kind: type[Options], *layers: Mapping[str, Any]) -> Options:
-    """Make options of several layers, the later winning. Keys that belong elsewhere are passed over."""
-    return kind(**choices(kind, *layers))
+def choose(kind: type[Options], layer: Mapping[str, Any], flags: Mapping[str, Any] | None = None) -> Options:
+    """Make options of a file and of flags, which win. Keys that belong elsewhere are passed over."""
+    chosen = kind(**choices(kind, layer))  # what is wrong by itself is the file's fault
+    if not flags:
+        return chosen
+    with typed():
+        return kind(**choices(kind, layer, flags))
 
 
 def choices(kind: type[Any], *layers: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 from cadec_cli import console
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.files import read_json, write_json
 from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
@@ -90,7 +90,7 @@ def new_run(
     """A run that has not begun: the preset, and the flags that win over it."""
     check_given(data, dev)
     if kind.origin and start_from is None:
-        raise CadecError(
+        raise UsageError(
             f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
         )
     _check_flags(kind, flags)
@@ -115,7 +115,7 @@ def new_run(
 def check_given(data: Sequence[str], dev: Sequence[Path]) -> None:
     """Refuse a run that has nothing to learn from."""
     if not data or not dev:
-        raise CadecError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+        raise UsageError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
 
 
 def check_new(output: Path) -> None:
@@ -141,7 +141,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
             if kind.config is FineTuningOptions
             else "--start-from names no pretrained model"
         )
-        raise CadecError(f"{', '.join(useless)} can't be used here: {why}")
+        raise UsageError(f"{', '.join(useless)} can't be used here: {why}")
 
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
@@ -152,7 +152,7 @@ def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
         name for name, value in flags.items() if name not in CHANGEABLE and before.get(name) != value
     )
     if fixed:
-        raise CadecError(
+        raise UsageError(
             f"{', '.join(fixed)} can't change when a run is continued",
             f"these can: {', '.join(sorted(CHANGEABLE))}",
         )
@@ -288,7 +288,7 @@ def _bleu(
     if bleu is None:
         raise CadecError(f"`cadec train {kind.name}` can't stop on BLEU: its models do not translate")
     if pipeline is None:
-        raise CadecError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")
+        raise UsageError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")
     target = TextPipeline.load(pipeline)
     if target.checksum != sides[-1].pipeline_checksum:
         raise CadecError(f"{pipeline} is not the pipeline that prepared the data")

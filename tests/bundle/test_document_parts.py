@@ -92,7 +92,7 @@ def test_a_run_needs_the_model_that_it_starts_from(
     corpora: Path, made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = ["--data", str(corpora / "pairs"), "--dev", str(corpora / "pairs-dev"), "--preset", "tiny"]
-    assert exit_code(["train", "doc-nmt", *data, "-o", str(tmp_path / "run")]) == 1
+    assert exit_code(["train", "doc-nmt", *data, "-o", str(tmp_path / "run")]) == 2
     assert "starts from an S-NMT" in capsys.readouterr().err
     lm = made_up_bundle.parent / "lm"
     assert exit_code(["train", "2-to-2", *data, "--start-from", str(lm), "-o", str(tmp_path / "run")]) == 1

@@ -79,7 +79,7 @@ def test_the_table_and_the_metric_say_the_same(pair: Path, capsys: pytest.Captur
 
 def test_what_can_not_be_drawn_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["analyze", "pmi", "a", "b", "--source-lm", "x", "--target-lm", "y"]
-    assert exit_code([*command, "-o", "figure.jpg"]) == 1
+    assert exit_code([*command, "-o", "figure.jpg"]) == 2
     assert "png, pdf or svg" in capsys.readouterr().err
     assert exit_code(command) == 1
     assert "no such file: a" in capsys.readouterr().err

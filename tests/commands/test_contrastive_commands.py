@@ -188,10 +188,10 @@ def test_no_loss_is_less_than_nothing(bundles: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--objective", "luck"], 1, "no objective 'luck'"),
+        (["--objective", "luck"], 2, "'luck' is not one of sentence"),
         (["--objective", "c-score"], 1, "c-score needs an S-NMT"),
-        (["--temperature", "0"], 1, "temperature must be above 0"),
-        (["--format", "xml"], 1, "no layout 'xml'"),
+        (["--temperature", "0"], 2, "temperature must be above 0"),
+        (["--format", "xml"], 2, "'xml' is not one of voita"),
         (["--format", "contrapro"], 1, "group 1: it has no “errors”"),
         (["--context", "-1"], 2, "--context"),
         (["--json", "--errors", "1"], 2, "--errors"),

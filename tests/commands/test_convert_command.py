@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from bundle_parts import write_parts
 
+from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.opening import Bundle
+from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -88,12 +90,13 @@ def test_a_training_run_will_do(state: str, parts: Path, capsys: pytest.CaptureF
 
 def test_misfits_are_one_line_and_a_hint(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     swapped = ("--source-pipeline", parts / "ru", "--target-pipeline", parts / "ru")
-    code = convert("--nmt", parts / "nmt", *swapped, "--compute-type", "int7", "-o", parts / "b")
-    assert code == 1
+    assert convert("--nmt", parts / "nmt", *swapped, "-o", parts / "b") == 1
     error, hint = capsys.readouterr().err.splitlines()
     assert error.startswith("error: this bundle can't be built: ")
-    assert "no compute type 'int7'" in error
     assert hint.startswith("hint: ")
+    with pytest.raises(CadecError, match=r"this bundle can't be built: .*no compute type 'int7'"):
+        ru = parts / "ru"
+        build_bundle(parts / "b", source=ru, target=ru, nmt=parts / "nmt", compute_types=["int7"])
     assert not (parts / "b").exists()
 
 
@@ -103,16 +106,17 @@ def test_a_bundle_must_be_named(parts: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("option", "value", "code", "message"),
     [
-        ("--context", -1, "context must be"),
-        ("--search", "hope", "search must be one of"),
-        ("--probes", "nowhere.tsv", "no such file"),
+        ("--context", -1, 2, "context must be"),
+        ("--search", "hope", 2, "'hope' is not one of rerank"),
+        ("--compute-type", "int7", 2, "'int7' is not one of int8"),
+        ("--probes", "nowhere.tsv", 1, "no such file"),
     ],
 )
 def test_what_can_not_be_is_refused(
-    option: str, value: object, message: str, parts: Path, capsys: pytest.CaptureFixture[str]
+    option: str, value: object, code: int, message: str, parts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert convert(*from_parts(parts), "-o", parts / "b", option, value) == 1
+    assert convert(*from_parts(parts), "-o", parts / "b", option, value) == code
     assert message in capsys.readouterr().err
     assert not (parts / "b").exists()

@@ -42,7 +42,7 @@ def test_a_file_keeps_its_layout_and_json_tells_the_scores(
         assert scores == sorted(scores, reverse=True)
         assert scores == [one["log_prob"] for one in record["hypotheses"]]
     assert exit_code([*line, "--compare"]) == 0
-    assert exit_code([*line, "--explain"]) == 1
+    assert exit_code([*line, "--explain"]) == 2
     assert f"--search {search} asks no D-LM" in capsys.readouterr().err
 
 
@@ -169,5 +169,5 @@ def test_tuning_bayes_finds_weights_and_saves_them(
     curve = json.loads((tmp_path / "tuning" / "curve.json").read_text("utf-8"))
     assert {name for name, _ in curve["choice"]["setting"]["named"]} == {"nmt", "back", "length"}
     assert "chosen" in capsys.readouterr().out
-    assert exit_code([*line, "--weight", "1"]) == 1
+    assert exit_code([*line, "--weight", "1"]) == 2
     assert "are found together" in capsys.readouterr().err

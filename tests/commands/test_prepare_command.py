@@ -81,5 +81,5 @@ def test_limits_without_meaning_are_refused(
         "prepare opensubtitles": (tmp_path, "--language", "en"),
     }[command]
     output = tmp_path / "out"
-    assert exit_code([*command.split(), *map(str, given), "-o", str(output), *flag]) == 1
+    assert exit_code([*command.split(), *map(str, given), "-o", str(output), *flag]) == 2
     assert not output.exists()

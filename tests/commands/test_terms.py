@@ -104,7 +104,7 @@ def test_an_explanation_explains_or_says_why_it_can_not(
     code = exit_code(["translate", str(text), *asked])
     shown = capfd.readouterr()
     if "sentence" in (search, name):
-        assert code == 1
+        assert code == 2
         assert "asks no D-LM, so there is nothing to explain" in shown.err
         assert not shown.out
         return
@@ -163,7 +163,7 @@ def test_rerank_reads_what_translate_writes(
     lists = str(tmp_path / "lists.jsonl")
     assert exit_code(["rerank", lists, "--context-file", str(tmp_path / "nowhere"), *asked]) == 1
     assert b"no such file" in capfdbinary.readouterr().err
-    assert exit_code(["rerank", lists, "--search", "beam", *asked]) == 1
+    assert exit_code(["rerank", lists, "--search", "beam", *asked]) == 2
     assert b"does not choose from n-best lists" in capfdbinary.readouterr().err
 
 

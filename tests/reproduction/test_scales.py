@@ -100,8 +100,8 @@ def test_a_directory_keeps_to_its_settings(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["reproduce", "--work", str(tmp_path / "w"), "--scale"]
     assert exit_code([*line, "huge"]) == 2
-    assert exit_code([*line, "toy", "--only", "nobody"]) == 1
-    assert "no system nobody" in capsys.readouterr().err
+    assert exit_code([*line, "toy", "--only", "nobody"]) == 2
+    assert "'nobody' is not one of sentence," in capsys.readouterr().err
     assert exit_code([*line, "toy", "--size", "lm"]) == 2
     assert exit_code([*line, "toy", "--list", "--only", "bayes"]) == 0
     shown = capsys.readouterr().out

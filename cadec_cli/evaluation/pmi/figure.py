@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import UsageError
 from cadec_cli.evaluation.pmi.analysis import PMI, Panel
 from cadec_cli.plotting import FORMATS, require_matplotlib, save_figure
 
@@ -36,7 +36,7 @@ _VECTOR_POINTS = 20_000
 def check_figure(path: Path) -> None:
     """Refuse, before anything long begins, what can't be drawn at its end."""
     if path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise CadecError(
+        raise UsageError(
             f"{path}: a figure is a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file", "name it pmi.pdf"
         )
     require_matplotlib()
