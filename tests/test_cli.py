@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from cadec_cli import __version__, console
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.main import app, exit_code
 
 CADEC = [sys.executable, "-m", "cadec_cli"]
@@ -39,6 +39,26 @@ def test_a_progress_bar_shows_names_as_they_are() -> None:
         assert list(console.track([1], evil, 1)) == [1]
     assert isinstance(drawn.file, io.StringIO)
     assert "a[ru]␛]0;title␇[/x].txt" in drawn.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("terminal", "quiet", "shown"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_loading_is_shown_on_a_terminal_while_it_lasts(terminal: bool, quiet: bool, shown: bool) -> None:
+    drawn = Console(force_terminal=terminal, width=120, file=io.StringIO())
+    assert isinstance(drawn.file, io.StringIO)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console, "stderr", drawn)
+        console.set_quiet(quiet)
+        with console.loading("the D-LM"):
+            drawn.print("here") if terminal else None  # what is said meanwhile stands above it
+            with console.loading("its weights"):  # one at a time
+                pass
+        written = drawn.file.getvalue()
+        assert ("loading the D-LM …" in written) == shown
+        assert "its weights" not in written
+        assert not shown or written.endswith("\x1b[2K")  # nothing is left of it
+        assert list(console.track([1, 2], "after it", 2)) == [1, 2]
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -141,6 +161,7 @@ def test_debug_shows_where_it_failed() -> None:
     [
         (CadecError("[red]so[/red]", "do [this]"), 1, "error: [red]so[/red]\nhint: do [this]\n"),
         (CadecError("so"), 1, "error: so\n"),
+        (UsageError("so", "do [this]"), 2, "error: so\nhint: do [this]\n"),
         (RuntimeError("odd"), 1, "error: RuntimeError: odd\nhint: this is a bug in cadec"),
         (KeyboardInterrupt(), 130, ""),
         (typer.Exit(130), 130, ""),

@@ -148,7 +148,7 @@ def text(
 
 
 def _too_few(found: int, dev_every: int) -> CadecError:
-    held_out = f"--dev-every {dev_every} holds out every {dev_every}th"
+    held_out = f"--dev-every {dev_every} holds out one in {dev_every}"
     have = "there is only 1 document" if found == 1 else f"there are only {found} documents"
     if found < 2:
         hint = "a blank line ends a document; with --no-documents every line is one"

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from in_process import cadec
 from opus_samples import film, put, sentence
 from shard_parts import document_bounds
 from shown_commands import KNOWN
@@ -83,3 +84,49 @@ def test_limits_without_meaning_are_refused(
     output = tmp_path / "out"
     assert exit_code([*command.split(), *map(str, given), "-o", str(output), *flag]) == 2
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "told"),
+    [
+        (
+            "Tom.\nTom took it.\n\nThe ship!\n",
+            (),
+            ("only 2 documents", "one in 100", "--dev-every 2 or less"),
+        ),
+        ("Tom.\n\n\nTom took it.\n", ("--dev-every", "3"), ("only 2 documents", "one in 3")),
+        ("Tom.\nTom took it.\n", ("--dev-every", "2"), ("only 1 document,", "--no-documents")),
+        ("Tom.\nTom took it.\n", ("--dev-every", "3", "--no-documents"), ("only 2 documents",)),
+    ],
+)
+@pytest.mark.parametrize("piped", [False, True])
+def test_too_few_documents_to_hold_some_out_are_told(
+    text: str,
+    flags: tuple[str, ...],
+    told: tuple[str, ...],
+    piped: bool,
+    tmp_path: Path,
+    english_directory: Path,
+) -> None:
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    output = ("-o", tmp_path / "out", "--dev-output", tmp_path / "dev", "-p", english_directory)
+    given = "-" if piped else tmp_path / "a.txt"
+    done = cadec("prepare", "text", given, "--lines", "--processes", 1, *output, *flags, stdin=text)
+    assert done.returncode == 1
+    for part in told:
+        assert part in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt"]
+
+
+def test_as_many_documents_as_asked_for_are_enough(tmp_path: Path, english_directory: Path) -> None:
+    output = ("-o", tmp_path / "out", "--dev-output", tmp_path / "dev", "-p", english_directory)
+    (tmp_path / "a.txt").write_text("Tom.\n\nTom took it.\n\nThe ship!\n", "utf-8")
+    common = ("--lines", "--processes", 1, "--dev-every", 3)
+    assert cadec("prepare", "text", tmp_path / "a.txt", *common, *output).returncode == 0
+    assert (len(Shard(tmp_path / "out")), len(Shard(tmp_path / "dev"))) == (2, 1)
+    # Nothing that was held out is left: the dev set would be empty all the same.
+    (tmp_path / "b.txt").write_text("Tom.\n\nTom.\n\nTom took it.\n\nTom.\n", "utf-8")
+    strict = ("--max-words", 2, "-o", tmp_path / "no", "--dev-output", tmp_path / "none")
+    done = cadec("prepare", "text", tmp_path / "b.txt", *common, "-p", english_directory, *strict)
+    assert done.returncode == 1 and "held out" in done.stderr
+    assert not (tmp_path / "no").exists() and not (tmp_path / "none").exists()
