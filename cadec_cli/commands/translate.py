@@ -20,6 +20,7 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     TranslationOutput,
 )
+from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -50,6 +51,20 @@ def translate(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show which tokens the context made likelier or less likely.")
     ] = False,
+    flag: Annotated[
+        bool,
+        typer.Option("--flag", help="List on stderr which sentences are worth a look, and why."),
+    ] = False,
+    flag_below: Annotated[
+        float | None,
+        typer.Option(
+            help="Confidence below which --flag and --json mark a sentence. "
+            f"[dim]\\[default: {FLAG_BELOW}][/dim]",
+            min=0,
+            max=1,
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
@@ -67,8 +82,14 @@ def translate(
     Example: cadec translate *.en.srt -o '{stem}.{to}.vtt'
 
     Example: cat letter.txt | cadec translate --compare
+
+    Example: cadec translate film.srt -o film.ru.srt --flag
     """
+    import dataclasses
+    from functools import partial
+
     from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.wiring import (
         check_flags,
@@ -76,6 +97,9 @@ def translate(
         translations_in_order,
         write_translations,
     )
+    from cadec_cli.decoding.confidence import Judge, nothing_wrong
+    from cadec_cli.decoding.doubts import Doubts
+    from cadec_cli.decoding.soundness import defects
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
@@ -97,15 +121,24 @@ def translate(
         explain=explain,
     )
     translator = work.translator
+    wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong
+    judge = Judge(FLAG_BELOW if flag_below is None else flag_below, wrong)
+    work = dataclasses.replace(work, judge=judge)
+    flagging = flag or flag_below is not None
     if not terminal:
-        write_translations(work, json_lines=json_lines, resume=resume)
+        doubts = write_translations(work, json_lines=json_lines, resume=resume)
+        if flagging:
+            doubt_views.show(doubts, work, paths)
         return
+    watched = Doubts(work.judge)
     shown = (
         views.ShownTranslation(
             translation,
             translator.sentence_level_of(translation) if compare else None,
             [translator.explain(part) for part in translation.parts] if explain else [],
         )
-        for translation in translations_in_order(work)
+        for translation in watched.watch(translations_in_order(work))
     )
     views.show(shown, compare=compare)
+    if flagging:
+        doubt_views.show(watched.found, work, paths)

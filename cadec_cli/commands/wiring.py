@@ -11,6 +11,7 @@ from cadec_cli import console
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translations import Translation
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
@@ -134,21 +135,22 @@ def translations_in_order(work: FileTranslation) -> Iterator[Translation]:
     return work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
 
 
-def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool) -> None:
-    """Write files in their layout, or JSON lines, to where they are wanted: files or stdout."""
+def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool) -> list[Doubt]:
+    """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look."""
     import sys
 
+    from cadec_cli.decoding.doubts import Doubts
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.errors import Interrupted
 
     if work.plan is not None:
-        work.to_files(
+        return work.to_files(
             json_lines=json_lines,
             resume=resume,
             track=track_translations,
             resumed=lambda done: console.note(f"{done:,} sentences are done already"),
         )
-        return
+    doubts = Doubts(work.judge)
     done = 0
 
     def counted(translations: Iterable[Translation]) -> Iterator[Translation]:
@@ -157,15 +159,16 @@ def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool)
             yield translation
             done += 1  # whoever asks for another one has written this
 
-    translations = counted(translations_in_order(work))
+    translations = counted(doubts.watch(translations_in_order(work)))
     try:
-        for piece in json_bytes(translations) if json_lines else work.restored(translations):
+        for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
     except KeyboardInterrupt:
         raise Interrupted(
             f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
         ) from None
+    return doubts.found
 
 
 def contrastive_models(

@@ -10,13 +10,15 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
-from cadec_cli.decoding.records import json_line, records
+from cadec_cli.decoding.records import json_line, records, text_record
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import Interrupted
@@ -35,12 +37,16 @@ def untracked(translations: Iterable[Translation], total: int) -> Iterable[Trans
 
 @dataclass(frozen=True)
 class FileTranslation:
-    """Files, and what they are translated with; `origin` tells all else that the outcome depends on."""
+    """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
+
+    `judge` says which sentences are worth a look.
+    """
 
     translator: Translator
     files: Sequence[TextFile]
     origin: tuple[tuple[str, str], ...] = ()
     plan: OutputPlan | None = None  # where they go, if that is files
+    judge: Judge = field(default_factory=Judge)
 
     @cached_property
     def documents(self) -> list[tuple[str, ...]]:
@@ -81,8 +87,8 @@ class FileTranslation:
         resume: bool,
         track: Track = untracked,
         resumed: Callable[[int], None] = lambda sentences: None,
-    ) -> None:
-        """Write the files that were planned, each whole or not at all.
+    ) -> list[Doubt]:
+        """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
 
         `resumed` is told how many sentences were there already. Interrupted, it says how many there are.
         """
@@ -100,13 +106,14 @@ class FileTranslation:
                     "the same command with --resume goes on"
                 ) from None
             journal.finish()
+            return list(doubts_among(journal.outputs, self.documents))
 
     def _translate(self, journal: Journal, json_lines: bool, track: Track) -> None:
         translations = self.translator.translate_documents(
             self.documents, start=journal.start, checkpoint=journal.checkpoint
         )
         for translation in track(translations, self.sentences - len(journal.outputs)):
-            done = records(translation) if json_lines else translation.text
+            done = (records if json_lines else text_record)(translation, self.judge)
             journal.add(translation.document, translation.sentence, done)
 
     def _write(self, journal: Journal, json_lines: bool) -> None:
@@ -129,6 +136,7 @@ class FileTranslation:
             **dict(self.origin),
             "options": dataclasses.asdict(self.translator.options),
             "output format": "json" if json_lines else "text",
+            "limit for flags": self.judge.below,
         }
 
 
@@ -138,5 +146,5 @@ def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -
             for record in (record for of_sentence in outputs for record in of_sentence):
                 stream.write(json_line(record))
         else:
-            for piece in file.restore(outputs):
+            for piece in file.restore(output["text"] for output in outputs):
                 stream.write(piece)

@@ -17,7 +17,7 @@ from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, writing
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
 
 

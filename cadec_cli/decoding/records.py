@@ -1,6 +1,6 @@
 """Translations as plain data, one object per sentence: what --json writes and `cadec rerank` reads.
 
-A term that was not computed is absent.
+A term that was not computed is absent; so is the confidence of what was only copied.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.translations import TranslatedPart, Translation
 
 
-def records(translation: Translation) -> list[dict[str, Any]]:
+def records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
     """One object per part, that is one, unless the sentence was too long."""
+    judge = judge or Judge()
     return [
         {
             "document": translation.document,
@@ -21,16 +23,30 @@ def records(translation: Translation) -> list[dict[str, Any]]:
             "source": part.source,
             "translation": part.text,
             **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
+            **judged(judge.of_parts(part.source, [part]), judge),
             **_choice(part),
         }
         for part in translation.parts
     ]
 
 
-def json_bytes(translations: Iterable[Translation]) -> Iterator[bytes]:
+def text_record(translation: Translation, judge: Judge) -> dict[str, Any]:
+    """What is left of a translation whose hypotheses nobody asked for: its text, and what to think of it."""
+    return {"text": translation.text, **judged(judge.of(translation), judge)}
+
+
+def judged(found: Confidence | None, judge: Judge) -> dict[str, Any]:
+    """A confidence, and what makes it so low where that is worth a flag."""
+    if found is None:
+        return {}
+    flags = {"flags": list(found.reasons)} if judge.doubts(found) else {}
+    return {"confidence": round(found.value, 3), **flags}
+
+
+def json_bytes(translations: Iterable[Translation], judge: Judge | None = None) -> Iterator[bytes]:
     """Translations as lines."""
     for translation in translations:
-        for record in records(translation):
+        for record in records(translation, judge):
             yield json_line(record)
 
 

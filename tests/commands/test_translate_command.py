@@ -276,3 +276,32 @@ def test_usage_errors(made_up_bundle: Path, tmp_path: Path, capfd: pytest.Captur
     assert "no such file" in capfd.readouterr().err
     assert exit_code([*base, "--search", "luck", str(tmp_path)]) == 2
     assert exit_code(["translate", "-b", str(tmp_path), "nowhere.txt"]) == 1
+
+
+def test_flag_lists_what_is_worth_a_look_and_leaves_results_as_they_are(
+    made_up_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = ["a.txt", "b.txt"]
+    (tmp_path / "a.txt").write_text("you see the lamp.\n\nxyzzy [red]plugh[/red] qwrt vbnm zxcv.\n\x07\n")
+    (tmp_path / "b.txt").write_text("hello friend.\n")
+    base = ["translate", "-b", str(made_up_bundle), *FAST, "--lines", *(str(tmp_path / one) for one in names)]
+    assert exit_code([*base, "--json"]) == 0
+    records = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert ["confidence" in record for record in records] == ["chosen" in record for record in records]
+    values = sorted(record["confidence"] for record in records if "chosen" in record)
+    assert values[0] < values[1]  # what the model has never seen is the least likely
+    limit = ["--flag-below", str((values[0] + values[1]) / 2)]
+    assert exit_code(base) == 0
+    plain = capfd.readouterr()
+    assert exit_code([*base, *limit, "--flag"]) == 0
+    flagged = capfd.readouterr()
+    assert flagged.out == plain.out and plain.err == ""
+    assert "a.txt, document 2, sentence 1: xyzzy [red]plugh[/red] qwrt" in flagged.err
+    assert "b.txt" not in flagged.err and "1 of 4 sentences is worth a look" in flagged.err
+    assert exit_code([*base, *limit, "--json", "-o", str(tmp_path / "out")]) == 0
+    assert capfd.readouterr().err == flagged.err
+    written = [json.loads(line) for name in names for line in (tmp_path / "out" / name).open()]
+    assert [bool(record.get("flags")) for record in written] == [False, True, False, False]
+    assert exit_code([*base, "--flag-below", "0"]) == 0
+    assert "no doubts about 4 sentences" in capfd.readouterr().err
+    assert exit_code([*base, "--flag-below", "2"]) == 2

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from cadec_cli.commands.views.translations import coloured, differences, stdout_console
 from cadec_cli.console import visible
+from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.explaining import ExplainedRow, Explanation, TokenPMI
 from cadec_cli.decoding.session import Entry
 from cadec_cli.text.formats.layout import one_line
@@ -46,6 +47,12 @@ class Output:
         else:
             before, after = differences(visible(sentence_level), visible(text))
             out.print(_pairs([("in context", after), ("sentence level", before)]))
+
+    def doubt(self, confidence: Confidence | None, judge: Judge) -> None:
+        """Say what speaks against a translation, if that is worth a look; not in a pipe."""
+        if self.terminal and confidence is not None and judge.doubts(confidence):
+            reasons = visible("; ".join(confidence.reasons))
+            stdout_console().print(Text(f"? {confidence.value:.2f} {reasons}", "dim"), soft_wrap=True)
 
     def show(self, *parts: RenderableType) -> None:
         """Tables and texts."""

@@ -1,0 +1,67 @@
+"""Which sentences of a translation are worth a look: collected as they come, or from what a journal has.
+
+Knows nothing of how a confidence is made, and nothing of terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.translations import Translation
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A sentence that is worth a look, and why."""
+
+    document: int
+    sentence: int
+    source: str
+    text: str
+    confidence: float
+    reasons: tuple[str, ...]
+
+
+@dataclass
+class Doubts:
+    """The doubtful ones among translations that pass by, in the order in which they pass."""
+
+    judge: Judge
+    found: list[Doubt] = field(default_factory=list)
+    sentences: int = 0
+
+    def watch(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+        """Yield translations as they are, and remember the doubtful ones."""
+        for translation in translations:
+            self.sentences += 1
+            confidence = self.judge.of(translation)
+            if confidence is not None and self.judge.doubts(confidence):
+                self.found.append(
+                    Doubt(
+                        translation.document,
+                        translation.sentence,
+                        translation.source,
+                        translation.text,
+                        confidence.value,
+                        confidence.reasons,
+                    )
+                )
+            yield translation
+
+
+def doubts_among(
+    outputs: Mapping[tuple[int, int], Any], documents: Sequence[Sequence[str]]
+) -> Iterator[Doubt]:
+    """The doubtful ones of a journal's outputs, text or JSON, in the order of the documents."""
+    for (document, sentence), output in sorted(outputs.items(), key=lambda item: item[0]):
+        parts = output if isinstance(output, list) else [output]
+        flagged = [part for part in parts if "flags" in part]
+        if flagged:
+            weakest = min(flagged, key=lambda part: float(part["confidence"]))
+            text = " ".join(part["translation"] if "translation" in part else part["text"] for part in parts)
+            source = documents[document][sentence]
+            reasons = tuple(weakest["flags"])
+            yield Doubt(document, sentence, source, text, weakest["confidence"], reasons)
