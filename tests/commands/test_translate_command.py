@@ -281,27 +281,36 @@ def test_usage_errors(made_up_bundle: Path, tmp_path: Path, capfd: pytest.Captur
 def test_flag_lists_what_is_worth_a_look_and_leaves_results_as_they_are(
     made_up_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    names = ["a.txt", "b.txt"]
-    (tmp_path / "a.txt").write_text("you see the lamp.\n\nxyzzy [red]plugh[/red] qwrt vbnm zxcv.\n\x07\n")
-    (tmp_path / "b.txt").write_text("hello friend.\n")
-    base = ["translate", "-b", str(made_up_bundle), *FAST, "--lines", *(str(tmp_path / one) for one in names)]
-    assert exit_code([*base, "--json"]) == 0
-    records = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    places = {
+        "you see the lamp.": "a.txt, document 1, sentence 1",
+        "xyzzy [red]plugh[/red] qwrt.": "a.txt, document 2, sentence 1",
+        "hello friend.": "b.txt, sentence 1",
+    }
+    first, second, third = places
+    (tmp_path / "a.txt").write_text(f"{first}\n\n{second}\n\x07\n")
+    (tmp_path / "b.txt").write_text(f"{third}\n")
+    inputs = [str(tmp_path / name) for name in ("a.txt", "b.txt")]
+    base = ["translate", "-b", str(made_up_bundle), *FAST, "--lines", *inputs]
+
+    def run(*more: str) -> tuple[str, str]:
+        assert exit_code([*base, *more]) == 0
+        return tuple(capfd.readouterr())
+
+    records = [json.loads(line) for line in run("--json")[0].splitlines()]
     assert ["confidence" in record for record in records] == ["chosen" in record for record in records]
-    values = sorted(record["confidence"] for record in records if "chosen" in record)
-    assert values[0] < values[1]  # what the model has never seen is the least likely
-    limit = ["--flag-below", str((values[0] + values[1]) / 2)]
-    assert exit_code(base) == 0
-    plain = capfd.readouterr()
-    assert exit_code([*base, *limit, "--flag"]) == 0
-    flagged = capfd.readouterr()
-    assert flagged.out == plain.out and plain.err == ""
-    assert "a.txt, document 2, sentence 1: xyzzy [red]plugh[/red] qwrt" in flagged.err
-    assert "b.txt" not in flagged.err and "1 of 4 sentences is worth a look" in flagged.err
-    assert exit_code([*base, *limit, "--json", "-o", str(tmp_path / "out")]) == 0
-    assert capfd.readouterr().err == flagged.err
-    written = [json.loads(line) for name in names for line in (tmp_path / "out" / name).open()]
-    assert [bool(record.get("flags")) for record in written] == [False, True, False, False]
-    assert exit_code([*base, "--flag-below", "0"]) == 0
-    assert "no doubts about 4 sentences" in capfd.readouterr().err
+    worst, other, *_ = sorted(
+        (record for record in records if "chosen" in record), key=lambda record: record["confidence"]
+    )
+    limit = ("--flag-below", str((worst["confidence"] + other["confidence"]) / 2))
+    plain, silence = run()
+    out, err = run("--flag", *limit)
+    assert out == plain and silence == ""
+    assert f"{places[worst['source']]}: {worst['source']} → " in err
+    assert places[other["source"]] not in err and "1 of 4 sentences is worth a look" in err
+    assert run("--json", "-o", str(tmp_path / "out"), *limit) == ("", err)
+    written = [json.loads(line) for name in ("a.txt", "b.txt") for line in (tmp_path / "out" / name).open()]
+    assert [record["source"] for record in written if "flags" in record] == [worst["source"]]
+    everything = run("--flag-below", "1")[1]  # and none of it is markup
+    assert all(f"{place}: {source} → " in everything for source, place in places.items())
+    assert "no doubts about 4 sentences" in run("--flag-below", "0")[1]
     assert exit_code([*base, "--flag-below", "2"]) == 2
