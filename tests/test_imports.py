@@ -25,11 +25,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bundle": {"text", "method", "models", "engines", "converters"},
     "decoding": {"text", "method", "engines"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding"},
+    "reports": {"text", "method", "decoding", "evaluation"},
     "catalogue": {"method", "bundle", "converters"},
     "reproduction": {"text", "method", "data", "bundle", "decoding", "evaluation"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
-        *("decoding", "evaluation", "reproduction", "catalogue"),
+        *("decoding", "evaluation", "reproduction", "catalogue", "reports"),
     },
     "api": {"method", "bundle", "decoding"},
     "": {"api"},

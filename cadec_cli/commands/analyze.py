@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import Device, Force, Threads
+from cadec_cli.commands.shared_flags import Device, Force, Report, Threads
 
 analyze_app = new_app("Analyse what the models say about texts.")
 
@@ -35,6 +35,7 @@ def pmi(
         Path | None, typer.Option("--output", "-o", help="The figure: a .png, .pdf or .svg file.")
     ] = None,
     points: Annotated[Path | None, typer.Option("--csv", help="Write every point to this file.")] = None,
+    report: Report = None,
     force: Force = False,
     outliers: Annotated[int, typer.Option(help="List at most this many outliers per output.", min=0)] = 10,
     context: Annotated[
@@ -74,7 +75,7 @@ def pmi(
     if figure is not None:
         check_figure(figure)
     paths = [source, target, *(outputs or [])]
-    check_outputs([figure, points], inputs=paths, force=force)
+    check_outputs([figure, points, report], inputs=paths, force=force)
     source_text, target_text, *output_texts = read_aligned(paths, encoding, console.warn)
     source_model, target_model = (
         TextScorer.open(path, device=device, threads=threads) for path in (source_lm, target_lm)
@@ -102,6 +103,11 @@ def pmi(
         analysis.write_points(points)
         console.note(f"points: {points}")
     furthest = analysis.outliers(outliers)
+    if report is not None:
+        from cadec_cli.reports.pmi import write_pmi_page
+
+        write_pmi_page(report, analysis, furthest, source=source_model.language, target=target_model.language)
+        console.note(f"report: {report}")
     if json_lines:
         for record in views.records(analysis.panels, furthest):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -14,6 +14,8 @@ from cadec_cli.commands.shared_flags import (
     ContextSize,
     Device,
     ExactComputeType,
+    Force,
+    Report,
     SetLayout,
     SourceLanguage,
     TargetLanguage,
@@ -48,6 +50,8 @@ def eval_contrastive(
     json_lines: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per scorer and set.")
     ] = False,
+    report: Report = None,
+    force: Force = False,
     layout: SetLayout = None,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
@@ -63,7 +67,7 @@ def eval_contrastive(
     {"source": "…", "context": ["…"], "candidates": ["…", "…"], "truth": 0, "distance": 1}
 
     A tie counts as wrong. Groups whose candidates are all equal are left out and counted. pmi and conditional
-    need no S-NMT.
+    need no S-NMT. A report has the figures and 50 failed groups per scorer and set, or as many as --errors.
 
     Example: cadec eval-contrastive deixis_dev.json lex_cohesion_dev.json
 
@@ -73,13 +77,17 @@ def eval_contrastive(
     import sys
 
     from cadec_cli import console
+    from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.views import contrastive as views
     from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
     from cadec_cli.evaluation.contrastive.results import evaluate
     from cadec_cli.evaluation.contrastive.scoring import scorers
     from cadec_cli.method.options import Reading
+    from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
 
+    check_outputs([report], inputs=sets, force=force)
+    kept = errors or (SHOWN if report is not None else 0)
     if json_lines and errors:
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
@@ -104,12 +112,16 @@ def eval_contrastive(
         total = len(contrastive_set.groups)
         terms = console.track(models.terms(contrastive_set), contrastive_set.name, total, "groups")
         asked = scorers(objectives, reading.temperatures)
-        results.append(evaluate(contrastive_set, list(terms), asked, errors, models if errors else None))
+        results.append(evaluate(contrastive_set, list(terms), asked, kept, models if kept else None))
+    if report is not None:
+        codes = (opened.languages.source_code, opened.languages.target_code)
+        write_contrastive_page(report, results, context=models.policy.sentences, languages=codes)
+        console.note(f"report: {report}")
     settings = views.SharedSettings(reading.temperatures, alpha, models.policy.sentences)
     if json_lines:
         for record in views.records(results, settings):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
     out = views.wide_console()
-    for drawn in views.everything(results, settings, out.width):
+    for drawn in views.everything(results, settings, out.width, failures=bool(errors)):
         out.print(drawn)

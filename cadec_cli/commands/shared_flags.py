@@ -111,6 +111,14 @@ ContextSize = Annotated[
         show_default=False,
     ),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Also write a page to look at in a browser: one HTML file that needs nothing else.",
+        metavar="FILE.html",
+    ),
+]
 SetLayout = Annotated[
     str | None, one_of(LAYOUTS, "--format", help="Layout of the sets. Detected if omitted.")
 ]

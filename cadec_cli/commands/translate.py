@@ -15,6 +15,7 @@ from cadec_cli.commands.shared_flags import (
     InputFormat,
     Lines,
     OutputEncoding,
+    Report,
     SourceLanguage,
     TargetLanguage,
     Threads,
@@ -65,6 +66,7 @@ def translate(
             show_default=False,
         ),
     ] = None,
+    report: Report = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
@@ -83,17 +85,18 @@ def translate(
 
     Example: cat letter.txt | cadec translate --compare
 
-    Example: cadec translate film.srt -o film.ru.srt --flag
+    Example: cadec translate film.srt -o film.ru.srt --flag --report film.html
     """
     import dataclasses
     from functools import partial
 
-    from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.commands.outputs import WantedOutput, check_outputs
     from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.wiring import (
         check_flags,
         file_translation,
+        report_beside_translation,
         translations_in_order,
         write_translations,
     )
@@ -105,6 +108,7 @@ def translate(
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
     paths = inputs or [Path("-")]
+    check_outputs([report], inputs=paths, force=force)
     work = file_translation(
         paths,
         bundle,
@@ -124,9 +128,10 @@ def translate(
     wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong
     judge = Judge(FLAG_BELOW if flag_below is None else flag_below, wrong)
     work = dataclasses.replace(work, judge=judge)
+    companion = report_beside_translation(report, work, paths)
     flagging = flag or flag_below is not None
     if not terminal:
-        doubts = write_translations(work, json_lines=json_lines, resume=resume)
+        doubts = write_translations(work, json_lines=json_lines, resume=resume, companion=companion)
         if flagging:
             doubt_views.show(doubts, work, paths)
         return
@@ -137,7 +142,7 @@ def translate(
             translator.sentence_level_of(translation) if compare else None,
             [translator.explain(part) for part in translation.parts] if explain else [],
         )
-        for translation in watched.watch(translations_in_order(work))
+        for translation in watched.watch(translations_in_order(work, companion))
     )
     views.show(shown, compare=compare)
     if flagging:

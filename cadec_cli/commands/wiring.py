@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.decoding.doubts import Doubt
-    from cadec_cli.decoding.file_translation import FileTranslation
+    from cadec_cli.decoding.file_translation import Companion, FileTranslation
     from cadec_cli.decoding.translations import Translation
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
     from cadec_cli.method.objectives import Objective
@@ -128,14 +128,17 @@ def check_flags(
         raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
 
 
-def translations_in_order(work: FileTranslation) -> Iterator[Translation]:
+def translations_in_order(work: FileTranslation, companion: Companion | None = None) -> Iterator[Translation]:
     """Translations as they come; a progress bar would be drawn over results on a terminal."""
     import sys
 
-    return work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
+    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
+    return translations if companion is None else companion.beside(translations)
 
 
-def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool) -> list[Doubt]:
+def write_translations(
+    work: FileTranslation, *, json_lines: bool, resume: bool, companion: Companion | None = None
+) -> list[Doubt]:
     """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look."""
     import sys
 
@@ -149,6 +152,7 @@ def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool)
             resume=resume,
             track=track_translations,
             resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+            companion=companion,
         )
     doubts = Doubts(work.judge)
     done = 0
@@ -159,11 +163,15 @@ def write_translations(work: FileTranslation, *, json_lines: bool, resume: bool)
             yield translation
             done += 1  # whoever asks for another one has written this
 
-    translations = counted(doubts.watch(translations_in_order(work)))
+    translations = counted(doubts.watch(translations_in_order(work, companion)))
     try:
         for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
+        for (
+            _
+        ) in translations:  # the layout takes as many as it has places for; the companion waits for the end
+            pass
     except KeyboardInterrupt:
         raise Interrupted(
             f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
@@ -208,3 +216,18 @@ def contrastive_models(
         {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
     )
     return objectives, models
+
+
+def report_beside_translation(
+    path: Path | None, work: FileTranslation, inputs: Sequence[Path]
+) -> Companion | None:
+    """The report that was asked for, if one was: it is made along with the translation."""
+    from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.reports.translations import report_beside
+
+    models = work.translator.models
+    if path is None or not isinstance(models, LoadedModels):
+        return None
+    names = ["standard input" if str(name) == "-" else name.name for name in inputs]
+    codes = (models.languages.source_code, models.languages.target_code)
+    return report_beside(path, work, names, bundle=models.bundle.name, languages=codes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,25 @@ Track = Callable[[Iterable[Translation], int], Iterable[Translation]]
 def untracked(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
     """Nobody is looking."""
     return translations
+
+
+@dataclass(frozen=True)
+class Companion:
+    """Something that is written beside the translation, such as a report.
+
+    `of` makes plain data of every sentence, which the journal keeps; `write` gets that of all, in order.
+    """
+
+    of: Callable[[Translation], Any]
+    write: Callable[[list[Any]], None]
+
+    def beside(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+        """The same translations, in order; when the last is taken the companion is written."""
+        made = []
+        for translation in translations:
+            made.append(self.of(translation))
+            yield translation
+        self.write(made)
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,7 @@ class FileTranslation:
         resume: bool,
         track: Track = untracked,
         resumed: Callable[[int], None] = lambda sentences: None,
+        companion: Companion | None = None,
     ) -> list[Doubt]:
         """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
 
@@ -94,48 +114,57 @@ class FileTranslation:
         """
         assert self.plan is not None, "nobody said where to"
         open_journal = Journal.resume if resume else Journal.begin
-        with open_journal(self.plan.journal, self._header(json_lines)) as journal:
+        with open_journal(self.plan.journal, self._header(json_lines, companion)) as journal:
             if journal.outputs:
                 resumed(len(journal.outputs))
             try:
-                self._translate(journal, json_lines, track)
-                self._write(journal, json_lines)
+                self._translate(journal, json_lines, track, companion)
+                outputs = {
+                    key: done if companion is None else done[0] for key, done in journal.outputs.items()
+                }
+                self._write(outputs, json_lines)
+                if companion is not None:
+                    companion.write([journal.outputs[key][1] for key in sorted(outputs)])
             except KeyboardInterrupt:
                 raise Interrupted(
                     f"{journal.kept:,} of {self.sentences:,} sentences are done; "
                     "the same command with --resume goes on"
                 ) from None
             journal.finish()
-            return list(doubts_among(journal.outputs, self.documents))
+            return list(doubts_among(outputs, self.documents))
 
-    def _translate(self, journal: Journal, json_lines: bool, track: Track) -> None:
+    def _translate(
+        self, journal: Journal, json_lines: bool, track: Track, companion: Companion | None
+    ) -> None:
         translations = self.translator.translate_documents(
             self.documents, start=journal.start, checkpoint=journal.checkpoint
         )
         for translation in track(translations, self.sentences - len(journal.outputs)):
-            done = (records if json_lines else text_record)(translation, self.judge)
+            done: Any = (records if json_lines else text_record)(translation, self.judge)
+            if companion is not None:
+                done = [done, companion.of(translation)]
             journal.add(translation.document, translation.sentence, done)
 
-    def _write(self, journal: Journal, json_lines: bool) -> None:
+    def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool) -> None:
         assert self.plan is not None
         first = 0
         for target, file in zip(self.plan.paths, self.files, strict=True):
             outputs = [
-                journal.outputs[first + number, sentence]
+                done[first + number, sentence]
                 for number, document in enumerate(file.documents)
                 for sentence in range(len(document))
             ]
             first += len(file.documents)
             _write(target, file, outputs, json_lines)
 
-    def _header(self, json_lines: bool) -> dict[str, Any]:
+    def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
         text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         return {
             "input": hashlib.sha256(text).hexdigest(),
             **dict(self.origin),
             "options": dataclasses.asdict(self.translator.options),
-            "output format": "json" if json_lines else "text",
+            "output format": ("json" if json_lines else "text") + (" with a report" if companion else ""),
             "limit for flags": self.judge.below,
         }
 

@@ -49,12 +49,12 @@ def left_out(contrastive_set: ContrastiveSet) -> str:
 
 
 def everything(
-    results: Sequence[SetResults], settings: SharedSettings, width: int
+    results: Sequence[SetResults], settings: SharedSettings, width: int, *, failures: bool = True
 ) -> Iterator[RenderableType]:
-    """Accuracies, the same by distance, and the groups that failed."""
+    """Accuracies, the same by distance, and the groups that failed, if they are wanted."""
     yield from accuracies(results, settings, width)
     yield from by_distance(results, settings, width)
-    for of_set in results:
+    for of_set in results if failures else ():
         for result in of_set.scorers:
             for failed in result.failures:
                 yield failure(of_set.contrastive_set, result.scorer, failed, settings)

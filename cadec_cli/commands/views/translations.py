@@ -4,7 +4,6 @@ Text goes through Rich as plain text, never as markup, and control characters ar
 subtitle holds can't command the terminal.
 """
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from rich.text import Text
 from cadec_cli.console import visible
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.translations import Translation
+from cadec_cli.text.differences import changed_words
 
 # PMI of a token that has the full colour.
 _STRONG = 2.0
@@ -116,10 +116,11 @@ def _colour(pmi: float) -> str:
 def differences(before: str, after: str) -> tuple[Text, Text]:
     """Two sentences as text, the words that differ coloured."""
     left, right = Text(), Text()
-    old, new = before.split(" "), after.split(" ")
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        left.append(" ".join(old[a:b]) + " " * (b > a), "red" if tag != "equal" else "")
-        right.append(" ".join(new[c:d]) + " " * (d > c), "bold green" if tag != "equal" else "")
+    old, new = changed_words(before, after)
+    for stretch in old:
+        left.append(stretch.text, "red" if stretch.changed else "")
+    for stretch in new:
+        right.append(stretch.text, "bold green" if stretch.changed else "")
     return left, right
 
 

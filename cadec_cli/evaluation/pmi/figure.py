@@ -6,14 +6,18 @@ Okabe and Ito's colours, which everyone can tell apart; small translucent points
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cadec_cli.errors import UsageError
 from cadec_cli.evaluation.pmi.analysis import PMI, Panel
 from cadec_cli.plotting import FORMATS, require_matplotlib, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 _STYLE: dict[Any, Any] = {
@@ -45,19 +49,26 @@ def check_figure(path: Path) -> None:
 def draw_panels(
     compared: Sequence[tuple[Panel, Panel]], outputs: Sequence[Panel], path: Path, *, source: str, target: str
 ) -> None:
-    """Draw scatters two in a row: those to be compared side by side and to one scale, then the outputs'.
+    """Draw panels into a file."""
+    check_figure(path)
+    with _style():
+        save_figure(panels_figure(compared, outputs, source=source, target=target), path)
+
+
+def panels_figure(
+    compared: Sequence[tuple[Panel, Panel]], outputs: Sequence[Panel], *, source: str, target: str
+) -> Figure:
+    """Scatters two in a row: those to be compared side by side and to one scale, then the outputs'.
 
     `source` and `target` are the languages, for the axes.
     """
-    check_figure(path)
-    import matplotlib
     from matplotlib.figure import Figure
 
     panels = [panel for pair in compared for panel in pair]
     first_output = len(panels)
     panels += outputs
     rows = (len(panels) + 1) // 2
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         figure = Figure(figsize=(7.0, 3.05 * rows), dpi=300, layout="constrained")
         grid = figure.subplots(rows, 2, squeeze=False).ravel()
         for axes in grid[len(panels) :]:
@@ -71,7 +82,15 @@ def draw_panels(
             _same_limits(left, right)
         for axes, panel in zip(grid, panels, strict=False):
             _tell_hidden(axes, panel)
-        save_figure(figure, path)
+        return figure
+
+
+def _style() -> AbstractContextManager[None]:
+    """What counts both when a figure is made and when it is written."""
+    import matplotlib
+
+    style: AbstractContextManager[None] = matplotlib.rc_context(_STYLE)
+    return style
 
 
 def _label(panel: Panel, sentence: str, language: str) -> str:

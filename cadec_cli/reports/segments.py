@@ -1,0 +1,166 @@
+"""What a page shows of a sentence: its versions, why one was chosen, and what else it could have been.
+
+Knows nothing of models and of HTML: others make segments, `plain` makes JSON of them, the page draws that.
+What was not computed is absent.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cadec_cli.text.differences import Stretch, changed_words
+
+# What is shown of a score; the page is not where exact figures are read from.
+_DIGITS = 3
+# Control characters have pictures (␛ for an ESC); line breaks and tabs are left to the browser.
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+_PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+@dataclass(frozen=True)
+class ReportToken:
+    """A token as people read it, and what the context does to it."""
+
+    text: str
+    pmi: float
+
+
+@dataclass(frozen=True)
+class ReportHypothesis:
+    """One of the candidates, with its scores as far as they are known; `note` says what else it is."""
+
+    text: str
+    score: float
+    log_prob: float | None = None
+    pmi: float | None = None
+    chosen: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReportPart:
+    """What was chosen from what. An over-long sentence has several parts, every other has one.
+
+    Of both versions the tokens end with the boundary. Without a D-LM there are none, and no context.
+    """
+
+    hypotheses: tuple[ReportHypothesis, ...] = ()  # the best first
+    context: tuple[str, ...] | None = None
+    tokens: tuple[ReportToken, ...] = ()
+    compared_tokens: tuple[ReportToken, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportSegment:
+    """A sentence: where it stands, its source, the version that counts and the one to compare it with."""
+
+    group: str  # of which it is one: its document, its contrastive set
+    label: str  # which one of them: its number
+    source: str
+    text: str
+    compared: str | None = None
+    confidence: float | None = None
+    flags: tuple[str, ...] = ()  # why to look at it; none where all seems well
+    notes: tuple[str, ...] = ()  # what else there is to say
+    parts: tuple[ReportPart, ...] = ()
+
+
+def plain(segment: ReportSegment) -> dict[str, Any]:
+    """A segment as the page's script reads it; JSON gives back the very same.
+
+    Texts are runs: a string, or [string, 1 where its words differ, its PMI if it has one].
+    """
+    compared = segment.compared
+    whole = [Stretch(segment.text, False)] if segment.text else []
+    before, after = changed_words(compared, segment.text) if compared is not None else ([], whole)
+    record: dict[str, Any] = {
+        "group": _shown(segment.group),
+        "label": _shown(segment.label),
+        "source": _shown(segment.source),
+        "text": _runs(after, [part.tokens for part in segment.parts]),
+    }
+    if compared is not None:
+        record["compared"] = _runs(before, [part.compared_tokens or part.tokens for part in segment.parts])
+        record["changed"] = compared != segment.text
+    if segment.confidence is not None:
+        record["confidence"] = _rounded(segment.confidence)
+    for name, remarks in (("flags", segment.flags), ("notes", segment.notes)):
+        if remarks:
+            record[name] = [_shown(remark) for remark in remarks]
+    parts = [_part(part) for part in segment.parts]
+    return record | ({"parts": parts} if any(parts) else {})
+
+
+def _part(part: ReportPart) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    if part.context is not None:
+        record["context"] = [_shown(sentence) for sentence in part.context]
+    for name, tokens in (("tokens", part.tokens), ("compared", part.compared_tokens)):
+        if tokens:
+            record[name] = [[_shown(token.text), _rounded(token.pmi)] for token in tokens]
+    if part.hypotheses:
+        record["hypotheses"] = [_hypothesis(hypothesis) for hypothesis in part.hypotheses]
+    return record
+
+
+def _hypothesis(hypothesis: ReportHypothesis) -> list[Any]:
+    scores = (hypothesis.score, hypothesis.log_prob, hypothesis.pmi)
+    numbers = [None if score is None else _rounded(score) for score in scores]
+    return [_shown(hypothesis.text), *numbers, int(hypothesis.chosen), _shown(hypothesis.note)]
+
+
+def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]]) -> list[Any]:
+    """A text cut wherever words begin to differ, or another token begins."""
+    text = "".join(stretch.text for stretch in stretches)
+    changed = [
+        stretch.changed and place < len(stretch.text.rstrip())
+        for stretch in stretches
+        for place in range(len(stretch.text))
+    ]
+    # The boundary at the end of each part is no text.
+    owners = _owners(text, [token for of_part in tokens for token in of_part[:-1]])
+    runs: list[Any] = []
+    kinds = zip(text, changed, owners, strict=True)
+    for (differs, owner), run in itertools.groupby(kinds, key=lambda kind: (kind[1], kind[2])):
+        words = _shown("".join(character for character, _, _ in run))
+        if owner is not None:
+            runs.append([words, int(differs), _rounded(owner[1])])
+        else:
+            runs.append([words, 1] if differs else words)
+    return runs
+
+
+def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] | None]:
+    """Of each character the token that wrote it and its PMI; of none, where they can't be laid over it.
+
+    Models write in another case and with other spaces than people do, and some with other quotation marks.
+    """
+    owners: list[tuple[int, float] | None] = [None] * len(text)
+    places: Iterator[int] = (place for place, character in enumerate(text) if not character.isspace())
+    for number, token in enumerate(tokens):
+        for character in token.text:
+            if character.isspace():
+                continue
+            place = next(places, None)
+            if place is None or not _alike(text[place], character):
+                return [None] * len(text)
+            owners[place] = (number, token.pmi)
+    return owners if next(places, None) is None else [None] * len(text)
+
+
+def _alike(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold() or not (one.isalnum() or other.isalnum())
+
+
+def _shown(text: str) -> str:
+    """A text without characters that nobody can see but that may do something."""
+    return text.translate(_PICTURES)
+
+
+def _rounded(value: float) -> float | None:
+    """A figure short enough for a page; JSON knows no infinity."""
+    return round(value, _DIGITS) if math.isfinite(value) else None
