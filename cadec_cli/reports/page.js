@@ -327,6 +327,7 @@
     if (kinds.length > 1) {
       by("show").append(...kinds.map(([kind, name]) => make("label", {}, make("input", { type: "radio", name: "show", value: kind }), name, " ", make("small", {}, count(total(kind))))));
     }
+    by("show").hidden = kinds.length < 2;
     by("group").append(make("option", { value: "" }, `all ${data.groups}`), ...groups.map((name) => make("option", { value: name }, name)));
     by("group-label").hidden = groups.length < 2;
     by("first-label").hidden = !segments.some(flagged);

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import two_sided
+from report_parts import data_of
 
 from cadec_cli.main import exit_code
 
@@ -45,6 +46,7 @@ def test_pmi_goes_together_with_true_contexts_only(
     lines[2] = f"{lines[1]} {lines[1]}"
     (tmp_path / "broken.eo").write_text("\n".join(lines) + "\n", "utf-8")
     files = ["-o", str(tmp_path / "pmi.png"), "--csv", str(tmp_path / "points.csv")]
+    files += ["--report", str(tmp_path / "page.html")]
     outputs = ["--outputs", str(tmp_path / "broken.eo")]
     assert exit_code([*arguments(pair), *files, *outputs, "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -60,6 +62,10 @@ def test_pmi_goes_together_with_true_contexts_only(
     assert sum(panels["PMI", "own"]["quadrants"].values()) == 1000
     assert records[4]["text"].endswith("broken.eo")
     assert (tmp_path / "pmi.png").read_bytes().startswith(b"\x89PNG")
+    page = data_of(tmp_path / "page.html")
+    assert [row[4] for row in page["figures"][0]["rows"]] == [f"{one['pearson']:+.3f}" for one in records[:5]]
+    assert [one["source"] for one in page["segments"]] == [one["outlier"]["source"] for one in records[5:]]
+    assert page["pictures"][0]["uri"].startswith("data:image/png;base64,")
     assert len((tmp_path / "points.csv").read_text("utf-8").splitlines()) == 1 + 3 * 1200
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import made_up
 import pytest
 from contrastive_parts import write_bundles
+from report_parts import data_of, text_of
 
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -110,6 +111,28 @@ def test_failed_groups_are_shown(bundles: Path, objective: str, capsys: pytest.C
     assert "[red]sees" in shown  # text is never markup
     assert "Доктор" not in shown  # what did not count as context is not shown as such
     assert max(map(len, shown.splitlines())) < 120
+
+
+def test_a_report_has_the_figures_and_the_failed_groups(
+    bundles: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    sets = (bundles / "some.json", bundles / "own.jsonl")
+    assert run("eval-contrastive", bundles, *sets, "--json", "--report", page) == 0
+    records = objects(capsys.readouterr().out)
+    data = data_of(page)
+    accuracies, by_distance = data["figures"]
+    assert [row[0] for row in accuracies["rows"]][:2] == ["sentence", "c-score × 1, T 1"]
+    shown = [row[column].split("\n")[0] for column in (1, 2) for row in accuracies["rows"][:-1]]
+    assert shown == [f"{100 * one['accuracy']:.1f}" for one in records]
+    assert by_distance["columns"] == ["scorer", "1\n2 groups", "2\n1 groups"]
+    assert len(data["segments"]) == sum(one["groups"] - one["right"] for one in records)
+    for failed in data["segments"]:
+        (part,) = failed["parts"]
+        scores = {note: score for _, score, _, _, _, note in part["hypotheses"]}
+        assert scores["true"] <= max(scores.values()) and failed["changed"]
+        assert text_of(failed["text"]) == part["hypotheses"][0][0] or failed["flags"] == ["tie"]
+        assert part["tokens"] and part["compared"]
 
 
 def test_colours_where_the_context_matters(

@@ -10,12 +10,21 @@ import torch
 from bundle_parts import tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
+from report_parts import data_of
 
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.evaluation.pmi.analysis import CONDITIONAL, PMI, Analysis, Panel, analyse
+from cadec_cli.evaluation.pmi.analysis import (
+    CONDITIONAL,
+    PMI,
+    Analysis,
+    Outlier,
+    OutputOutliers,
+    Panel,
+    analyse,
+)
 from cadec_cli.evaluation.pmi.correlation import Quadrants, excesses, pearson, quadrants, ranks, spearman
 from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
 from cadec_cli.evaluation.pmi.scores import (
@@ -26,6 +35,7 @@ from cadec_cli.evaluation.pmi.scores import (
     random_contexts,
 )
 from cadec_cli.method.context import ContextPolicy
+from cadec_cli.reports.pmi import write_pmi_page
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.specials import EOS
 
@@ -239,6 +249,19 @@ def test_figures_are_drawn(kind: str, analysis: Analysis, tmp_path: Path) -> Non
         assert b"/Type3" not in drawn
         draw_panels(analysis.reference_panels, analysis.output_panels, path, source="en", target="ru")
         assert path.read_bytes() == drawn
+
+
+def test_a_page_has_the_panels_and_the_outliers(analysis: Analysis, tmp_path: Path) -> None:
+    outliers = [OutputOutliers("out", 1, (Outlier("out", 2, 3, 0.5, 9.25, 4.0, "<b>", "&amp;"),))]
+    write_pmi_page(tmp_path / "page.html", analysis, outliers, source="en", target="ru")
+    data = data_of(tmp_path / "page.html")
+    (figures,), (picture,), (outlier,) = data["figures"], data["pictures"], data["segments"]
+    assert [row[1:4] for row in figures["rows"]] == [
+        [panel.value, panel.contexts, str(len(panel.source))] for panel in analysis.panels
+    ]
+    assert picture["uri"].startswith("data:image/png;base64,iVBOR")
+    assert (outlier["label"], outlier["source"], outlier["text"]) == ("2.3", "<b>", ["&amp;"])
+    assert outlier["notes"] == ["4.0 deviations", "PMI +0.50 → +9.25"]
 
 
 def test_other_figures_are_refused_before_the_work() -> None:

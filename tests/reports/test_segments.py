@@ -7,25 +7,14 @@ import made_up
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from report_parts import data_of, text_of
 
-from cadec_cli.decoding.file_translation import Companion
 from cadec_cli.main import exit_code
 from cadec_cli.reports.page import Page, page_pieces
 from cadec_cli.reports.segments import ReportPart, ReportSegment, ReportToken, plain
 from cadec_cli.text.differences import changed_words
 
 WORDS = st.lists(st.sampled_from(["ты", "Вы", "один", "?", "", "a\u2028b"]), max_size=6).map(" ".join)
-
-
-def text_of(runs: list[object]) -> str:
-    return "".join(run if isinstance(run, str) else run[0] for run in runs)  # type: ignore[index]
-
-
-def data_of(page: str) -> dict[str, object]:
-    """What the script of a page reads."""
-    _, _, after = page.partition('<script type="application/json" id="data">')
-    found: dict[str, object] = json.loads(after.partition("</script>")[0])
-    return found
 
 
 @given(WORDS, WORDS)
@@ -93,7 +82,7 @@ def test_a_report_says_what_json_says(
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     content = page.read_text("utf-8")
     segments = data_of(content)["segments"]
-    assert isinstance(segments, list) and len(segments) == len(records)
+    assert len(segments) == len(records)
     assert any(segment["changed"] for segment in segments)
     for segment, record in zip(segments, records, strict=True):
         assert (segment["source"], text_of(segment["text"])) == (record["source"], record["translation"])
@@ -125,16 +114,14 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
     assert command("whole.txt", "--report", str(tmp_path / "whole.html")) == 0
     page = tmp_path / "page.html"
 
-    def fail(self: Companion, *_: object) -> None:
+    def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
     # Stopped after the last sentence, when the page was to be written: all of it is in the journal.
-    journals = []
     with monkeypatch.context() as patched:
         patched.setattr("cadec_cli.reports.translations.write_page", fail)
         assert command("out.txt", "--report", str(page)) == 130
-        journals = list(tmp_path.glob("*.cadec-journal"))
-    assert len(journals) == 1 and not page.exists()
+    assert (tmp_path / "out.txt.cadec-journal").exists() and not page.exists()
     assert command("out.txt", "--resume") == 1  # a report was promised
     assert command("out.txt", "--resume", "--report", str(page)) == 0
     assert page.read_bytes() == (tmp_path / "whole.html").read_bytes()
