@@ -115,7 +115,8 @@ def eval_contrastive(
         results.append(evaluate(contrastive_set, list(terms), asked, kept, models if kept else None))
     if report is not None:
         codes = (opened.languages.source_code, opened.languages.target_code)
-        write_contrastive_page(report, results, context=models.policy.sentences, languages=codes)
+        context_size = models.policy.sentences
+        write_contrastive_page(report, results, context=context_size, kept=kept, languages=codes)
         console.note(f"report: {report}")
     settings = views.SharedSettings(reading.temperatures, alpha, models.policy.sentences)
     if json_lines:

@@ -18,14 +18,20 @@ SHOWN = 50
 
 
 def write_contrastive_page(
-    path: Path, results: Sequence[SetResults], *, context: int, languages: tuple[str, str] = ("", "")
+    path: Path,
+    results: Sequence[SetResults],
+    *,
+    context: int,
+    kept: int,
+    languages: tuple[str, str] = ("", ""),
 ) -> None:
-    """Write what scorers made of sets, with the failures that were kept."""
+    """Write what scorers made of sets, with the failures that were kept: at most so many of each."""
     temperatures = sorted({t for _, result in _all(results) if (t := result.scorer.temperature) is not None})
     facts = {
         "sets": ", ".join(of_set.contrastive_set.name for of_set in results),
         "context": f"{context} sentences",
         "temperature": ", ".join(f"{temperature:g}" for temperature in temperatures),
+        "failed groups": f"the first {kept} of each scorer and set",
     }
     segments = (
         segment_of(of_set, result, failed) for of_set, result in _all(results) for failed in result.failures

@@ -54,7 +54,9 @@ def segment_of(translator: Translator, translation: Translation, group: str) -> 
         None if alone else translator.sentence_level_of(translation),
         confidence,
         flags,
-        tuple(_part(part, translator.explain(part) if explained else None) for part in translation.parts),
+        parts=tuple(
+            _part(part, translator.explain(part) if explained else None) for part in translation.parts
+        ),
     )
 
 
