@@ -323,6 +323,7 @@
     by("figures").append(...data.figures.map(drawnFigures), ...data.pictures.map((picture) =>
       make("figure", { class: "figure" }, make("img", { src: picture.uri, alt: picture.title }))));
     by("segments").hidden = false;
+    document.querySelector(".bar").hidden = !segments.length;
     const kinds = [["", "all"], ["changed", "changed"], ["flagged", "to check"]].filter(([kind]) => !kind || (total(kind) && total(kind) < segments.length));
     if (kinds.length > 1) {
       by("show").append(...kinds.map(([kind, name]) => make("label", {}, make("input", { type: "radio", name: "show", value: kind }), name, " ", make("small", {}, count(total(kind))))));
