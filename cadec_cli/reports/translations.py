@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.file_translation import Companion, FileTranslation
 from cadec_cli.decoding.translations import TranslatedPart, Translation
@@ -24,7 +25,8 @@ def report_beside(
     places = _places(work, names)
 
     def of(translation: Translation) -> dict[str, Any]:
-        return plain(segment_of(work.translator, translation, places[translation.document]))
+        place = places[translation.document]
+        return plain(segment_of(work.translator, translation, place, work.judge))
 
     def write(segments: list[dict[str, Any]]) -> None:
         facts = {"files": ", ".join(names), "bundle": bundle, **_facts(work.translator.options)}
@@ -41,28 +43,27 @@ def report_beside(
     return Companion(of, write)
 
 
-def segment_of(translator: Translator, translation: Translation, group: str) -> ReportSegment:
+def segment_of(
+    translator: Translator, translation: Translation, group: str, judge: Judge | None = None
+) -> ReportSegment:
     """A sentence as a page shows it; its tokens are scored anew, if there is a D-LM to ask."""
     alone = translator.options.search == "sentence"
     explained = translator.options.maximised.uses_lm and translator.models.language is not None
-    confidence, flags = _confidence(translation)
+    judge = judge or Judge()
+    confidence = judge.of(translation)
+    doubted = confidence is not None and judge.doubts(confidence)
     return ReportSegment(
         group,
         str(translation.sentence + 1),
         translation.source,
         translation.text,
         None if alone else translator.sentence_level_of(translation),
-        confidence,
-        flags,
+        confidence.value if confidence is not None else None,
+        confidence.reasons if confidence is not None and doubted else (),
         parts=tuple(
             _part(part, translator.explain(part) if explained else None) for part in translation.parts
         ),
     )
-
-
-def _confidence(translation: Translation) -> tuple[float | None, tuple[str, ...]]:
-    """How sure the translation is, and why to look at it."""
-    return None, ()
 
 
 def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:

@@ -294,7 +294,8 @@ def test_flag_lists_what_is_worth_a_look_and_leaves_results_as_they_are(
 
     def run(*more: str) -> tuple[str, str]:
         assert exit_code([*base, *more]) == 0
-        return tuple(capfd.readouterr())
+        shown = capfd.readouterr()
+        return shown.out, shown.err
 
     records = [json.loads(line) for line in run("--json")[0].splitlines()]
     assert ["confidence" in record for record in records] == ["chosen" in record for record in records]

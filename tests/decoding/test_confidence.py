@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import TableLM, TableNMT
@@ -27,9 +28,11 @@ from cadec_cli.decoding.records import records, text_record
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.given import GivenModels
+from cadec_cli.errors import Interrupted
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.output_names import OutputPlan
 
 TYPICAL = Signals(8, margin=0.5, log_prob_per_token=-0.8, pmi=0.0, length_ratio=0.9, letters_per_token=2.9)
 numbers = st.floats(-30, 30)
@@ -97,10 +100,12 @@ def test_bounds_and_reasons(known: Signals) -> None:
     ],
 )
 def test_every_signal_counts_and_has_its_words(name: str, worse: float, reason: str) -> None:
-    found = weighed(dataclasses.replace(TYPICAL, **{name: worse}))
+    changed: dict[str, Any] = {name: worse}
+    found = weighed(dataclasses.replace(TYPICAL, **changed))
     assert found.value < weighed(TYPICAL).value
     assert found.reasons[0] == reason
-    absent = weighed(dataclasses.replace(TYPICAL, **{name: None}))
+    without: dict[str, Any] = {name: None}
+    absent = weighed(dataclasses.replace(TYPICAL, **without))
     assert reason not in absent.reasons and absent.value > found.value
 
 
@@ -210,12 +215,11 @@ def test_what_was_done_before_it_was_interrupted_is_not_forgotten(tmp_path: Path
     source.write_text("\n".join([*TABLE] * 30))
     file = read_text_file(source, language="en", lines=True)
 
-    def work() -> FileTranslation:
-        translator = Translator(GivenModels(TableNMT(TABLE), TableLM({})))
-        return FileTranslation(translator, [file], judge=Judge(below=0.6))
-
     def run(name: str, *, resume: bool = False) -> list[Doubt]:
-        return work().to_files(tmp_path / name, ["in.txt"], json_lines=json_lines, resume=resume)
+        translator = Translator(GivenModels(TableNMT(TABLE), TableLM({})))
+        plan = OutputPlan((tmp_path / name,), tmp_path / f"{name}.cadec-journal")
+        work = FileTranslation(translator, [file], plan=plan, judge=Judge(below=0.6))
+        return work.to_files(json_lines=json_lines, resume=resume)
 
     whole = run("whole")
     assert [doubt.sentence for doubt in whole] == [3 * number + 1 for number in range(30)]
@@ -228,7 +232,7 @@ def test_what_was_done_before_it_was_interrupted_is_not_forgotten(tmp_path: Path
     add = Journal.add
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Journal, "add", stopped)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             run("out")
     assert run("out", resume=True) == whole
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
