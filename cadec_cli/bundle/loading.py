@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.pretrained import NETWORK
+from cadec_cli.text.formality import seed_sentences
 from cadec_cli.text.languages import iso_code
 from cadec_cli.workers import available_cores
 
@@ -36,6 +37,9 @@ Loading = Callable[[str], AbstractContextManager[Any]]
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
 _INT8 = ("int8",)
+
+# A file that a bundle may have beside its models: seed sentences of its own (text.formality).
+FORMALITY = "formality.json"
 
 
 def load_models(
@@ -136,6 +140,11 @@ class LoadedModels:
             with self._loading(f"the {name} model"):
                 self._documents[name] = load(self)
         return self._documents[name]
+
+    def seed(self, register: str) -> Sequence[str]:
+        """Sentences of the target language that are formal, or informal: the bundle's own, else ours."""
+        own = self.bundle.directory / FORMALITY
+        return seed_sentences(register, self.languages.target_code, own if own.is_file() else None)
 
     def joined_model(self, part: str) -> CTranslate2Model:
         """A model of joined sentences in CTranslate2."""

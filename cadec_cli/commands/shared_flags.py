@@ -77,6 +77,16 @@ InputFormat = Annotated[
     str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
 ]
 Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
+After = Annotated[
+    Path | None,
+    typer.Option(
+        "--after",
+        help="What comes before, in the target language: the last episode, a letter. Its last sentences are "
+        "the context of the first ones here.",
+        show_default=False,
+        metavar="FILE",
+    ),
+]
 Lines = Annotated[bool, typer.Option("--lines", help="Every line is one sentence: do not split lines.")]
 TranslationOutput = Annotated[
     str | None,

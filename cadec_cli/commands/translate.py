@@ -7,6 +7,7 @@ import typer
 
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import (
+    After,
     BundleOption,
     ComputeType,
     Device,
@@ -35,6 +36,7 @@ def translate(
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
+    after: After = None,
     lines: Lines = False,
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
@@ -123,6 +125,7 @@ def translate(
         target_language=target_language,
         wanted=wanted,
         explain=explain,
+        after=after,
     )
     translator = work.translator
     wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong

@@ -61,14 +61,17 @@ def file_translation(
     target_language: str | None = None,
     wanted: WantedOutput | None = None,
     explain: bool = False,
+    after: Path | None = None,
 ) -> FileTranslation:
     """The inputs, read, and the translator that was asked for; models are loaded when all else is right."""
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
+    from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
-    from cadec_cli.errors import CadecError
-    from cadec_cli.method.options import with_flags
+    from cadec_cli.errors import CadecError, UsageError
+    from cadec_cli.method.context import Context
+    from cadec_cli.method.options import AS_IT_COMES, with_flags
     from cadec_cli.text.formats import read_text_file
 
     models = open_models(
@@ -84,7 +87,7 @@ def file_translation(
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     options = with_flags(default_options(opened), flags)
     if explain and not options.maximised.uses_lm:
-        raise CadecError(
+        raise UsageError(
             f"--search {options.search} asks no D-LM, so there is nothing to explain", "leave out --explain"
         )
     source, target = models.languages.source_code, models.languages.target_code
@@ -105,7 +108,23 @@ def file_translation(
     origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
     if models.languages != chosen_languages(opened):
         origin.append(("languages", str(models.languages)))
-    return FileTranslation(Translator(models, options, language=source), files, tuple(origin), plan)
+    if options.formality != AS_IT_COMES:
+        origin.append(("seed", "\n".join(models.seed(options.formality))))
+    before = context_of(models, options, what_comes_before(after, models)) if after is not None else Context()
+    translator = Translator(models, options, language=source)
+    return FileTranslation(translator, files, tuple(origin), plan, before=before)
+
+
+def what_comes_before(after: Path, models: LoadedModels) -> list[str]:
+    """The sentences of a file in the target language that comes before what is translated."""
+    from cadec_cli.errors import CadecError
+    from cadec_cli.text.formats import read_text_file
+
+    file = read_text_file(after, language=models.languages.target_code)
+    sentences = [text for document in file.documents for text in document.texts]
+    if not sentences:
+        raise CadecError(f"{after} has no sentences that could come before")
+    return sentences
 
 
 def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:

@@ -23,6 +23,7 @@ from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import Interrupted
 from cadec_cli.files import atomic_file
+from cadec_cli.method.context import Context
 from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
 
@@ -58,7 +59,7 @@ class Companion:
 class FileTranslation:
     """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
 
-    `judge` says which sentences are worth a look.
+    `judge` says which sentences are worth a look; `before` is the context of the first document of each file.
     """
 
     translator: Translator
@@ -66,11 +67,18 @@ class FileTranslation:
     origin: tuple[tuple[str, str], ...] = ()
     plan: OutputPlan | None = None  # where they go, if that is files
     judge: Judge = field(default_factory=Judge)
+    before: Context = field(default_factory=Context)
 
     @cached_property
     def documents(self) -> list[tuple[str, ...]]:
         """The documents of all files."""
         return [document.texts for file in self.files for document in file.documents]
+
+    @cached_property
+    def contexts(self) -> list[Context]:
+        """What stands before each of the documents."""
+        firsts = (number == 0 for file in self.files for number in range(len(file.documents)))
+        return [self.before if first else Context() for first in firsts]
 
     @property
     def sentences(self) -> int:
@@ -82,7 +90,8 @@ class FileTranslation:
         arrived = [0] * len(self.documents)
         waiting: list[list[Translation]] = [[] for _ in self.documents]
         current = 0
-        for translation in track(self.translator.translate_documents(self.documents), self.sentences):
+        translations = self.translator.translate_documents(self.documents, contexts=self.contexts)
+        for translation in track(translations, self.sentences):
             arrived[translation.document] += 1
             waiting[translation.document].append(translation)
             while current < len(self.documents):
@@ -137,7 +146,10 @@ class FileTranslation:
         self, journal: Journal, json_lines: bool, track: Track, companion: Companion | None
     ) -> None:
         translations = self.translator.translate_documents(
-            self.documents, start=journal.start, checkpoint=journal.checkpoint
+            self.documents,
+            contexts=self.contexts,
+            start=journal.start,
+            checkpoint=journal.checkpoint,
         )
         for translation in track(translations, self.sentences - len(journal.outputs)):
             done: Any = (records if json_lines else text_record)(translation, self.judge)
@@ -160,8 +172,10 @@ class FileTranslation:
     def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
         text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
             "input": hashlib.sha256(text).hexdigest(),
+            "context before": before if self.before.sentences else None,
             **dict(self.origin),
             "options": dataclasses.asdict(self.translator.options),
             "output format": ("json" if json_lines else "text") + (" with a report" if companion else ""),

@@ -12,16 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translations import TranslatedPart
-from cadec_cli.decoding.translator import Translator
+from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.method.searches import search_kind
+from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.sentences import split_sentences
 
 
@@ -40,7 +41,8 @@ class Entry:
 
     `parts` is what the models said, one but for over-long sentences, none where only the text is known.
     `context_ids` is the translation as context, and `read` the context that its last part was chosen in, or
-    would have been, had the S-NMT not decided alone; both in the D-LM's ids.
+    would have been, had the S-NMT not decided alone; both in the D-LM's ids. The first `pinned` of what was
+    read are a seed. What was `picked` or edited is a person's decision.
     """
 
     source: str
@@ -49,6 +51,13 @@ class Entry:
     read: tuple[Ids, ...]
     options: TranslationOptions
     edited: str | None = None
+    pinned: int = 0
+    picked: bool = False
+
+    @property
+    def decided(self) -> bool:
+        """Tell whether a person decided, and not the models."""
+        return self.picked or self.edited is not None
 
     @property
     def text(self) -> str:
@@ -73,14 +82,28 @@ class Entry:
             "edited": self.edited is not None,
             "context_ids": self.context_ids,
             "read": self.read,
+            "pinned": self.pinned,
+            "picked": self.picked,
             "options": dataclasses.asdict(self.options),
             "parts": [part_json(part) for part in self.parts],
         }
         return json.dumps(data, ensure_ascii=False)
 
 
+@dataclass(frozen=True)
+class Change:
+    """A sentence, counted from 1, that was chosen again and became something else."""
+
+    number: int
+    before: Entry
+    after: Entry
+
+
 class Session:
-    """Models at work on documents; the last one is the current."""
+    """Models at work on documents; the last one is the current. Sentences of it are counted from 1.
+
+    `after` is what comes before the first of the documents, in the target language.
+    """
 
     def __init__(
         self,
@@ -89,12 +112,26 @@ class Session:
         *,
         direction: Direction | None = None,
         documents: Sequence[Sequence[Entry]] = (),
+        after: Sequence[str] = (),
     ) -> None:
         self.models = models
         self.options = options
         self.direction = direction or Direction()
-        self.documents = [list(document) for document in documents] or [[]]
         self._translator = self._translating(options)
+        self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
+        self.changed: int | None = None  # the sentence of the current document that a person changed last
+        self.begin(documents, after)
+
+    def begin(self, documents: Sequence[Sequence[Entry]], after: Sequence[str] = ()) -> None:
+        """Take up other documents, and what comes before the first, as far as it can ever be read."""
+        self.documents = [list(document) for document in documents] or [[]]
+        self.changed = None
+        encoded = [(text, ids) for text in after for ids in self._encoded(text)]
+        if self.models.language is not None:
+            fitting = Context(tuple(ids for _, ids in encoded)).fitted(self.models.language.positions)
+            encoded = encoded[len(encoded) - len(fitting.sentences) :]
+        self.after = tuple(text for text, _ in encoded)
+        self._after = tuple(ids for _, ids in encoded)
 
     @property
     def current(self) -> list[Entry]:
@@ -104,16 +141,18 @@ class Session:
     @property
     def last(self) -> Entry:
         """The newest sentence of the current document."""
-        if not self.current:
-            raise CadecError("there is no sentence yet in this document")
-        return self.current[-1]
+        return self.sentence()
 
     @property
     def in_use(self) -> Context:
         """What the D-LM will read before the next sentence."""
         if not search_kind(self.options.search).reads_context:
             return Context()
-        return self._read(context_after(self.current, self.options), 1, self.options)
+        return self._read(self._before(None), 1, self.options)
+
+    def sentence(self, number: int | None = None) -> Entry:
+        """A sentence of the current document; the newest one, if no number is given."""
+        return self.current[self._place(number)]
 
     def configure(self, options: TranslationOptions) -> None:
         """Translate with other options from now on; those that can't be used change nothing."""
@@ -132,21 +171,22 @@ class Session:
     def translate(self, sentences: Sequence[str]) -> Iterator[Entry]:
         """Go on with the current document; each sentence is part of it when it is yielded."""
         current = self.current
-        before = context_after(current, self.options)
+        before = self._before(None)
         sources = [part.source for entry in current for part in entry.parts]
         for translation in self._translator.translate_documents(
             [sentences], contexts=[before], before=[sources]
         ):
-            entry = self._entry(translation.source, translation.parts, current, self.options)
+            entry = self._entry(translation.source, translation.parts, self._before(None), self.options)
             current.append(entry)
             yield entry
 
-    def pick(self, rank: int) -> Entry:
-        """Take another hypothesis of the newest sentence: the first is the one with the best score.
+    def pick(self, rank: int, number: int | None = None) -> Entry:
+        """Take another hypothesis of a sentence, the newest unless numbered; the first has the best score.
 
         Of an over-long sentence the last part is meant.
         """
-        entry = self.last
+        place = self._place(number)
+        entry = self.current[place]
         part = entry.last_part
         assert part.choice is not None
         order = part.choice.ranking
@@ -156,23 +196,86 @@ class Session:
             )
         choice = dataclasses.replace(part.choice, index=order[rank - 1])
         parts = (*entry.parts[:-1], dataclasses.replace(part, choice=choice))
-        self.current[-1] = self._entry(entry.source, parts, self.current[:-1], entry.options)
-        return self.current[-1]
+        picked = self._entry(entry.source, parts, self._before(place, entry.options), entry.options)
+        return self._put(place, dataclasses.replace(picked, picked=True))
 
-    def edit(self, text: str) -> Entry:
-        """Put a person's own words in the place of the newest translation."""
-        entry = self.last
+    def edit(self, text: str, number: int | None = None) -> Entry:
+        """Put a person's own words in the place of a translation, the newest unless numbered."""
+        place = self._place(number)
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
         ids = self._encoded(text)
         if not text or (self.models.language is not None and not ids):
             raise CadecError("a translation can't be empty", "/undo removes the sentence")
-        before = context_after(self.current[:-1], entry.options)
-        read = self._read(before, max(map(len, ids), default=1), entry.options).sentences
-        self.current[-1] = dataclasses.replace(entry, edited=text, context_ids=ids, read=read)
-        return self.current[-1]
+        entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
+        return self._put(place, self._read_anew(entry, place))
+
+    def redo(self, number: int) -> list[Change]:
+        """Choose again all that follows a sentence (0: all there is), from the same hypotheses, in order.
+
+        It is done one by one with the options of now; what a person decided stays. Either all of it is done
+        or nothing. Returns what became of those that are others now.
+        """
+        if not 0 <= number <= len(self.current):
+            raise CadecError(f"there is no sentence {number}", f"there are 1 to {len(self.current)}")
+        kept = list(self.current)
+        changes = []
+        try:
+            for place in range(number, len(kept)):
+                self.current[place] = self._again(place)
+                if self.current[place].text != kept[place].text:
+                    changes.append(Change(place + 1, kept[place], self.current[place]))
+        except BaseException:
+            self.current[:] = kept
+            raise
+        self.changed = None
+        return changes
+
+    def _again(self, place: int) -> Entry:
+        """What would be chosen for a sentence as things stand; a person's decision stays."""
+        entry, options = self.current[place], self.options
+        if entry.edited is not None:
+            return self._read_anew(entry, place)
+        before = self._before(place)
+        needs = search_kind(options.search).needs
+        if needs == LISTS == search_kind(entry.options.search).needs:
+            lists = [part.nbest for part in entry.parts]
+            parts = [one.parts[0] for one in choose([lists], self.models, options, contexts=[before])]
+            if entry.picked:
+                parts = [*map(_with_choice_of, parts, entry.parts)]
+            return dataclasses.replace(self._entry(entry.source, parts, before, options), picked=entry.picked)
+        if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
+            return entry
+        (again,) = self._translator.translate_documents([[entry.source]], contexts=[before])
+        return self._entry(entry.source, again.parts, before, options)
+
+    def _place(self, number: int | None) -> int:
+        """Where a sentence stands in the current document; the newest one if it has no number."""
+        count = len(self.current)
+        if not count:
+            raise CadecError("there is no sentence yet in this document")
+        if number is not None and not 1 <= number <= count:
+            raise CadecError(f"there is no sentence {number}", f"there are 1 to {count}; /context shows them")
+        return (number or count) - 1
+
+    def _put(self, place: int, entry: Entry) -> Entry:
+        self.current[place] = entry
+        self.changed = place + 1
+        return entry
+
+    def _read_anew(self, entry: Entry, place: int) -> Entry:
+        """An entry with what it reads where it stands now."""
+        longest = max(map(len, entry.context_ids), default=1)
+        seen = self._read(self._before(place, entry.options), longest, entry.options)
+        return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned)
+
+    def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
+        """The context before a sentence of the current document; before the next one, if none is named."""
+        start = self._after if len(self.documents) == 1 else ()
+        return context_after(self.current[:place], options or self.options, start)
 
     def undo(self) -> Entry | None:
         """Remove the newest sentence; from an empty document, go back to the one before."""
+        self.changed = None
         if self.current:
             return self.current.pop()
         if len(self.documents) == 1:
@@ -184,6 +287,7 @@ class Session:
         """Begin a new document, unless the current one is still empty."""
         if self.current:
             self.documents.append([])
+            self.changed = None
 
     def sentence_level(self, entry: Entry) -> list[NBest]:
         """What the S-NMT alone says of each part, best first; empty where there is nothing to translate."""
@@ -200,7 +304,8 @@ class Session:
                 return explain(None, (), Context(), entry.options.reading)
             raise CadecError("there was nothing to translate in this sentence")
         rows = self._to_explain(entry)
-        return explain(self.models.language, rows, Context(entry.read), entry.options.reading)
+        read = Context(entry.read, pinned=entry.pinned)
+        return explain(self.models.language, rows, read, entry.options.reading)
 
     def _to_explain(self, entry: Entry) -> list[Explained]:
         alone = self.sentence_level(entry)
@@ -221,25 +326,25 @@ class Session:
         self,
         source: str,
         parts: Sequence[TranslatedPart],
-        before: Sequence[Entry],
+        context: Context,
         options: TranslationOptions,
     ) -> Entry:
         language = self.models.language
-        context = context_after(before, options)
         context_ids: list[Ids] = []
         read: tuple[Ids, ...] = ()
+        pinned = 0
         for part in parts:
             if part.choice is None or language is None:
                 continue
             ids = part.nbest.ids_for(language.text)
             context_ids.append(ids[part.choice.index])
-            read = part.choice.context
+            read, pinned = part.choice.context, part.choice.pinned
             if not options.maximised.uses_lm:
                 # The S-NMT decided alone. Whoever asks why sees what stood before, and a window rolls on.
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
                 context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
-        return Entry(source, tuple(parts), tuple(context_ids), read, options)
+        return Entry(source, tuple(parts), tuple(context_ids), read, options, pinned=pinned)
 
     def _encoded(self, text: str) -> tuple[Ids, ...]:
         language = self.models.language
@@ -251,12 +356,32 @@ class Session:
         language = self.models.language
         if language is None:
             return Context()
-        return options.policy.read(before, room(language.positions, longest)).forgotten()
+        if options.formality not in self._seeds:
+            self._seeds[options.formality] = context_policy(self.models, options).seed
+        policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
+        return policy.read(before, room(language.positions, longest)).forgotten()
 
 
-def context_after(entries: Sequence[Entry], options: TranslationOptions) -> Context:
-    """The context after some entries: if it rolls, since the window began, else all of it."""
+def context_after(
+    entries: Sequence[Entry], options: TranslationOptions, start: Sequence[Ids] = ()
+) -> Context:
+    """The context after some entries, and what comes before them: if it rolls, since the window began.
+
+    The window is as long as it was; what is in it is what stands there now.
+    """
+    everything = (*start, *(ids for entry in entries for ids in entry.context_ids))
     if not options.policy.rolling:
-        return Context(tuple(ids for entry in entries for ids in entry.context_ids))
+        return Context(everything)
     newest = next((entry for entry in reversed(entries) if entry.context_ids), None)
-    return Context((*newest.read, newest.context_ids[-1]) if newest is not None else ())
+    if newest is None:
+        return Context(everything)
+    return Context(everything[-(len(newest.read) - newest.pinned + 1) :])
+
+
+def _with_choice_of(part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
+    """A part in another context, with the hypothesis that was taken before."""
+    if part.choice is None or other.choice is None:
+        return part
+    if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
+        return other
+    return dataclasses.replace(part, choice=dataclasses.replace(part.choice, index=other.choice.index))

@@ -31,6 +31,7 @@ class StoredSession:
 
     documents: tuple[tuple[Entry, ...], ...]
     options: TranslationOptions | None
+    after: tuple[str, ...] = ()
 
 
 def session_json(session: Session) -> str:
@@ -39,6 +40,7 @@ def session_json(session: Session) -> str:
         "format": FORMAT,
         "bundle": session.direction.identity,
         "options": dataclasses.asdict(session.options),
+        "after": session.after,
     }
     documents = ",\n".join(
         "[" + ",\n".join(entry.json for entry in document) + "]" for document in session.documents
@@ -58,13 +60,16 @@ def stored_session(
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
         whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
         stored = _options(data["options"]) if whole else None
+        after = data.get("after", [])
+        _require(isinstance(after, list), "what comes before is no list of sentences")
+        after = tuple(_text(text, "sentence that comes before") for text in after)
         reader = _Reader(language, stored or options or TranslationOptions(), whole=whole)
         documents = tuple(
             reader.document(document, place) for place, document in enumerate(data["documents"], 1)
         )
     except (_MisfitError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise CadecError(f"{name} is not a session of cadec: {error}") from None
-    return StoredSession(documents, stored)
+    return StoredSession(documents, stored, after)
 
 
 class _MisfitError(Exception):
@@ -100,7 +105,10 @@ class _Reader:
         edited = target if data["edited"] is True else None
         context_ids, read = (tuple(tuple(ids) for ids in data[key]) for key in ("context_ids", "read"))
         self._check_ids([*context_ids, *read], where)
-        entry = Entry(source, parts, context_ids, read, _options(data["options"]), edited)
+        pinned, picked = data.get("pinned", 0), data.get("picked", False)
+        _check_pinned(pinned, read, where)
+        _require(type(picked) is bool, f"{where} was picked or not, and not {picked!r}")
+        entry = Entry(source, parts, context_ids, read, _options(data["options"]), edited, pinned, picked)
         _require(entry.text == target, f"the hypotheses of {where} do not have its target")
         return entry
 
@@ -134,6 +142,7 @@ class _Reader:
             fits = len(scores) == count and all(map(_is_number, scores))
             _require(fits, f"{where} has not one score per hypothesis")
         self._check_ids(choice.context, where)
+        _check_pinned(choice.pinned, choice.context, where)
 
     def _check_ids(self, sentences: Sequence[Sequence[Any]], where: str) -> None:
         size = len(self.language.text.vocabulary) if self.language is not None else math.inf
@@ -158,6 +167,11 @@ def _options(data: Any) -> TranslationOptions:
         return TranslationOptions(**data)
     except CadecError as error:
         raise _MisfitError(error.message) from None
+
+
+def _check_pinned(pinned: Any, read: Sequence[Any], where: str) -> None:
+    fits = type(pinned) is int and 0 <= pinned <= len(read)
+    _require(fits, f"{where} has a seed of {pinned!r} sentences in a context of {len(read)}")
 
 
 def _text(value: Any, what: str) -> str:

@@ -48,7 +48,7 @@ class DocumentState:
         paths = [
             {
                 "total": partial.total,
-                "context": partial.context.sentences,
+                "context": partial.context.own,  # a seed is put before it again
                 "open": [dataclasses.asdict(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
@@ -137,7 +137,8 @@ def _nbest(data: dict[str, Any]) -> NBest:
 
 def _choice(data: dict[str, Any]) -> Choice:
     terms = {name: tuple(values) for name, values in data["terms"].items()}
-    return Choice(data["index"], tuple(data["scores"]), terms, _sentences(data["context"]))
+    context = _sentences(data["context"])
+    return Choice(data["index"], tuple(data["scores"]), terms, context, data.get("pinned", 0))
 
 
 def _sentences(data: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

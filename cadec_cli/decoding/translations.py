@@ -14,13 +14,14 @@ class Choice:
     """Which hypothesis was chosen, with the scores of all as the search saw them.
 
     `terms` has what was computed beside log p(y|x), one value per hypothesis; what was not is absent.
-    `context` is what stood before, as far as it counts, in the D-LM's ids.
+    `context` is what stood before, as far as it counts, in the D-LM's ids; its first `pinned` are a seed.
     """
 
     index: int
     scores: tuple[float, ...]
     terms: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     context: tuple[Ids, ...] = ()
+    pinned: int = 0
 
     @property
     def pmi(self) -> tuple[float, ...] | None:

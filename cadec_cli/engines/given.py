@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cadec_cli.engines.protocols import DocumentModel, LanguageModel, SteppedTranslation, TranslationModel
 from cadec_cli.errors import CadecError
@@ -18,11 +18,13 @@ class GivenModels:
         stepped: SteppedTranslation | None = None,
         backward: TranslationModel | None = None,
         documents: Mapping[str, DocumentModel] | None = None,
+        seeds: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.language = language
         self.backward = backward
         self._translation, self._stepped = translation, stepped
         self._documents = documents or {}
+        self._seeds = seeds or {}
 
     @property
     def translation(self) -> TranslationModel:
@@ -41,3 +43,9 @@ class GivenModels:
         if self._stepped is None:
             raise CadecError("this translation model can't be stepped token by token, as --search beam does")
         return self._stepped
+
+    def seed(self, register: str) -> Sequence[str]:
+        """Sentences that are formal, or informal."""
+        if register not in self._seeds:
+            raise CadecError(f"nobody said here what is {register}")
+        return self._seeds[register]

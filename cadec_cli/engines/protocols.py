@@ -253,3 +253,7 @@ class Models(Protocol):
     def stepped(self) -> SteppedTranslation:
         """The S-NMT as the beam steps it; one that can't be stepped is a CadecError."""
         ...
+
+    def seed(self, register: str) -> Sequence[str]:
+        """Sentences of the target language that are formal, or informal; none known is a CadecError."""
+        ...

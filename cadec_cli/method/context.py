@@ -2,7 +2,8 @@
 
 One policy decides, for every command, which of the sentences before are read. The last k sentences, read anew
 each time; or, rolling, everything since the window began, with what the engine remembers of it; when the
-positions run out, the window begins anew with the last k sentences.
+positions run out, the window begins anew with the last k sentences. A seed, that is sentences which say how
+people are to be addressed, stays at the head of the window, however far a document goes.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ class Context:
     """Target sentences before the current one, oldest first, in the D-LM's ids without boundaries.
 
     `memory` is an engine's own, of the first `remembered` tokens of c̃ (never all: its last token is the root
-    of the next trie).
+    of the next trie). The first `pinned` sentences are a seed: others go before they do.
     """
 
     sentences: tuple[Ids, ...] = ()
     memory: object | None = None
     remembered: int = 0
+    pinned: int = 0
 
     @property
     def length(self) -> int:
@@ -38,16 +40,29 @@ class Context:
 
     def fitted(self, room: int) -> Context:
         """Drop whole oldest sentences until c̃ has at most `room` tokens; the boundary always stays."""
-        sentences = self.sentences
+        seed, own = self.sentences[: self.pinned], self.own
         length = self.length
-        while sentences and length > room:
-            length -= len(sentences[0]) + 1
-            sentences = sentences[1:]
-        return self if len(sentences) == len(self.sentences) else Context(sentences)
+        while (seed or own) and length > room:
+            length -= len(own[0] if own else seed[0]) + 1
+            seed, own = (seed, own[1:]) if own else (seed[1:], own)
+        kept = (*seed, *own)
+        return self if len(kept) == len(self.sentences) else Context(kept, pinned=len(seed))
+
+    @property
+    def own(self) -> tuple[Ids, ...]:
+        """The sentences of the document itself, without the seed."""
+        return self.sentences[self.pinned :]
 
     def last(self, count: int) -> Context:
-        """The last sentences only."""
-        return Context(self.sentences[-count:] if count else ())
+        """The last sentences only, after the seed."""
+        own = self.own[-count:] if count else ()
+        return Context((*self.sentences[: self.pinned], *own), pinned=self.pinned)
+
+    def seeded(self, seed: tuple[Ids, ...]) -> Context:
+        """The same after this seed and no other; what is remembered of it stays if it has it already."""
+        if self.sentences[: self.pinned] == seed:
+            return self
+        return Context((*seed, *self.own), pinned=len(seed))
 
     def followed_by(self, sentence: Ids, memory: object | None = None) -> Context:
         """The context of the next sentence; `memory` is of all of this c̃ and the sentence."""
@@ -56,21 +71,23 @@ class Context:
 
     def forgotten(self) -> Context:
         """The same sentences, nothing remembered of them."""
-        return Context(self.sentences)
+        return Context(self.sentences, pinned=self.pinned)
 
 
 @dataclass(frozen=True)
 class ContextPolicy:
-    """How much of what stands before a sentence is read."""
+    """How much of what stands before a sentence is read, and what is read before all that."""
 
     sentences: int = 3
     rolling: bool = False
+    seed: tuple[Ids, ...] = ()
 
     def read(self, before: Context, room: int) -> Context:
         """What the D-LM reads of the sentences before: as far as it counts, and c̃ has `room` tokens."""
-        if self.rolling and before.length <= room:
-            return before
-        return before.last(self.sentences).fitted(room)
+        whole = before.seeded(self.seed)
+        if self.rolling and whole.length <= room:
+            return whole
+        return whole.last(self.sentences).fitted(room)
 
     def kept(self, before: Context) -> Context:
         """What has to be kept for the sentences to come: nothing older will ever be read."""
@@ -78,7 +95,7 @@ class ContextPolicy:
 
     def future(self, before: Context) -> tuple[Ids, ...]:
         """All that the sentences to come depend on."""
-        return before.sentences if self.rolling else before.last(self.sentences).sentences
+        return before.own if self.rolling else before.last(self.sentences).own
 
 
 def room(positions: int, longest: int) -> int:

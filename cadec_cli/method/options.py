@@ -13,11 +13,15 @@ from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError, UsageError, typed
 from cadec_cli.method.context import ContextPolicy
-from cadec_cli.method.objectives import NMT, OBJECTIVES, Objective, objective, weight_misfits
+from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
 
 CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
+AS_IT_COMES = "auto"
+FORMALITIES = (AS_IT_COMES, "formal", "informal")
+# At what temperature a formality that was asked for is heard: a flattened D-LM says too little of it.
+HEARD = 1.0
 
 Defaults = TypeVar("Defaults", bound="DecodingDefaults")
 
@@ -112,10 +116,21 @@ class TranslationOptions(DecodingDefaults):
         "where there is a sound one",
         stored=False,
     )
+    formality: str = option(
+        AS_IT_COMES,
+        f"how people are addressed: auto (as the context has it), formal or informal; the latter two mean "
+        f"T = {HEARD:g} unless T is given",
+        choices=FORMALITIES,
+        stored=False,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("context_from", CONTEXT_SOURCES), ("long", LONG_SENTENCES)):
+        for name, known in (
+            ("context_from", CONTEXT_SOURCES),
+            ("long", LONG_SENTENCES),
+            ("formality", FORMALITIES),
+        ):
             if getattr(self, name) not in known:
                 raise CadecError(f"{name.replace('_', '-')} must be one of {', '.join(known)}")
         if type(self.paths) is not int or self.paths < 1:
@@ -135,6 +150,22 @@ class TranslationOptions(DecodingDefaults):
                 f"--search {self.search} can't maximise {self.objective}, which scores whole sentences",
                 "rerank and lattice can",
             )
+        if self.formality != AS_IT_COMES and not self.reads_context:
+            raise UsageError(
+                f"--formality {self.formality} is a matter of context, and {self.without_context} reads none",
+                "rerank, lattice and beam with an objective such as c-score do",
+            )
+
+    @property
+    def reads_context(self) -> bool:
+        """Tell whether what stands before, in the target language, makes a difference."""
+        return self.maximised.uses(CONDITIONAL)
+
+    @property
+    def without_context(self) -> str:
+        """Which of the options it is that reads no context."""
+        kind = search_kind(self.search)
+        return f"--objective {self.objective}" if kind.reads_context else f"--search {self.search}"
 
     @property
     def maximised(self) -> Objective:
@@ -175,7 +206,10 @@ class Reading:
 
 @typed()
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
-    """Options with what was asked for; of weights, those not named stay, unless the objective is another."""
+    """Options with what was asked for; of weights, those not named stay, unless the objective is another.
+
+    Whoever asks for a formality means it: the temperature then is no higher than it takes to be heard.
+    """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
     if unknown:
@@ -183,6 +217,8 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     changed = dict(flags)
     kept = options.weight if changed.get("objective", options.objective) == options.objective else {}
     changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
+    if changed.get("formality", AS_IT_COMES) != AS_IT_COMES:
+        changed.setdefault("temperature", min(HEARD, options.temperature))
     return dataclasses.replace(options, **changed)
 
 

@@ -72,7 +72,17 @@ def test_quit_leaves_and_the_rest_is_not_read(repl: Repl, keys: PipeInput, tmp_p
 
 def test_pasted_lines_are_translated_in_order(repl: Repl, keys: PipeInput, tmp_path: Path) -> None:
     pasted = PASTE.format(f"{TOM}\r\n\n{NOBODY} {BOY}\n/undo\n{TOM}")
-    assert press(repl, keys, tmp_path / "h", pasted, ENTER) == [TOM, NOBODY, TOM]
+    assert press(repl, keys, tmp_path / "h", pasted, ENTER) == [NOBODY, TOM]
+    first, _ = repl.session.documents
+    assert [entry.source for entry in first] == [TOM]  # a blank line ends a document
+
+
+def test_enter_alone_does_nothing(
+    repl: Repl, keys: PipeInput, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pressed = (TOM, ENTER, ENTER, "  ", ENTER, NOBODY, ENTER, PASTE.format(f"\n{BOY}\n"), ENTER)
+    assert press(repl, keys, tmp_path / "h", *pressed) == [TOM, NOBODY, BOY]
+    assert len(repl.session.documents) == 1 and len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_ctrl_c_clears_the_line_then_says_how_to_leave(
@@ -151,7 +161,7 @@ def test_completion(text: str, expected: list[str], tmp_path: Path, monkeypatch:
     (tmp_path / "film.txt").write_text("")
     assert completions(text) == expected
     if not text:
-        assert len(completions("/")) == 14
+        assert len(completions("/")) == 18
 
 
 def test_the_bar_tells_where_the_session_stands(repl: Repl) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import (
+    After,
     BundleOption,
     ComputeType,
     Device,
@@ -23,8 +24,13 @@ def repl(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the last session, however it ended.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue the last session, however it ended; in a pipe, the last one of a pipe.",
+        ),
     ] = False,
+    after: After = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Show the sentence-level translation alongside.")
     ] = False,
@@ -35,7 +41,8 @@ def repl(
 ) -> None:
     """Translate what you type, each sentence in the context of those before it; /help lists the commands.
 
-    From a pipe: one translation per line, no prompts. The session is saved as you go.
+    From a pipe: one translation per line, no prompts; a blank line ends a document, and if a line fails, the
+    rest is done all the same and the exit code is 1. The session is saved as you go, a pipe's apart.
 
     Example: cadec repl
 
@@ -56,7 +63,8 @@ def repl(
     from cadec_cli.commands.repl.loop import Repl
     from cadec_cli.commands.repl.state import Autosave, resumed
     from cadec_cli.commands.repl.views import Output
-    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.commands.wiring import open_models, what_comes_before
+    from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.session import Direction, Session
     from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
@@ -73,14 +81,20 @@ def repl(
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     direction = Direction(models.languages.source or "", models.languages.target, opened.manifest.identity)
-    autosave = Autosave.open()
+    options = with_flags(default_options(opened), flags)
+    if after is not None:
+        context_of(models, options, [])  # or say why nothing before could count
+    autosave = Autosave.open(pipe=not at_terminal)
     stored = resumed(autosave, direction, models.language) if resume else None
-    known = (stored.options if stored is not None else None) or default_options(opened)
+    if stored is not None and stored.options is not None:
+        options = with_flags(stored.options, flags)
+    before = stored.after if stored is not None else ()
     session = Session(
         models,
-        with_flags(known, flags),
+        options,
         direction=direction,
         documents=stored.documents if stored is not None else (),
+        after=before if after is None else what_comes_before(after, models),
     )
     if at_terminal:
         took = time.monotonic() - started
@@ -95,5 +109,5 @@ def repl(
         from cadec_cli.commands.repl.prompt import Prompt, converse
 
         converse(looping, Prompt(looping, autosave.directory / "repl-history"))
-    else:
-        looping.read(sys.stdin.buffer)
+    elif not looping.read(sys.stdin.buffer):
+        raise typer.Exit(1)

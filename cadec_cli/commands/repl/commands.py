@@ -5,8 +5,10 @@ To add one, write a function and enter it in COMMANDS.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cadec_cli import console
 from cadec_cli.commands.outputs import check_outputs
@@ -18,6 +20,7 @@ from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.session_files import stored_session
 from cadec_cli.errors import CadecError
 from cadec_cli.files import atomic_file, read_json, writing
+from cadec_cli.method.options import AS_IT_COMES, with_flags
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
 
@@ -32,7 +35,7 @@ def context(repl: Repl, rest: str) -> None:
     if not entries:
         console.note("the document is still empty")
         return
-    in_use = len(repl.session.in_use.sentences)
+    in_use = len(repl.session.in_use.own)
     first = max(0, len(entries) - count)
     repl.output.show(*views.document(entries, first, len(repl.session.documents), in_use))
 
@@ -47,25 +50,83 @@ def nbest(repl: Repl, rest: str) -> None:
 
 def pick(repl: Repl, rest: str) -> None:
     """Take another hypothesis."""
-    entry = repl.session.pick(_number("pick", rest))
+    first, _, second = rest.partition(" ")
+    number = _number("pick", first.removeprefix("#")) if second or first.startswith("#") else None
+    entry = repl.session.pick(_number("pick", second.strip() if number else rest), number)
     repl.changed()
     repl.show(entry)
+    _say_what_follows(repl)
 
 
 def edit(repl: Repl, rest: str) -> None:
     """Take a person's own words."""
-    text: str | None = rest
-    if not rest:
-        before = repl.session.last.text
+    number, text = _numbered(rest)
+    if not text:
+        before = repl.session.sentence(number).text
         if repl.ask is None:
-            raise CadecError("/edit needs the text", "as in: /edit TEXT")
-        text = repl.ask(before)
-        if text is None or text == before:
+            raise CadecError("/edit needs the text", "as in: /edit TEXT, or /edit #2 TEXT")
+        asked = repl.ask(before)
+        if asked is None or asked == before:
             console.note("nothing was changed")
             return
-    entry = repl.session.edit(text or "")
+        text = asked
+    entry = repl.session.edit(text, number)
     repl.changed()
     repl.output.translation(entry.text)
+    _say_what_follows(repl)
+
+
+def redo(repl: Repl, rest: str) -> None:
+    """Choose again what follows a sentence."""
+    number = repl.session.changed if not rest else _number("redo", rest.removeprefix("#"), least=0)
+    if number is None:
+        raise CadecError(
+            "no sentence was changed since", "/redo N chooses again what follows sentence N, /redo 0 all"
+        )
+    changes = repl.session.redo(number)
+    repl.changed()
+    if changes:
+        repl.output.show(views.changes(changes))
+    chosen = sum(not entry.decided for entry in repl.session.current[number:])
+    console.note(f"{len(changes)} of {counted(chosen, 'sentence')} became another")
+
+
+def _say_what_follows(repl: Repl) -> None:
+    following = len(repl.session.current) - (repl.session.changed or 0)
+    if following:
+        console.note(f"/redo chooses again what follows, {counted(following, 'sentence')}")
+
+
+def formal(repl: Repl, rest: str) -> None:
+    """Address people formally."""
+    _no_argument("formal", rest)
+    _address(repl, "formal")
+
+
+def informal(repl: Repl, rest: str) -> None:
+    """Address people informally."""
+    _no_argument("informal", rest)
+    _address(repl, "informal")
+
+
+def auto(repl: Repl, rest: str) -> None:
+    """Address people as the context has it."""
+    _no_argument("auto", rest)
+    _address(repl, AS_IT_COMES)
+
+
+def _address(repl: Repl, formality: str) -> None:
+    """Set the formality and, as long as there is one, the temperature at which it is heard."""
+    before = repl.session.options
+    flags: dict[str, Any] = {"formality": formality}
+    if formality == AS_IT_COMES and repl.unheard is not None:
+        flags["temperature"] = repl.unheard
+    repl.session.configure(with_flags(before, flags))
+    if AS_IT_COMES in (formality, before.formality):
+        repl.unheard = before.temperature if formality != AS_IT_COMES else None
+    repl.changed()
+    said = "as the context has it" if formality == AS_IT_COMES else formality
+    console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
 
 
 def why(repl: Repl, rest: str) -> None:
@@ -138,7 +199,7 @@ def load(repl: Repl, rest: str) -> None:
     repl.autosave.finish(session)  # of what is replaced, the last state is kept
     if stored.options is not None:
         session.configure(stored.options)
-    session.documents = [list(document) for document in stored.documents] or [[]]
+    session.begin(stored.documents, stored.after)
     repl.autosave.begin_anew()
     repl.changed()
     repl.written.add(path.resolve())
@@ -187,8 +248,9 @@ COMMANDS = {
         Command(
             "/nbest [n]", f"the n best hypotheses of the last sentence (n = {NBEST_ROWS}), with scores", nbest
         ),
-        Command("/pick k", "take hypothesis k of /nbest; the context follows", pick),
-        Command("/edit [text]", "correct the last translation by hand; the correction becomes context", edit),
+        Command("/pick [#N] k", "take hypothesis k of /nbest, or of sentence N of /context", pick),
+        Command("/edit [#N] [text]", "correct the last translation, or that of sentence N, by hand", edit),
+        Command("/redo [N]", "choose again what follows the sentence just changed, or sentence N", redo),
         Command("/why", "what the context does to the last translation, token by token", why),
         Command("/undo", "remove the last sentence", undo),
         Command("/new", "begin a new document", new),
@@ -197,6 +259,9 @@ COMMANDS = {
             "show or change options: T, beam, nbest, context, search, objective …",
             set_option,
         ),
+        Command("/formal", "address people formally from the next sentence on", formal),
+        Command("/informal", "address people informally", informal),
+        Command("/auto", "address people as the context has it", auto),
         Command("/compare on|off", "show the sentence level beside every translation", compare),
         Command(
             "/save FILE [--force]",
@@ -219,14 +284,20 @@ def _no_argument(name: str, rest: str) -> None:
         raise CadecError(f"/{name} takes no argument (got {rest!r})")
 
 
-def _number(name: str, rest: str) -> int:
+def _number(name: str, rest: str, least: int = 1) -> int:
     try:
         number = int(rest)
     except ValueError:
-        number = 0
-    if number < 1:
-        raise CadecError(f"/{name} needs a number from 1" + (f", not {rest!r}" if rest else ""))
+        number = least - 1
+    if number < least:
+        raise CadecError(f"/{name} needs a number from {least}" + (f", not {rest!r}" if rest else ""))
     return number
+
+
+def _numbered(rest: str) -> tuple[int | None, str]:
+    """The number of a sentence, as in `#3 text`, if there is one, and the text."""
+    found = re.match(r"#([1-9]\d*)(?:\s+|$)", rest)
+    return (int(found[1]), rest[found.end() :]) if found else (None, rest)
 
 
 def _file(name: str, rest: str) -> Path:

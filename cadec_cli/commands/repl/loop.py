@@ -63,29 +63,51 @@ class Repl:
         self.autosave = autosave
         self.encoding = encoding  # of the files that are opened
         self.written: set[Path] = set()  # by this session, which may write them again
+        self.unheard: float | None = None  # the temperature before a formality was asked for
         self._more = False  # lines are waiting
+        self._failures = 0
 
-    def read(self, stream: IO[bytes]) -> None:
-        """Obey the lines of a pipe, each at once."""
+    def read(self, stream: IO[bytes]) -> bool:
+        """Obey the lines of a pipe, each at once; tell whether none of them failed.
+
+        A blank line ends a document, as it does in files, and is one in the output, too.
+        """
         try:
             for number, (raw, more) in enumerate(_lines(stream), 1):
                 try:
                     line = raw.decode("utf-8").removeprefix("\ufeff" if number == 1 else "")
                 except UnicodeDecodeError:
-                    console.error(f"line {number} is not UTF-8")
+                    self._fail(f"line {number} is not UTF-8")
                     continue
-                if not self._enter(line, more):
-                    return
+                if not line.strip():
+                    self.output.blank()
+                    self._end_document()
+                elif not self._enter(line, more):
+                    break
+        finally:
+            self.autosave.finish(self.session)
+        return not self._failures
+
+    def enter(self, text: str) -> bool:
+        """Obey one line, or several that were pasted; tell whether to go on. Failures are said.
+
+        A blank line between others ends a document. Alone it is nothing: people press Enter to see whether
+        anybody is there.
+        """
+        *first, last = text.strip("\n").split("\n")
+        try:
+            for line in first:
+                if not line.strip():
+                    self._end_document()
+                elif not self._enter(line, more=True):
+                    return False
+            return self._enter(last)
         finally:
             self.autosave.finish(self.session)
 
-    def enter(self, text: str) -> bool:
-        """Obey one line, or several that were pasted; tell whether to go on. Failures are said."""
-        *first, last = text.split("\n")
-        try:
-            return all(self._enter(line, more=True) for line in first) and self._enter(last)
-        finally:
-            self.autosave.finish(self.session)
+    def _end_document(self) -> None:
+        self.session.new()
+        self.changed(at_once=False)
 
     def _enter(self, line: str, more: bool = False) -> bool:
         """Obey a line; with more of them waiting, saving the session may wait as well."""
@@ -93,14 +115,18 @@ class Repl:
         try:
             return self._obey(line.rstrip("\r"))
         except CadecError as error:
-            console.error(error.message, error.hint)
+            self._fail(error.message, error.hint)
         except OSError:
             raise  # nobody reads the results any more
         except Exception as error:
             if console.debugging():
                 raise
-            console.error(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
+            self._fail(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
         return True
+
+    def _fail(self, message: str, hint: str = "") -> None:
+        self._failures += 1
+        console.error(message, hint)
 
     def _obey(self, line: str) -> bool:
         # Two slashes begin a sentence that begins with one.

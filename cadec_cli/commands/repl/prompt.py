@@ -26,6 +26,7 @@ from cadec_cli.commands.repl import settings
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import counted
+from cadec_cli.method.options import AS_IT_COMES
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
 
@@ -90,12 +91,14 @@ def toolbar(repl: Repl) -> str:
     session = repl.session
     context = session.in_use
     documents, sentences = len(session.documents), sum(map(len, session.documents))
-    used = f"context {len(context.sentences)}"
+    used = f"context {len(context.own)}"
     if session.models.language is not None:
         used += f" ({context.length}/{session.models.language.positions} tokens)"
     options = session.options
     parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
-    return " · ".join([*parts, f"T {options.temperature:g}", *(["compare"] if repl.comparing else [])])
+    parts.append(f"T {options.temperature:g}")
+    parts += [options.formality] if options.formality != AS_IT_COMES else []
+    return " · ".join([*parts, *(["compare"] if repl.comparing else [])])
 
 
 def _whole(text: str) -> str:

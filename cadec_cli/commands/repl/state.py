@@ -1,7 +1,8 @@
 """What a REPL leaves behind for the next one: the session, saved at every change, whole or not at all.
 
 The file of the session before stays as it is until the new one has a sentence; then it is kept, with a few
-before it, for /load. Of two REPLs at a time the first saves its session; the second says that it can't.
+before it, for /load. Of two REPLs at a time the first saves its session; the second says that it can't. What
+comes through a pipe is a session apart: it never takes the place of a person's.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Autosave:
     """The saved session of the user. What can't be saved is said once, and the session goes on."""
 
     directory: Path
+    name: str = "repl-session"
     continues: bool = False  # what is there already is this session
     _broken: bool = False
     _saved: float = 0.0  # when the session was last saved
@@ -45,13 +47,13 @@ class Autosave:
     _lock: IO[str] | None = field(default=None, repr=False)  # held as long as it is open
 
     @classmethod
-    def open(cls) -> Autosave:
+    def open(cls, *, pipe: bool = False) -> Autosave:
         """Find or make the place, for this process alone."""
-        autosave = cls(state_directory())
+        autosave = cls(state_directory(), "repl-pipe" if pipe else "repl-session")
         try:
             # Sessions are private.
             autosave.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            autosave._lock = (autosave.directory / "repl-session.lock").open("w")
+            autosave._lock = (autosave.directory / f"{autosave.name}.lock").open("w")
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         else:
@@ -62,11 +64,11 @@ class Autosave:
     @property
     def path(self) -> Path:
         """The session as it is."""
-        return self.directory / "repl-session.json"
+        return self.directory / f"{self.name}.json"
 
     def previous(self, number: int = 1) -> Path:
         """The session before, and those before that."""
-        return self.directory / f"repl-session-previous-{number}.json"
+        return self.directory / f"{self.name}-previous-{number}.json"
 
     def begin_anew(self) -> None:
         """What is saved from now on is another session: the one that is there becomes the previous."""

@@ -19,7 +19,7 @@ from cadec_cli.commands.views.translations import coloured, differences, stdout_
 from cadec_cli.console import visible
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.explaining import ExplainedRow, Explanation, TokenPMI
-from cadec_cli.decoding.session import Entry
+from cadec_cli.decoding.session import Change, Entry
 from cadec_cli.text.formats.layout import one_line
 
 # PMI of a token that is worth a number.
@@ -31,6 +31,11 @@ class Output:
 
     def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
+
+    def blank(self) -> None:
+        """The end of a document, in a pipe."""
+        sys.stdout.write("\n")
+        sys.stdout.flush()
 
     def translation(self, text: str, sentence_level: str | None = None) -> None:
         """One translation; compared with the sentence level's where that is given."""
@@ -89,6 +94,15 @@ def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> 
     for place, used_, source, target in reversed(rows):
         table.add_row(place, used_, Text(source, "dim"), target)
     return [table, Text(f"document {number}; • is the context of the next sentence", "dim")]
+
+
+def changes(changed: Sequence[Change]) -> Table:
+    """Translations that became others, with the numbers of their sentences."""
+    table = _columns(("", "right"), ("before", "left"), ("now", "left"))
+    for change in changed:
+        before, after = differences(visible(change.before.text), visible(change.after.text))
+        table.add_row(Text(str(change.number), "dim"), before, after)
+    return table
 
 
 def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[RenderableType]:

@@ -15,6 +15,7 @@ from typing import TypeGuard
 import torch
 from torch import Tensor
 
+from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
@@ -47,7 +48,7 @@ def beam(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead
     language = models.language if objective.uses_lm else None
     search = BeamSearch(models.stepped, language, objective, options.reading, BeamOptions(options.beam))
     quick = models.translation if options.context_from == "sentence" else None
-    return BeamDecoding(search, options.policy, quick)
+    return BeamDecoding(search, context_policy(models, options), quick)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ class BeamDecoding:
             return TranslatedPart(nbest, None)
         names = [name for name in found[0].terms if name != NMT]
         terms = {name: tuple(one.terms[name] for one in found) for name in names}
-        return TranslatedPart(nbest, Choice(0, tuple(one.score for one in found), terms, context.sentences))
+        scores = tuple(one.score for one in found)
+        return TranslatedPart(nbest, Choice(0, scores, terms, context.sentences, context.pinned))
 
 
 @dataclass(frozen=True)

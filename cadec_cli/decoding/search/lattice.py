@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cadec_cli.arrays import Floats
+from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.state import DocumentState, Partial, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
@@ -49,7 +50,7 @@ def _search(
         models.language if objective.uses_lm else None,
         reading=options.reading,
         width=width,
-        policy=options.policy,
+        policy=context_policy(models, options),
         ahead=ahead,
     )
 
@@ -255,6 +256,7 @@ def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Conte
         tuple(scores.tolist()),
         {name: tuple(terms[name].tolist()) for name in computed if name in terms},
         context.sentences,
+        context.pinned,
     )
 
 

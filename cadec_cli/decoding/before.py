@@ -1,0 +1,41 @@
+"""What a user knows of what stands before: sentences in the target language, as context.
+
+Either a seed, which says how people are addressed and stays at the head of every window; or what really comes
+before, the end of the last episode or a letter, which makes room like any other context.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from cadec_cli.engines.protocols import Models
+from cadec_cli.errors import UsageError
+from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.options import AS_IT_COMES, TranslationOptions
+
+
+def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy:
+    """What is read as context: the options' policy, with the seed that their formality asks for."""
+    if options.formality == AS_IT_COMES:
+        return options.policy
+    return dataclasses.replace(options.policy, seed=_ids(models, models.seed(options.formality)))
+
+
+def context_of(models: Models, options: TranslationOptions, sentences: Iterable[str]) -> Context:
+    """Sentences that come before a document, as far as any sentence of it will read them."""
+    if not options.reads_context:
+        raise UsageError(
+            f"what comes before is a matter of context, and {options.without_context} reads none",
+            "rerank, lattice and beam with an objective such as c-score do",
+        )
+    whole = Context(_ids(models, sentences))
+    return options.policy.read(whole, models.language.positions) if models.language is not None else whole
+
+
+def _ids(models: Models, sentences: Iterable[str]) -> tuple[Ids, ...]:
+    if models.language is None:
+        return ()
+    encoded = (tuple(models.language.text.encode(sentence)) for sentence in sentences)
+    return tuple(filter(None, encoded))
