@@ -1,4 +1,4 @@
-"""What a user knows counts as context: a seed stays at the head of the window, what comes before slides out."""
+"""What a user knows is context: a seed stays at the head of the window, what comes before slides out."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -159,7 +159,11 @@ def set_option(repl: Repl, rest: str) -> None:
     name, _, value = rest.partition(" ")
     if not value.strip():
         raise CadecError(f"/set {name} needs a value", "as in: /set T 4; /set alone shows all")
-    repl.session.configure(settings.changed(repl.session.options, name, value.strip()))
+    options = settings.changed(repl.session.options, name, value.strip())
+    if name.lower() == "formality":
+        _address(repl, options.formality)
+        return
+    repl.session.configure(options)
     repl.changed()
     console.note(f"{name} is {value.strip()} from the next sentence on")
 
