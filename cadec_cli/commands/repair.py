@@ -84,7 +84,9 @@ def repair(
     language = opened.languages.target_code
     plan = wanted.planned(paths, language, language)
     files = [
-        read_text_file(path, language=language, lines=lines, encoding=encoding, format=input_format)
+        read_text_file(
+            path, language=language, lines=lines, encoding=encoding, format=input_format, tags=True
+        )
         for path in paths
     ]
     files = wanted.prepared(files, paths, plan, language)

@@ -17,10 +17,11 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.given import GivenModels
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.options import TranslationOptions, with_flags
 from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.output_names import OutputPlan
 
 NMT = TableNMT(
     {
@@ -141,19 +142,22 @@ def test_it_stands_before_the_first_document_of_every_file(tmp_path: Path) -> No
     given = models()
     options = TranslationOptions()
     before = context_of(given, options, ["senor"])
-    work = FileTranslation(Translator(given, options), files, (), before)
+    outputs = tuple(tmp_path / "out" / name for name in ("a.txt", "b.txt"))
+    plan = OutputPlan(outputs, tmp_path / "out" / ".cadec-journal")
+    work = FileTranslation(Translator(given, options), files, (), plan, before=before)
     assert texts(list(work.in_order())) == ["vos videz", "si", "tu vades"] * 2
-    work.to_files(tmp_path / "out", ["a.txt", "b.txt"], json_lines=False, resume=False)
+    work.to_files(json_lines=False, resume=False)
     assert (tmp_path / "out" / "b.txt").read_text() == "vos videz\nsi\n\ntu vades\n"
     # Unfinished work is gone on with only after the same.
     output = tmp_path / "c.txt"
-    one = dataclasses.replace(work, files=files[:1])
-    with pytest.raises(KeyboardInterrupt):
-        one.to_files(output, ["c.txt"], json_lines=False, resume=False, track=interrupted)
+    plan = OutputPlan((output,), tmp_path / "c.txt.cadec-journal")
+    one = dataclasses.replace(work, files=files[:1], plan=plan)
+    with pytest.raises(Interrupted):
+        one.to_files(json_lines=False, resume=False, track=interrupted)
     other = dataclasses.replace(one, before=Context())
     with pytest.raises(CadecError, match="another context before"):
-        other.to_files(output, ["c.txt"], json_lines=False, resume=True)
-    one.to_files(output, ["c.txt"], json_lines=False, resume=True)
+        other.to_files(json_lines=False, resume=True)
+    one.to_files(json_lines=False, resume=True)
     assert output.read_text() == "vos videz\nsi\n\ntu vades\n"
 
 
