@@ -1,7 +1,7 @@
 """`cadec translate`: documents, subtitle files and pipes, in context."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +24,8 @@ from cadec_cli.commands.shared_flags import (
 )
 from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.method.options import TranslationOptions
+
+_SUBTITLES = "Subtitles"
 
 
 @flags_of("bundle's", search=TranslationOptions)
@@ -73,6 +75,35 @@ def translate(
         bool, typer.Option("--resume", help="Continue an interrupted translation to --output.")
     ] = False,
     force: Force = False,
+    max_chars: Annotated[
+        int,
+        typer.Option(help="Characters per line of subtitles.", min=1, rich_help_panel=_SUBTITLES),
+    ] = 42,
+    max_lines: Annotated[
+        int | None,
+        typer.Option(
+            help="Lines per cue. [dim]\\[default: as many as the cue has][/dim]",
+            min=1,
+            show_default=False,
+            rich_help_panel=_SUBTITLES,
+        ),
+    ] = None,
+    max_cps: Annotated[
+        float,
+        typer.Option(
+            help="Characters per second above which a cue is reported as too fast to read; 0 reports none.",
+            min=0,
+            rich_help_panel=_SUBTITLES,
+        ),
+    ] = 17,
+    bilingual: Annotated[
+        Literal["above", "below"] | None,
+        typer.Option(
+            help="Show the source too, above or below the translation in every cue.",
+            show_default=False,
+            rich_help_panel=_SUBTITLES,
+        ),
+    ] = None,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -95,7 +126,9 @@ def translate(
     from cadec_cli.commands.outputs import WantedOutput, check_outputs
     from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
+    from cadec_cli.commands.views.reading_speed import ReadingSpeeds
     from cadec_cli.commands.wiring import (
+        check_bilingual,
         check_flags,
         file_translation,
         report_beside_translation,
@@ -105,12 +138,16 @@ def translate(
     from cadec_cli.decoding.confidence import Judge, nothing_wrong
     from cadec_cli.decoding.doubts import Doubts
     from cadec_cli.decoding.soundness import defects
+    from cadec_cli.text.formats.layout import Screen
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
     paths = inputs or [Path("-")]
     check_outputs([report], inputs=paths, force=force)
+    if bilingual:
+        check_bilingual(paths, input_format, json_lines=json_lines)
+    speeds = ReadingSpeeds(0 if bilingual else max_cps)  # nobody reads both languages
     work = file_translation(
         paths,
         bundle,
@@ -126,6 +163,8 @@ def translate(
         wanted=wanted,
         explain=explain,
         after=after,
+        screen=Screen(max_chars=max_chars, max_lines=max_lines, bilingual=bilingual),
+        restored=speeds.add,
     )
     translator = work.translator
     wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong
@@ -135,6 +174,7 @@ def translate(
     flagging = flag or flag_below is not None
     if not terminal:
         doubts = write_translations(work, json_lines=json_lines, resume=resume, companion=companion)
+        speeds.report()
         if flagging:
             doubt_views.show(doubts, work, paths)
         return

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
     from cadec_cli.method.objectives import Objective
     from cadec_cli.method.options import Reading
+    from cadec_cli.text.formats import Restored
+    from cadec_cli.text.formats.layout import Screen
 
 
 def open_models(
@@ -62,8 +64,12 @@ def file_translation(
     wanted: WantedOutput | None = None,
     explain: bool = False,
     after: Path | None = None,
+    screen: Screen | None = None,
+    restored: Restored | None = None,
 ) -> FileTranslation:
     """The inputs, read, and the translator that was asked for; models are loaded when all else is right."""
+    import dataclasses
+
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.decoding.before import context_of
@@ -73,6 +79,7 @@ def file_translation(
     from cadec_cli.method.context import Context
     from cadec_cli.method.options import AS_IT_COMES, with_flags
     from cadec_cli.text.formats import read_text_file
+    from cadec_cli.text.formats.layout import Screen
 
     models = open_models(
         bundle,
@@ -92,6 +99,7 @@ def file_translation(
         )
     source, target = models.languages.source_code, models.languages.target_code
     plan = wanted.planned(inputs, source, target) if wanted is not None else None
+    screen = dataclasses.replace(screen or Screen(), language=target)
     files = [
         read_text_file(
             path,
@@ -100,6 +108,8 @@ def file_translation(
             encoding=encoding,
             format=input_format,
             tags=options.protect,
+            screen=screen,
+            restored=restored,
         )
         for path in inputs
     ]
@@ -145,6 +155,20 @@ def check_flags(
         raise typer.BadParameter(f"--output can't be combined with {named}, which only show something")
     if resume and output is None:
         raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
+
+
+def check_bilingual(inputs: Sequence[Path], input_format: str | None, *, json_lines: bool) -> None:
+    """Refuse to show two languages in what has no cues."""
+    import typer
+
+    from cadec_cli.text.formats import SUBTITLES, format_of
+
+    if json_lines:
+        raise typer.BadParameter("--json can't be combined with --bilingual")
+    for path in inputs:
+        chosen = input_format or format_of(path)
+        if chosen not in SUBTITLES:
+            raise typer.BadParameter(f"--bilingual is for subtitles, and {path} is {chosen}")
 
 
 def translations_in_order(work: FileTranslation, companion: Companion | None = None) -> Iterator[Translation]:

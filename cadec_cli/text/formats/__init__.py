@@ -4,8 +4,9 @@ A byte order mark is kept as the first character of the layout, so that `TextFil
 text are all it takes to write the same bytes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
@@ -13,7 +14,7 @@ from cadec_cli.files import read_text
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import detect
 from cadec_cli.text.formats.jsonl import read_jsonl
-from cadec_cli.text.formats.layout import Layout, Reader, Source
+from cadec_cli.text.formats.layout import Layout, Reader, Screen, Source
 from cadec_cli.text.formats.plain import read_plain
 from cadec_cli.text.formats.subtitles import read_subtitles
 
@@ -27,6 +28,11 @@ READERS: dict[str, Reader] = {
     "ssa": read_subtitles,
 }
 
+SUBTITLES = frozenset(name for name, reader in READERS.items() if reader is read_subtitles)
+
+# (format, text as it was, text as it is restored)
+Restored = Callable[[str, str, str], None]
+
 # Endings of compressed files, which are read as what is in them.
 COMPRESSED = (".gz", ".xz", ".zst")
 
@@ -39,11 +45,17 @@ class TextFile:
     layout: Layout
     encoding: str
     format: str  # one of READERS: what it is in fact, whatever its name says
+    restored: Callable[[str], None] | None = None  # is told the text when all of it is there
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
+        pieces = []
         for piece in self.layout.restore(translations):
+            if self.restored is not None:
+                pieces.append(piece)
             yield encode_piece(piece, self.encoding)
+        if self.restored is not None:
+            self.restored("".join(pieces))
 
 
 def read_text_file(
@@ -54,23 +66,31 @@ def read_text_file(
     encoding: str | None = None,
     format: str | None = None,
     tags: bool = False,
+    screen: Screen | None = None,
+    restored: Restored | None = None,
 ) -> TextFile:
     """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
 
-    With `tags`, sentences have the tags inside them, and so have the translations that are put back.
+    With `tags`, sentences have the tags inside them, and so have the translations that are put back. Whoever
+    wants to look at what comes out is told by `restored`.
     """
     chosen = format_of(path) if format is None else format
     if chosen not in READERS:
         raise CadecError(f"unknown format: {chosen}", f"one of {', '.join(READERS)}")
     file = read_text(path, encoding)
-    documents, layout = READERS[chosen](
-        Source(file.text, name=file.name, format=chosen, language=language, lines=lines, tags=tags)
+    source = Source(
+        file.text,
+        name=file.name,
+        format=chosen,
+        language=language,
+        lines=lines,
+        tags=tags,
+        screen=screen or Screen(),
     )
-    return TextFile(documents, layout, file.encoding, _in_fact(chosen, file.text))
-
-
-def _in_fact(chosen: str, text: str) -> str:
-    return detect(text, chosen) if READERS[chosen] is read_subtitles else chosen
+    documents, layout = READERS[chosen](source)
+    in_fact = detect(file.text, chosen) if chosen in SUBTITLES else chosen
+    told = None if restored is None else partial(restored, in_fact, file.text)
+    return TextFile(documents, layout, file.encoding, in_fact, told)
 
 
 def format_of(path: Path) -> str:

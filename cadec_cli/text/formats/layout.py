@@ -6,9 +6,22 @@ Knows no format, and nothing of files and encodings.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from cadec_cli.text.documents import Document
+from cadec_cli.text.formats.wrapping import LINE_WIDTH
+
+Bilingual = Literal["above", "below"]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """How translated subtitles are to look."""
+
+    max_chars: int = LINE_WIDTH  # of a line, where words permit
+    max_lines: int | None = None  # of a cue; None: as many as it has
+    bilingual: Bilingual | None = None  # where the source stands, beside the translation
+    language: str | None = None  # of the translation, for headers that name one
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,7 @@ class Source:
     language: str
     lines: bool = False  # a line is a sentence: only plain text has lines that need splitting
     tags: bool = False  # tags inside a line of subtitles are part of its sentence, and translations have them
+    screen: Screen = Screen()
 
 
 class Layout(Protocol):

@@ -9,17 +9,19 @@ markup (see `markup`).
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from cadec_cli.text.affixes import speaker_name
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import Cue, detect, find_cues
-from cadec_cli.text.formats.inline import Effect, carried, kept, mended, tagged_sentence_spans
-from cadec_cli.text.formats.layout import Source, finish, take
-from cadec_cli.text.formats.markup import TAGS, CueLine, markup_of, without, written
-from cadec_cli.text.formats.wrapping import Ruler, divide, join, separator, wrap
+from cadec_cli.text.formats.headers import with_language
+from cadec_cli.text.formats.inline import Effect, tagged_sentence_spans
+from cadec_cli.text.formats.layout import Source
+from cadec_cli.text.formats.markup import CueLine, markup_of, without
+from cadec_cli.text.formats.subtitle_layout import Cell, LaidSentence, Share, SubtitleLayout
+from cadec_cli.text.formats.wrapping import separator
 from cadec_cli.text.sentences import Span
 
 PAUSE_MS = 7000
@@ -30,104 +32,6 @@ _MOST_CHARACTERS = 600
 
 _SOUND_START = re.compile(r"[\[♪♫#]|\((?=[^\W\d_])(?!\W*[a-zа-яё])")
 _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """Lines of one cue that share sentences: what stands before them, themselves, what is between them."""
-
-    gap: str
-    lines: tuple[str, ...]
-    joints: tuple[str, ...]
-    sentences: int
-    wanted: Effect  # what the rest of the cue relies on
-
-    def unchanged(self) -> str:
-        return self.lines[0] + "".join(
-            joint + line for joint, line in zip(self.joints, self.lines[1:], strict=True)
-        )
-
-    def filled(self, text: str, markup: str, ruler: Ruler) -> str:
-        """Put a translation in; line breaks that are no longer needed go, and tags inside with them."""
-        wrapped = wrap(text, len(self.lines), ruler=ruler)
-        joints = self.joints[: len(wrapped) - 1]
-        if any(TAGS[markup].search(joint) for joint in joints):
-            wrapped = carried(wrapped, markup)
-        shown = wrapped[0] + "".join(joint + line for joint, line in zip(joints, wrapped[1:], strict=True))
-        return mended(shown, Effect.of(self.unchanged(), markup), self.wanted, markup)
-
-
-@dataclass(frozen=True)
-class _Share:
-    """The part of a sentence that stands in one cell."""
-
-    cell: int
-    text: str
-    width: int  # without tags
-
-
-@dataclass(frozen=True)
-class _LaidSentence:
-    text: str
-    tags: tuple[str, ...]
-    shares: tuple[_Share, ...]
-
-
-@dataclass(frozen=True)
-class SubtitleLayout:
-    """A subtitle file without its sentences; with `tags`, translations have tags inside them."""
-
-    cells: tuple[_Cell, ...]
-    sentences: tuple[_LaidSentence, ...]
-    tail: str
-    markup: str
-    tags: bool = False
-
-    def restore(self, translations: Iterable[str]) -> Iterator[str]:
-        """Yield the file with translations for sentences, cue by cue, as soon as each is complete."""
-        incoming = iter(translations)
-        waiting: dict[int, list[str]] = {}
-        changed: set[int] = set()
-        complete: dict[int, str] = {}
-        shown = 0
-        for sentence in self.sentences:
-            translation = take(incoming)
-            if translation != sentence.text:
-                changed.update(share.cell for share in sentence.shares)
-            for share, part in zip(sentence.shares, self._parts(sentence, translation), strict=True):
-                cell = self.cells[share.cell]
-                texts = waiting.setdefault(share.cell, [])
-                texts.append(part)
-                if len(texts) == cell.sentences:
-                    del waiting[share.cell]
-                    complete[share.cell] = cell.gap + (
-                        cell.filled(join(texts, self._ruler), self.markup, self._ruler)
-                        if share.cell in changed
-                        else cell.unchanged()
-                    )
-            # cells come in the order of the file, sentences in the order of time
-            while shown in complete:
-                yield complete.pop(shown)
-                shown += 1
-        if self.tail:
-            yield self.tail
-        finish(incoming)
-
-    @property
-    def _ruler(self) -> Ruler:
-        return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup == "vtt")
-
-    def _parts(self, sentence: _LaidSentence, translation: str) -> list[str]:
-        """Divide a translation over the cells of its sentence, and write it as the format wants it."""
-        same = [share.text for share in sentence.shares] if translation == sentence.text else None
-        weights = [share.width for share in sentence.shares]
-        if not self.tags:
-            parts = same or divide(" ".join(translation.split()), weights)
-            return [written(part, self.markup) for part in parts]
-        if same:
-            return carried([kept(part, sentence.tags, self.markup) for part in same], self.markup)
-        shown = kept(translation, sentence.tags, self.markup)
-        return carried(divide(shown, weights, self._ruler), self.markup)
 
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
@@ -141,7 +45,7 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             builder.add(run, cues)
         if len(builder.sentences) > first:
             documents.append(Document.of(sentence.text for sentence in builder.sentences[first:]))
-    return tuple(documents), builder.layout(source.text, markup_of(subtitle_format), source.tags)
+    return tuple(documents), builder.layout(source, markup_of(subtitle_format))
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
@@ -208,7 +112,7 @@ class _Builder:
     """Collects the sentences of a file and the cells they stand in."""
 
     language: str
-    sentences: list[_LaidSentence] = field(default_factory=list)  # cells are numbered as they are found
+    sentences: list[LaidSentence] = field(default_factory=list)  # cells are numbered as they are found
     cells: list[_FoundCell] = field(default_factory=list)
 
     def add(self, run: _Run, cues: list[Cue]) -> None:
@@ -223,41 +127,77 @@ class _Builder:
             places.append((len(text), len(text) + len(line.text)))
             text += line.text
         spans = _bounded(tagged_sentence_spans(text, tags, self.language), run, places)
-        shares: list[list[_Share]] = [[] for _ in spans]
+        shares: list[list[Share]] = [[] for _ in spans]
         for first, last in _cell_ranges(run, places, spans):
             begin, stop = places[first][0], places[last][1]
             inside = _overlapping(spans, begin, stop)
             for number in inside:
                 start, end = max(spans[number][0], begin), min(spans[number][1], stop)
                 width = len(_seen(text, tags, start, end).strip())
-                shares[number].append(_Share(len(self.cells), text[start:end].strip(), width))
+                shares[number].append(Share(len(self.cells), text[start:end].strip(), width))
             lines = [line for _, line in run[first : last + 1]]
             self.cells.append(_FoundCell(lines, len(inside), cues[run[first][0]].span))
         for (start, end), found in zip(spans, shares, strict=True):
             own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
-            self.sentences.append(_LaidSentence(text[start:end], tuple(own), tuple(found)))
+            self.sentences.append(LaidSentence(text[start:end], tuple(own), tuple(found)))
 
-    def layout(self, text: str, markup: str, tags: bool) -> SubtitleLayout:
+    def layout(self, source: Source, markup: str) -> SubtitleLayout:
         """Cut the file's text at the cells found."""
+        text, screen = source.text, source.screen
         order = sorted(range(len(self.cells)), key=lambda number: self.cells[number].lines[0].start)
         rank = {number: position for position, number in enumerate(order)}
-        cells = []
+        cells: list[Cell] = []
         done = 0
-        for number in order:
-            found = self.cells[number]
-            joints = [text[one.end : other.start] for one, other in pairwise(found.lines)]
-            bodies = tuple(text[line.start : line.end] for line in found.lines)
-            gap = text[done : found.lines[0].start]
-            wanted = found.effect(text, markup, tags)
-            cells.append(_Cell(gap, bodies, tuple(joints), found.sentences, wanted))
-            done = found.lines[-1].end
+        for (first, last), numbers in groupby(order, key=lambda number: self.cells[number].cue):
+            found = [self.cells[number] for number in numbers]
+            before, done = text[done:first], first
+            for position, (one, room) in enumerate(zip(found, _rooms(found, screen.max_lines), strict=True)):
+                start, end = one.lines[0].start, one.lines[-1].end
+                ends_cue = position == len(found) - 1
+                cells.append(
+                    Cell(
+                        before=before if position == 0 else "",
+                        gap=text[done:start],
+                        lines=tuple(text[line.start : line.end] for line in one.lines),
+                        joints=tuple(text[line.end : other.start] for line, other in pairwise(one.lines)),
+                        after=text[end:last] if ends_cue else "",
+                        last=ends_cue,
+                        sentences=one.sentences,
+                        wanted=one.effect(text, markup, source.tags),
+                        room=room,
+                    )
+                )
+                done = last if ends_cue else end
+        tail = text[done:]
+        if screen.language and cells:
+            cells[0] = replace(cells[0], before=with_language(cells[0].before, screen.language))
+        elif screen.language:
+            tail = with_language(tail, screen.language)
         laid = tuple(
             replace(
                 sentence, shares=tuple(replace(share, cell=rank[share.cell]) for share in sentence.shares)
             )
             for sentence in self.sentences
         )
-        return SubtitleLayout(tuple(cells), laid, text[done:], markup, tags)
+        line_break = r"\N" if markup == "ass" else _line_break(text)
+        return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
+
+
+def _rooms(cells: list[_FoundCell], most: int | None) -> list[int]:
+    """Return how many lines each cell of a cue may take: as many as it has, if nothing is said."""
+    if most is None:
+        return [len(cell.lines) for cell in cells]
+    rooms = [1] * len(cells)
+    longest = max(cells, key=lambda cell: sum(len(line.seen) for line in cell.lines))
+    for _ in range(most - len(cells)):
+        wanting = [number for number, cell in enumerate(cells) if rooms[number] < len(cell.lines)]
+        rooms[wanting[0] if wanting else cells.index(longest)] += 1
+    return rooms
+
+
+def _line_break(text: str) -> str:
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"
 
 
 def _seen(text: str, tags: list[Span], start: int, end: int) -> str:

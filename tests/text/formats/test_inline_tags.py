@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from cadec_cli.text.formats.inline import carried, kept
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.markup import TAGS, inline_tags, unpaired
-from cadec_cli.text.formats.subtitles import SubtitleLayout, read_subtitles
+from cadec_cli.text.formats.subtitle_layout import SubtitleLayout
+from cadec_cli.text.formats.subtitles import read_subtitles
 from cadec_cli.text.formats.wrapping import Ruler, divide, wrap
 
 ASS_HEAD = "[Script Info]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, L, R, V, Effect, Text\n"

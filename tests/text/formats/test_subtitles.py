@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.subtitles import SubtitleLayout, read_subtitles
+from cadec_cli.text.formats.subtitle_layout import SubtitleLayout
+from cadec_cli.text.formats.subtitles import read_subtitles
 from cadec_cli.text.formats.wrapping import divide, wrap
 
 

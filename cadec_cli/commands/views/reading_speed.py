@@ -1,0 +1,50 @@
+"""Which cues of translated subtitles are too fast to read: said on standard error when all are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cadec_cli import console
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats.reading_speed import TooFast
+
+_NETFLIX = 17  # for adult programmes; 20 in English
+_NAMED = 3  # cues that are named; the rest are counted
+
+
+@dataclass
+class ReadingSpeeds:
+    """Collects the cues of all files that need more characters per second than `limit`; 0 looks at none."""
+
+    limit: float
+    too_fast: list[TooFast] = field(default_factory=list)
+    in_source: int = 0
+
+    def add(self, text_format: str, source: str, text: str) -> None:
+        """Look at a file's text before and after translation; what has no cues has no speed."""
+        from cadec_cli.text.formats import SUBTITLES
+        from cadec_cli.text.formats.reading_speed import reading_speed
+
+        if self.limit and text_format in SUBTITLES:
+            self.too_fast += reading_speed(text, text_format, self.limit)
+            self.in_source += len(reading_speed(source, text_format, self.limit))
+
+    def report(self) -> None:
+        """Say how many cues are too fast, and where the first ones are."""
+        if not self.too_fast:
+            return
+        count = len(self.too_fast)
+        named = ", ".join(f"{_clock(cue.start)} ({cue.cps:.0f})" for cue in self.too_fast[:_NAMED])
+        whose = ", Netflix's limit for most languages" if self.limit == _NETFLIX else ""
+        console.note(
+            f"too fast to read, above {self.limit:g} characters per second{whose}: "
+            f"{count:,} {'cue' if count == 1 else 'cues'}, in the source {self.in_source:,}; "
+            f"{'at' if count == 1 else 'the first at'} {named}"
+        )
+
+
+def _clock(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -1,0 +1,41 @@
+"""How fast the cues of a subtitle file have to be read.
+
+Characters are those on the screen, spaces and punctuation included, line breaks and tags not.
+"""
+
+import html
+from dataclasses import dataclass
+
+from cadec_cli.text.formats.cues import Cue, detect, find_cues
+from cadec_cli.text.formats.markup import TAGS, markup_of
+
+
+@dataclass(frozen=True)
+class TooFast:
+    """A cue that is gone before it can be read."""
+
+    start: int  # in milliseconds
+    characters: int
+    cps: float  # characters per second
+
+
+def reading_speed(text: str, subtitle_format: str, limit: float) -> list[TooFast]:
+    """Return the cues that have more characters per second than the limit, in the order of time."""
+    subtitle_format = detect(text, subtitle_format)
+    found = []
+    for cue in find_cues(text, subtitle_format, "subtitles"):
+        characters = _characters(text, cue, markup_of(subtitle_format))
+        seconds = (cue.end - cue.start) / 1000
+        if characters > limit * max(0.0, seconds):
+            cps = characters / seconds if seconds > 0 else float("inf")
+            found.append(TooFast(cue.start, characters, cps))
+    return sorted(found, key=lambda cue: cue.start)
+
+
+def _characters(text: str, cue: Cue, markup: str) -> int:
+    shown = TAGS[markup].sub("", text[slice(*cue.span)])
+    if markup == "ass":
+        shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
+    elif markup == "vtt":
+        shown = html.unescape(shown)
+    return sum(len(line.strip()) for line in shown.splitlines())

@@ -1,0 +1,45 @@
+"""`cadec translate` of subtitles: two languages at once, lines as asked for, and cues too fast to read."""
+
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.commands.views.reading_speed import ReadingSpeeds
+from cadec_cli.main import exit_code
+
+FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+CUE = "WEBVTT\nLanguage: en\n\n00:01.000 --> 00:01.500\n<i>you see the lamp.</i>\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["a.txt"], ["a.jsonl"], [], ["a.srt", "--json"], ["a.srt", "--format", "text"]]
+)
+def test_two_languages_are_for_subtitles(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["translate", *arguments, "--bilingual", "above"]) == 2
+    assert "--bilingual" in capsys.readouterr().err
+
+
+def test_flags_of_subtitles_reach_the_file(
+    made_up_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    film = tmp_path / "film.vtt"
+    film.write_text(CUE)
+    arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(film)]
+    assert exit_code([*arguments, "--max-chars", "8", "--max-lines", "2"]) == 0
+    shown = capfd.readouterr()
+    head, _, cue = shown.out.rpartition("500\n")
+    assert head == CUE.replace("Language: en", "Language: eo").rpartition("500\n")[0]
+    assert cue.count("\n") == 2 and "lampo" in cue
+    assert "17 characters per second" in shown.err and "0:00:01" in shown.err
+    assert exit_code([*arguments, "--bilingual", "below"]) == 0
+    shown = capfd.readouterr()
+    assert shown.out.endswith("lampo.</i>\n<i>you see the lamp.</i>\n")
+    assert shown.err == ""
+
+
+def test_a_limit_of_none_and_other_formats_report_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    for limit, text_format in ((0, "vtt"), (17, "text")):
+        speeds = ReadingSpeeds(limit)
+        speeds.add(text_format, CUE, CUE)
+        speeds.report()
+    assert capfd.readouterr().err == ""
