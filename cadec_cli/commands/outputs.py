@@ -133,7 +133,9 @@ class WantedOutput:
             return None
         ext = ".jsonl" if self.json_lines else None
         plan = plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
-        check_outputs(plan.paths, inputs=inputs, force=self.force)
+        # What an unfinished translation wrote last is its own.
+        goes_on = self.resume and plan.journal.exists()
+        check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
         if not self.resume:
             refuse_unfinished(plan.journal)
         return plan

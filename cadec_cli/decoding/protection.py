@@ -9,8 +9,9 @@ that fails too, the texts between the spans are translated one by one.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cadec_cli.decoding.soundness import defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
@@ -85,12 +86,17 @@ class ProtectedModel:
                     waiting.remove(number)
         for number in waiting:
             lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
-        return [self._sound(nbest) for nbest in lists]
+        return [self._sound(nbest, count) for nbest in lists]
 
-    def _sound(self, nbest: NBest) -> NBest:
-        """A list that has something sound in it, if the words between all signs can give that."""
+    def _sound(self, nbest: NBest, count: int) -> NBest:
+        """A list that has something sound in it, if letters without accents or single words can give that."""
         if not all(defects(nbest.source, one.text, self.language) for one in nbest.hypotheses):
             return nbest
+        simple = _without_accents(nbest.source)
+        if simple != nbest.source:
+            other = replace(self.model.nbest([simple], count)[0], source=nbest.source)
+            if any(not defects(nbest.source, one.text, self.language) for one in other.hypotheses):
+                return other
         spans = find_spans(nbest.source, self.language)
         taken = {place for span in spans for place in range(span.start, span.end)}
         signs = [
@@ -176,6 +182,13 @@ def protected(model: TranslationModel, language: str) -> ProtectedModel:
     """A model that keeps spans; with placeholders, if both of its vocabularies have them."""
     learnt = isinstance(model, CopiesPieces) and model.copies(PLACEHOLDERS)
     return ProtectedModel(model, language, PLACEHOLDERS if learnt else ())
+
+
+def _without_accents(text: str) -> str:
+    """A text in the letters that every vocabulary has; characters of other scripts stay as they are."""
+    return "".join(
+        unicodedata.normalize("NFKD", one)[0] if "\u00c0" <= one < "\u0250" else one for one in text
+    )
 
 
 def _keeps(nbest: NBest, spans: Sequence[Span]) -> bool:

@@ -38,7 +38,7 @@ _EXTENSIONS = (
     "cpp|hpp|rs|go|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|so|deb|rpm|apk|dmg|iso|png|jpe?g|"
     "gif|svg|webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|lock|key|pem|env"
 )
-_MONEY = "[$€£¥₽₴₹]"
+_MONEY = "[$€£¥₽₴₹¢]"
 _NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
 _NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # what a URL does not end with belongs to the sentence
 _STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version

@@ -40,6 +40,6 @@ def test_flags_of_subtitles_reach_the_file(
 def test_a_limit_of_none_and_other_formats_report_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     for limit, text_format in ((0, "vtt"), (17, "text")):
         speeds = ReadingSpeeds(limit)
-        speeds.add(text_format, CUE, CUE)
+        speeds.add("vtt", CUE, text_format, CUE)
         speeds.report()
     assert capfd.readouterr().err == ""

@@ -22,14 +22,14 @@ class ReadingSpeeds:
     too_fast: list[TooFast] = field(default_factory=list)
     in_source: int = 0
 
-    def add(self, text_format: str, source: str, text: str) -> None:
+    def add(self, source_format: str, source: str, text_format: str, text: str) -> None:
         """Look at a file's text before and after translation; what has no cues has no speed."""
         from cadec_cli.text.formats import SUBTITLES
         from cadec_cli.text.formats.reading_speed import reading_speed
 
         if self.limit and text_format in SUBTITLES:
             self.too_fast += reading_speed(text, text_format, self.limit)
-            self.in_source += len(reading_speed(source, text_format, self.limit))
+            self.in_source += len(reading_speed(source, source_format, self.limit))
 
     def report(self) -> None:
         """Say how many cues are too fast, and where the first ones are."""

@@ -30,8 +30,8 @@ READERS: dict[str, Reader] = {
 
 SUBTITLES = frozenset(name for name, reader in READERS.items() if reader is read_subtitles)
 
-# (format, text as it was, text as it is restored)
-Restored = Callable[[str, str, str], None]
+# (format and text as they were, format and text as they are written)
+Restored = Callable[[str, str, str, str], None]
 
 # Endings of compressed files, which are read as what is in them.
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -45,7 +45,7 @@ class TextFile:
     layout: Layout
     encoding: str
     format: str  # one of READERS: what it is in fact, whatever its name says
-    restored: Callable[[str], None] | None = None  # is told the text when all of it is there
+    restored: Callable[[str, str], None] | None = None  # is told format and text when all of it is there
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
@@ -55,7 +55,7 @@ class TextFile:
                 pieces.append(piece)
             yield encode_piece(piece, self.encoding)
         if self.restored is not None:
-            self.restored("".join(pieces))
+            self.restored(self.format, "".join(pieces))
 
 
 def read_text_file(
