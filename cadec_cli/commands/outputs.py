@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, typed
 from cadec_cli.files import writing
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ class WantedOutput:
         from cadec_cli.text.formats.conversion import output_encoding
         from cadec_cli.text.output_names import TemplateError, is_template
 
-        if output_encoding(self.encoding) != "utf-8" and self.json_lines:
+        with typed():
+            encoding = output_encoding(self.encoding)
+        if encoding != "utf-8" and self.json_lines:
             raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
         if not self.to_files and (self.force or self.resume):
             raise typer.BadParameter("--force and --resume need --output, and a file there")
