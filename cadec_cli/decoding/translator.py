@@ -100,7 +100,10 @@ class Translator:
         ]
 
     def sentence_level_of(self, translation: Translation) -> str:
-        """What the S-NMT alone would have said."""
+        """What the S-NMT alone would have said: the very same, tags included, where its first was chosen."""
+        from_lists = search_kind(self.options.search).needs == LISTS
+        if from_lists and not any(part.choice and part.choice.index for part in translation.parts):
+            return translation.text
         return joined_first(self.sentence_level(translation.parts, self.options))
 
     def explain(self, part: TranslatedPart) -> Explanation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,19 +137,24 @@ def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]])
 def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] | None]:
     """Of each character the token that wrote it and its PMI; of none, where they can't be laid over it.
 
-    Models write in another case and with other spaces than people do, and some with other quotation marks.
+    Models write in another case and with other spaces than people do, some with other quotation marks; and
+    what stands around the words, such as a dash before speech, may have been put there by nobody's model.
     """
     owners: list[tuple[int, float] | None] = [None] * len(text)
-    places: Iterator[int] = (place for place, character in enumerate(text) if not character.isspace())
-    for number, token in enumerate(tokens):
-        for character in token.text:
-            if character.isspace():
-                continue
-            place = next(places, None)
-            if place is None or not _alike(text[place], character):
-                return [None] * len(text)
-            owners[place] = (number, token.pmi)
-    return owners if next(places, None) is None else [None] * len(text)
+    places = [place for place, character in enumerate(text) if not character.isspace()]
+    written = [
+        (character, (number, token.pmi))
+        for number, token in enumerate(tokens)
+        for character in token.text
+        if not character.isspace()
+    ]
+    for first in range(len(places) - len(written) + 1):
+        covered = places[first : first + len(written)]
+        if all(_alike(text[place], one) for place, (one, _) in zip(covered, written, strict=True)):
+            for place, (_, owner) in zip(covered, written, strict=True):
+                owners[place] = owner
+            break
+    return owners
 
 
 def _alike(one: str, other: str) -> bool:

@@ -37,6 +37,8 @@ def test_tokens_lie_over_the_text_as_people_write_it() -> None:
     segment = plain(ReportSegment("d", "1", "x", "Вы читали «да»?", "Ты читали «да»?", parts=(part,)))
     assert segment["text"][:4] == [["Вы", 1, 0.0], " ", ["чита", 0, 0.125], ["ли", 0, 0.25]]
     assert [run[0] for run in segment["text"][5:]] == ["«", "да", "»", "?"]
+    spoken = plain(ReportSegment("d", "1", "x", "– Вы читали «да»? ♪", parts=(part,)))
+    assert spoken["text"][:3] == ["– ", ["Вы", 0, 0.0], " "] and spoken["text"][-2:] == [["?", 0, 0.75], " ♪"]
     # Tokens of something else are not laid over it.
     other = plain(ReportSegment("d", "1", "x", "Кто там?", "Ты там?", parts=(part,)))
     assert other["text"] == [["Кто", 1], " там?"]
@@ -117,11 +119,12 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    # Stopped after the last sentence, when the page was to be written: all of it is in the journal.
+    # Stopped when the page was to be written: what came before the last snapshot is taken from the journal.
     with monkeypatch.context() as patched:
         patched.setattr("cadec_cli.reports.translations.write_page", fail)
         assert command("out.txt", "--report", str(page)) == 130
-    assert (tmp_path / "out.txt.cadec-journal").exists() and not page.exists()
+    journal = (tmp_path / "out.txt.cadec-journal").read_text("utf-8")
+    assert journal.count('{"snapshot"') > 1 and not page.exists()
     assert command("out.txt", "--resume") == 1  # a report was promised
     assert command("out.txt", "--resume", "--report", str(page)) == 0
     assert page.read_bytes() == (tmp_path / "whole.html").read_bytes()
