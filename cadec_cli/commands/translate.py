@@ -142,7 +142,10 @@ def translate(
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
-    wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
+    if report is not None and output is not None and report == Path(output):
+        raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
+    of_output = force and (output is not None or report is None)  # or it is of the report alone
+    wanted = WantedOutput(output, output_encoding, json_lines, of_output, resume)
     paths = inputs or [Path("-")]
     check_outputs([report], inputs=paths, force=force)
     if bilingual:

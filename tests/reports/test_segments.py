@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import made_up
 import pytest
@@ -102,10 +103,18 @@ def test_a_report_says_what_json_says(
     assert exit_code(command) == 1  # it is there already
     assert page.read_text("utf-8") == content
     assert "exists" in capsys.readouterr().err
+    assert exit_code([*command, "-o", str(page)]) == 2  # one file for both
+    page.write_text("something else")
+    assert exit_code([*command, "--force"]) == 0
+    assert page.read_text("utf-8") == content
 
 
 def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
-    made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made_up_bundle: Path,
+    text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def command(output: str, *more: str) -> int:
         files = ["-o", str(tmp_path / output), *more]
@@ -115,17 +124,29 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
 
     assert command("whole.txt", "--report", str(tmp_path / "whole.html")) == 0
     page = tmp_path / "page.html"
+    made: list[ReportSegment] = []
+    redone: list[ReportSegment] = []
 
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
+    def stopped_in_the_second_wave(segment: ReportSegment) -> dict[str, Any]:
+        made.append(segment)
+        if len(made) == 40:
+            raise KeyboardInterrupt
+        return plain(segment)
 
-    # Stopped when the page was to be written: what came before the last snapshot is taken from the journal.
+    def counted(segment: ReportSegment) -> dict[str, Any]:
+        redone.append(segment)
+        return plain(segment)
+
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.reports.translations.write_page", fail)
+        patched.setattr("cadec_cli.reports.translations.plain", stopped_in_the_second_wave)
         assert command("out.txt", "--report", str(page)) == 130
-    journal = (tmp_path / "out.txt.cadec-journal").read_text("utf-8")
-    assert journal.count('{"snapshot"') > 1 and not page.exists()
-    assert command("out.txt", "--resume") == 1  # a report was promised
-    assert command("out.txt", "--resume", "--report", str(page)) == 0
+    assert not page.exists()
+    capsys.readouterr()
+    assert command("out.txt", "--resume") == 1  # what is there belongs to a translation with a report
+    assert "another output format" in " ".join(capsys.readouterr().err.split())
+    with monkeypatch.context() as patched:
+        patched.setattr("cadec_cli.reports.translations.plain", counted)
+        assert command("out.txt", "--resume", "--report", str(page)) == 0
+    assert 0 < len(redone) < len(data_of(page)["segments"])  # the rest was in the journal
     assert page.read_bytes() == (tmp_path / "whole.html").read_bytes()
     assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
