@@ -88,6 +88,7 @@ def test_a_pipe_leaves_the_session_of_the_prompt_alone(
 def test_an_earlier_sentence_is_changed_and_what_follows_on_request(pipe: Pipe, change: str) -> None:
     pipe.repl.session.configure(TranslationOptions())
     assert pipe("good day", "you see", "you go") == ["bondia", "tu vides", "tu vades"]
+    assert [line.split()[-1] for line in pipe("/nbest #1")[1:]] == ["bondia", "senor"]
     assert pipe(change) == ["bondia senor"]
     assert "/redo chooses again what follows, 2 sentences" in pipe.err
     shown = [line.split() for line in pipe("/redo")]
@@ -124,6 +125,7 @@ def test_the_last_sentence_needs_no_number(pipe: Pipe) -> None:
         ("/pick 1 two", "not 'two'"),
         ("/edit #4 x", "no sentence 4"),
         ("/edit #1", "needs the text"),
+        ("/nbest #9", "no sentence 9"),
         ("/redo", "no sentence was changed"),
         ("/redo 9", "no sentence 9"),
         ("/redo all", "not 'all'"),

@@ -41,9 +41,10 @@ def context(repl: Repl, rest: str) -> None:
 
 
 def nbest(repl: Repl, rest: str) -> None:
-    """Show the hypotheses of the last sentence."""
-    entry = repl.session.last
-    count = min(_number("nbest", rest) if rest else NBEST_ROWS, len(entry.last_part.hypotheses))
+    """Show the hypotheses of a sentence."""
+    number, most = _numbered(rest)
+    entry = repl.session.sentence(number)
+    count = min(_number("nbest", most) if most else NBEST_ROWS, len(entry.last_part.hypotheses))
     alone = repl.session.sentence_level(entry)[-1].hypotheses
     repl.output.show(*views.hypotheses(entry, count, alone[0].text if alone else None))
 
@@ -250,9 +251,11 @@ COMMANDS = {
     for command in (
         Command("/context [n]", "the document so far, or its last n sentences: source and target", context),
         Command(
-            "/nbest [n]", f"the n best hypotheses of the last sentence (n = {NBEST_ROWS}), with scores", nbest
+            "/nbest [#N] [n]",
+            f"the n best hypotheses (n = {NBEST_ROWS}) of the last sentence, or of sentence N of /context",
+            nbest,
         ),
-        Command("/pick [#N] k", "take hypothesis k of /nbest, or of sentence N of /context", pick),
+        Command("/pick [#N] k", "take hypothesis k of the last sentence, or of sentence N", pick),
         Command("/edit [#N] [text]", "correct the last translation, or that of sentence N, by hand", edit),
         Command("/redo [N]", "choose again what follows the sentence just changed, or sentence N", redo),
         Command("/why", "what the context does to the last translation, token by token", why),
