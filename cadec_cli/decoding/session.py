@@ -16,7 +16,7 @@ from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translations import TranslatedPart
-from cadec_cli.decoding.translator import Translator, choose
+from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
@@ -194,8 +194,7 @@ class Session:
             raise CadecError(
                 f"there is no hypothesis {rank}", f"there are 1 to {len(order)}; /nbest shows them"
             )
-        choice = dataclasses.replace(part.choice, index=order[rank - 1])
-        parts = (*entry.parts[:-1], dataclasses.replace(part, choice=choice))
+        parts = (*entry.parts[:-1], self._translator.with_choice(part, order[rank - 1]))
         picked = self._entry(entry.source, parts, self._before(place, entry.options), entry.options)
         return self._put(place, dataclasses.replace(picked, picked=True))
 
@@ -237,16 +236,24 @@ class Session:
             return self._read_anew(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
-        if needs == LISTS == search_kind(entry.options.search).needs:
-            lists = [part.nbest for part in entry.parts]
-            parts = [one.parts[0] for one in choose([lists], self.models, options, contexts=[before])]
+        alike = options.protect == entry.options.protect  # else other texts were translated
+        if alike and needs == LISTS == search_kind(entry.options.search).needs:
+            parts = self._translator.choose_again(entry.parts, before)
             if entry.picked:
-                parts = [*map(_with_choice_of, parts, entry.parts)]
+                parts = [*map(self._with_choice_of, parts, entry.parts)]
             return dataclasses.replace(self._entry(entry.source, parts, before, options), picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
             return entry
         (again,) = self._translator.translate_documents([[entry.source]], contexts=[before])
         return self._entry(entry.source, again.parts, before, options)
+
+    def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
+        """A part in another context, with the hypothesis that was taken before."""
+        if part.choice is None or other.choice is None:
+            return part
+        if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
+            return other
+        return self._translator.with_choice(part, other.choice.index)
 
     def _place(self, number: int | None) -> int:
         """Where a sentence stands in the current document; the newest one if it has no number."""
@@ -376,12 +383,3 @@ def context_after(
     if newest is None:
         return Context(everything)
     return Context(everything[-(len(newest.read) - newest.pinned + 1) :])
-
-
-def _with_choice_of(part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
-    """A part in another context, with the hypothesis that was taken before."""
-    if part.choice is None or other.choice is None:
-        return part
-    if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
-        return other
-    return dataclasses.replace(part, choice=dataclasses.replace(part.choice, index=other.choice.index))

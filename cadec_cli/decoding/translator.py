@@ -87,6 +87,35 @@ class Translator:
             checkpoint=checkpoint,
         )
 
+    def choose_again(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
+        """The parts of one sentence, chosen again from the lists that they were chosen from."""
+        lists = [
+            replace(
+                part.nbest,
+                source=self._core(part.source).text,
+                hypotheses=part.hypotheses[: self.options.list_size],
+            )
+            for part in parts
+        ]
+        state = State.at_start(1, [context])
+        found = _in_step(
+            self._search,
+            [Pieces(enumerate(lists))],
+            state,
+            prepare=_as_it_is,
+            source=lambda document, piece: parts[piece].source,
+            finish=lambda document, piece, part: self._finished(
+                parts[piece].source, part, state.documents[document]
+            ),
+        )
+        return [part for one in found for part in one.parts]
+
+    def with_choice(self, part: TranslatedPart, index: int) -> TranslatedPart:
+        """A part with another of its hypotheses, and in it what the source has inside."""
+        assert part.choice is not None
+        other = TranslatedPart(part.nbest, replace(part.choice, index=index))
+        return _placed(other, self._core(part.source), self.models.translation)
+
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
         """What the S-NMT alone says of the parts of a sentence that was translated with some options."""
         if search_kind(options.search).needs == LISTS:

@@ -80,6 +80,19 @@ def test_what_a_person_decided_stays(session: Session) -> None:
     assert session.pick(2, 2).edited is None
 
 
+def test_what_stands_around_and_inside_of_a_sentence_stays_there() -> None:
+    session = Session(GivenModels(NMT, TableLM(LM)), TranslationOptions())
+    list(session.translate(["- good day", "- you see", "- <i>you go</i>"]))
+    plain = texts(session)
+    assert all(text.startswith("- ") for text in plain) and plain[2] == "- <i>tu vades</i>"
+    session.pick(2, 1)
+    assert [one.after.text for one in session.redo(1)] == ["- vos videz", "- <i>vos vadez</i>"]
+    assert session.pick(2, 3).text == "- <i>tu vades</i>" and texts(session)[0] == "- bondia senor"
+    session.edit("- bondia", 1)
+    session.redo(1)
+    assert texts(session)[2] == "- <i>tu vades</i>"
+
+
 def test_the_next_sentence_reads_what_stands_there_now(session: Session) -> None:
     session.edit("senor", 3)
     session.edit("senor", 4)
