@@ -100,7 +100,10 @@ def test_the_language_model_hears_the_context(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text("\n".join(lines), "utf-8")
     command = [sys.executable, "-m", "cadec_cli", "eval-contrastive", str(tmp_path / "own.jsonl")]
     told = subprocess.run(
-        [*command, "--objective", "pmi", "--json"], check=True, capture_output=True, text=True
+        [*command, "--objective", "pmi", "--temperature", "1", "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     found = json.loads(told.stdout)
     assert found["groups"] == len(lines) == 64 and found["chance"] == 0.5

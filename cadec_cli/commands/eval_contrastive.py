@@ -38,7 +38,7 @@ def eval_contrastive(
         list[float] | None,
         typer.Option(
             help="Softmax temperature T of the D-LM; several are computed in one pass. "
-            "[dim]\\[default: 1][/dim]"
+            "[dim]\\[default: the bundle's][/dim]"
         ),
     ] = None,
     weight: Weight = None,
@@ -67,9 +67,12 @@ def eval_contrastive(
     {"source": "…", "context": ["…"], "candidates": ["…", "…"], "truth": 0, "distance": 1}
 
     A tie counts as wrong. Groups whose candidates are all equal are left out and counted. pmi and conditional
-    need no S-NMT. A report has the figures and 50 failed groups per scorer and set, or as many as --errors.
+    need no S-NMT. T and the weight are those that `translate` would use; the paper's tests are at T = 1. A
+    report has the figures and 50 failed groups per scorer and set, or as many as --errors.
 
     Example: cadec eval-contrastive deixis_dev.json lex_cohesion_dev.json
+
+    Example: cadec eval-contrastive deixis_dev.json --objective c-score --temperature 1 --weight 1
 
     Example: cadec eval-contrastive mine.jsonl --objective c-score --temperature 1 --temperature 4 --errors 5
     """
@@ -100,7 +103,8 @@ def eval_contrastive(
         source_language=source_language,
         target_language=target_language,
     )
-    reading = Reading(tuple(dict.fromkeys(temperature or [1.0])), alpha)
+    temperatures = temperature or [opened.bundle.defaults.temperature]
+    reading = Reading(tuple(dict.fromkeys(temperatures)), alpha)
     objectives, models = contrastive_models(opened, objective or ["all"], weight, reading, context)
     contrastive_sets = [read_set(path, layout) for path in sets]
     for contrastive_set in contrastive_sets:

@@ -35,7 +35,10 @@ def score_contrastive(
             also="all",  # refused with a word of its own
         ),
     ] = None,
-    temperature: Annotated[float, typer.Option(help="Softmax temperature T of the D-LM.")] = 1.0,
+    temperature: Annotated[
+        float | None,
+        typer.Option(help="Softmax temperature T of the D-LM. [dim]\\[default: the bundle's][/dim]"),
+    ] = None,
     weight: Weight = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
@@ -59,7 +62,8 @@ def score_contrastive(
     """Write the score of every candidate: all of group 1 in the file's order, then all of group 2, and so on.
 
     Writes JSON lines with every term, unless --plain or --loss. Mind that scripts which take the least loss
-    count a tie as right wherever the true candidate stands first; eval-contrastive does not.
+    count a tie as right wherever the true candidate stands first; eval-contrastive does not. T and the weight
+    are those that `translate` would use; the paper's tests are at T = 1.
 
     Example: cadec score-contrastive deixis_dev.json --loss > deixis_dev.losses
     """
@@ -89,7 +93,7 @@ def score_contrastive(
     if objective is None:
         has_both = "c-score" if opened.bundle.has_lm else "sentence"
         objective = has_both if opened.bundle.has_translation else "pmi"
-    reading = Reading((temperature,), alpha)
+    reading = Reading((opened.bundle.defaults.temperature if temperature is None else temperature,), alpha)
     objectives, models = contrastive_models(opened, [objective], weight, reading, context)
     contrastive_set = read_set(set_path, layout)
     if contrastive_set.left_out:

@@ -108,7 +108,7 @@ Weight = Annotated[
     str | None,
     typer.Option(
         help="Weights of the objective by name, as lm=0.5; a bare number is the D-LM's. "
-        "[dim]\\[default: 1 for c-score, 0.1 for the fusions][/dim]",
+        "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]",
         show_default=False,
     ),
 ]

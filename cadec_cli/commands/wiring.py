@@ -229,12 +229,15 @@ def contrastive_models(
     reading: Reading,
     context: int | None,
 ) -> tuple[list[Objective], ContrastiveModels]:
-    """The objectives that were named, and a bundle's models as far as those need them."""
+    """The objectives that were named, and a bundle's models as far as those need them.
+
+    The bundle's own objective has the bundle's weights, as in translating; those given go before them.
+    """
     from cadec_cli.engines.ahead import known_ahead
     from cadec_cli.errors import typed
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
     from cadec_cli.method.context import ContextPolicy
-    from cadec_cli.method.objectives import NMT
+    from cadec_cli.method.objectives import NMT, objective
     from cadec_cli.method.options import named_weights
 
     bundle = opened.bundle
@@ -247,6 +250,7 @@ def contrastive_models(
         has_lm=bundle.has_lm,
         has_backward=bundle.has_backward,
         documents=bundle.document_kinds,
+        own=objective(bundle.defaults.objective, bundle.defaults.weight),
         where=f"the bundle {bundle.directory}",
     )
     models = ContrastiveModels(

@@ -307,7 +307,7 @@ class Experiment(Places):
         )
 
     def _contrastive(self) -> None:
-        """One command for every bundle: all that it can be asked."""
+        """One command for every bundle: all that it can be asked, at the authors' T."""
         for bundle in dict.fromkeys(system.bundle for system in SYSTEMS):
             asked = [system.objective for system in SYSTEMS if system.bundle == bundle]
             names = dict.fromkeys([*asked, *(ALONE if bundle in (FIRST, FEWER) else ())])
@@ -318,7 +318,7 @@ class Experiment(Places):
                 f"bundle {bundle}",
                 command=(
                     *("eval-contrastive", *self.sets, "--bundle", self.bundle(bundle), *objectives),
-                    *("--json", "--threads", self.scale.threads),
+                    *("--temperature", 1, "--json", "--threads", self.scale.threads),
                 ),
                 captured=True,
                 minutes=0 if self.scale.name == "toy" else 2,

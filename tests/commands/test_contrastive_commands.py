@@ -1,7 +1,9 @@
 """`cadec eval-contrastive` and `cadec score-contrastive`, as one types them."""
 
+import dataclasses
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from contrastive_parts import write_bundles
 from report_parts import data_of, text_of
 
+from cadec_cli.bundle.manifest import read_manifest, save_defaults
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -67,6 +70,33 @@ def test_an_object_a_scorer_and_set(bundles: Path, capsys: pytest.CaptureFixture
         assert (own["pmi", temperature]["ties"], own["pmi", temperature]["accuracy"]) == (1, 0.0)
         assert own["c-score", temperature]["accuracy"] == own["sentence", None]["accuracy"]
     assert own["pmi", 4.0]["by_distance"] == {}
+
+
+def test_the_bundle_s_own_temperature_and_weight_unless_others_are_named(
+    bundles: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As translate does; the weights are of the bundle's objective alone."""
+    shutil.copytree(bundles / "whole", tmp_path / "tuned")
+    defaults = read_manifest(tmp_path / "tuned").defaults
+    save_defaults(tmp_path / "tuned", dataclasses.replace(defaults, temperature=3.0, weight={"lm": 0.7}))
+
+    def found(command: str, *options: object) -> list[dict[str, Any]]:
+        form = ("--json",) if command == "eval-contrastive" else ()
+        assert run(command, tmp_path, bundles / "some.json", *form, *options, bundle="tuned") == 0
+        return objects(capsys.readouterr().out)
+
+    records = found("eval-contrastive")
+    assert {one["temperature"] for one in records} == {None, 3.0}
+    weights = {one["objective"]: one["weight"] for one in records if one["weight"] is not None}
+    assert weights == {"c-score": 0.7, "shallow-fusion": 0.1, "conditional-shallow-fusion": 0.1}
+    (paper,) = found("eval-contrastive", "--objective", "c-score", "--temperature", 1, "--weight", 1)
+    assert (paper["temperature"], paper["weight"]) == (1.0, 1.0)
+    options = ("--temperature", 3, "--weight", 0.7)
+    assert found("score-contrastive") == found("score-contrastive", *options)
+    for one in found("score-contrastive"):
+        assert one["score"] == pytest.approx(one["log_prob"] + 0.7 * one["pmi"])
+    at_one = found("score-contrastive", "--temperature", 1)
+    assert [one["pmi"] for one in at_one] != [one["pmi"] for one in found("score-contrastive")]
 
 
 def test_a_table_for_people(bundles: Path, capsys: pytest.CaptureFixture[str]) -> None:

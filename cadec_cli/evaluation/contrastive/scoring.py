@@ -77,16 +77,20 @@ def usable_objectives(
     has_lm: bool,
     has_backward: bool = False,
     documents: Sequence[str] = (),
+    own: Objective | None = None,
     where: str = "this bundle",
 ) -> list[Objective]:
     """The named objectives; of none or `all`, those that the models can compute.
 
-    `documents` names the models that read several sentences: each is an objective of its own.
+    `documents` names the models that read several sentences: each is an objective of its own. `own` is the
+    bundle's objective, with the weights that it has there; all others have their formula's.
     Weights are for all that are named; of `all`, each takes those that it has.
     """
     given = weights or {}
 
     everything = {**OBJECTIVES, **DOCUMENT_OBJECTIVES}
+    if own is not None:
+        everything[own.name] = own
 
     def misfit(chosen: Objective) -> str:
         if chosen.name in DOCUMENT_OBJECTIVES:
