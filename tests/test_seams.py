@@ -24,7 +24,8 @@ from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers
-from cadec_cli.evaluation.tuning.grid import Setting, prepared
+from cadec_cli.evaluation.tuning.grid import prepared
+from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import OBJECTIVES, Objective, objective

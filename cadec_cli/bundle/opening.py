@@ -82,6 +82,11 @@ def find_bundle(given: Path | None = None) -> Path:
     )
 
 
+def is_embedded(directory: Path) -> bool:
+    """Tell whether a directory is the bundle that came with cadec, by whatever path it is named."""
+    return directory.exists() and EMBEDDED.exists() and directory.samefile(EMBEDDED)
+
+
 class Bundle:
     """A bundle on disk."""
 

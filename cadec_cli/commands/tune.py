@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,12 +22,9 @@ from cadec_cli.commands.shared_flags import (
 from cadec_cli.method.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from cadec_cli.evaluation.tuning.grid import Point, Setting
-    from cadec_cli.method.options import DecodingDefaults
-
-# Tried unless others are given; of objectives without T-scaling in the paper, the weight.
-TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+    from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
+    from cadec_cli.evaluation.tuning.settings import Trial
 
 
 def tune(
@@ -47,19 +45,27 @@ def tune(
     ] = None,
     temperature: Annotated[
         list[float] | None,
-        typer.Option("--temperature", "-T", help="A temperature T to try. Can be repeated."),
+        typer.Option(
+            "--temperature",
+            "-T",
+            help="A temperature T to try. Can be repeated. With this alone, the weight of c-score stays.",
+        ),
     ] = None,
     weight: Annotated[
         list[float] | None,
-        typer.Option("--weight", "-w", help="A weight of the D-LM (β) to try. Can be repeated."),
+        typer.Option(
+            "--weight",
+            "-w",
+            help="A weight of the D-LM (β) to try. Can be repeated. With this alone, T of c-score stays.",
+        ),
     ] = None,
     protocol: Annotated[
         str,
         one_of(
             PROTOCOLS,
             "--protocol",
-            help="best: highest BLEU; strongest: largest D-LM influence whose BLEU is not below "
-            "the sentence-level baseline.",
+            help="best: highest BLEU, if it is more than noise (p < 0.05); strongest: largest D-LM "
+            "influence whose BLEU is not below the sentence-level baseline.",
         ),
     ] = "best",
     context: Annotated[
@@ -70,56 +76,76 @@ def tune(
         int | None,
         typer.Option(help="Number of hypotheses per sentence. [dim]\\[default: the bundle's][/dim]", min=2),
     ] = None,
+    contrastive: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="SET",
+            help="A contrastive set: report the accuracy of every setting too, and draw pareto.png. "
+            "Can be repeated.",
+        ),
+    ] = None,
     split: Annotated[
         bool, typer.Option("--split", help="Split lines into sentences, as translate does without --lines.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory for curve.json and curve.png.")
+        Path | None, typer.Option("--output", "-o", help="Directory for curve.json and its pictures.")
     ] = None,
     force: Force = False,
-    plot: Annotated[bool, typer.Option(help="Draw curve.png (needs matplotlib).")] = True,
-    save: Annotated[bool, typer.Option(help="Write the choice into the bundle.")] = True,
+    plot: Annotated[bool, typer.Option(help="Draw curve.png and pareto.png (needs matplotlib).")] = True,
+    save: Annotated[
+        bool | None,
+        typer.Option(
+            "--save/--no-save",
+            help="Write the choice into the bundle. The one that comes with cadec is never changed. "
+            "[dim]\\[default: save][/dim]",
+            show_default=False,
+        ),
+    ] = None,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
 ) -> None:
     """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
 
-    All values are tried at once: n-best lists and context-free scores are computed one time only. The several
-    weights of bayes are found together, one after the other until nothing gets better (three rounds at most).
+    All values are tried at once: n-best lists and context-free scores are computed one time only. Of c-score
+    T and the weight are tried together, 36 settings. The several weights of bayes are found together, one
+    after the other until nothing gets better (three rounds at most).
+
+    What the bundle has at present is tried too, and stays unless the best BLEU is significantly higher
+    (paired bootstrap over lines, p < 0.05).
 
     Example: cadec tune dev.en --ref dev.ru --bundle en-ru -o tuning
+
+    Example: cadec tune dev.en --ref dev.ru --contrastive deixis_dev.json -o tuning
 
     Example: cadec tune dev.en --ref dev.ru --objective shallow-fusion --protocol strongest --no-save
 
     Example: cadec tune dev.en --ref dev.ru --objective bayes --bundle en-ru
     """
-    import dataclasses
-    import os
-
     from cadec_cli import console
-    from cadec_cli.bundle.manifest import MANIFEST, save_defaults
     from cadec_cli.bundle.opening import find_bundle
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.progress import bars
+    from cadec_cli.commands.views.contrastive import wide_console
     from cadec_cli.commands.views.figures import tuning_table
-    from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.commands.wiring import open_models
-    from cadec_cli.errors import CadecError, UsageError, typed
+    from cadec_cli.errors import CadecError, typed
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-    from cadec_cli.evaluation.tuning.grid import Setting, choose, prepared
-    from cadec_cli.evaluation.tuning.plot import plot_tuning
+    from cadec_cli.evaluation.tuning.keeping import keep, may_save
+    from cadec_cli.evaluation.tuning.plot import draw_tuning
+    from cadec_cli.evaluation.tuning.run import run_tuning
+    from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
     from cadec_cli.files import write_json, writing
-    from cadec_cli.method import objectives
     from cadec_cli.plotting import require_matplotlib
 
     if output is not None:
-        drawn = [output / "curve.png"] if plot else []
-        check_outputs([output / "curve.json", *drawn], inputs=[source, reference], force=force)
+        drawn = ["curve.png", *(["pareto.png"] if contrastive else [])] if plot else []
+        written = [output / name for name in ("curve.json", *drawn)]
+        check_outputs(written, inputs=[source, reference, *(contrastive or [])], force=force)
     if output is not None and plot:
         require_matplotlib(instead="--no-plot")
     directory = find_bundle(bundle)
+    saved = may_save(directory, save)
     models = open_models(
         directory,
         device=device,
@@ -128,92 +154,57 @@ def tune(
         source_language=source_language,
         target_language=target_language,
     )
-    opened = models.bundle
-    if save and not os.access(directory / MANIFEST, os.W_OK):
-        raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
-    name = objective or opened.defaults.objective
-    formula = objectives.objective(name)
-    if not formula.weights:
-        tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
-        raise UsageError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
-    together = "lm" not in formula.weights  # several weights, none of them the D-LM's
-    if together and (weight or protocol != "best" or len(temperature or ()) > 1):
-        raise UsageError(
-            f"the weights of {name} are found together, by BLEU and at one temperature",
-            "leave out --weight and --protocol, and give one --temperature at most",
-        )
-    default_temperatures = TEMPERATURES if name == "c-score" and not weight else (1.0,)
-    default_weights = (1.0,) if name == "c-score" else WEIGHTS
-    start = Setting((temperature or [1.0])[0], named=tuple(formula.weights.items()))
-    settings = (
-        [start]
-        if together
-        else [
-            Setting(tried, weighed)
-            for weighed in dict.fromkeys(weight or default_weights)
-            for tried in dict.fromkeys(temperature or default_temperatures)
-        ]
-    )
-    for setting in settings:  # all that could not be saved is refused before the work, not after it
-        with typed():
-            _changed(opened.defaults, name, setting, context, nbest)
+    defaults = models.bundle.defaults
+    with typed():
+        trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
+        for setting in trial.settings:  # what could not be saved is refused before the work, not after it
+            changed_defaults(defaults, trial.objective, setting, context, nbest)
+    test = _contrastive_test(models, contrastive, trial, context) if contrastive else None
     if output is not None:
         with writing(output):
             output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference], warn=console.warn)
+    console.note(f"{trial.objective}: {len(trial.settings)} settings, {trial.present} at present")
     with bars() as counted:
-        development = prepared(
+        tuning = run_tuning(
             models,
             sources.documents,
             references.documents,
-            name,
-            settings,
-            context=opened.defaults.context if context is None else context,
-            nbest=nbest or opened.defaults.nbest,
+            trial,
+            protocol,
+            context=defaults.context if context is None else context,
+            nbest=nbest or defaults.nbest,
             split_language=models.languages.source_code if split else None,
+            contrastive=test,
             counted=counted,
         )
-        if together:
-            level, points = coordinate_search(
-                development, formula.weights, start.temperature, counted=counted
-            )
-        else:
-            level, points = development.points(settings, counted)
-    try:
-        choice: Point | None = choose(protocol, level, points)
-    except CadecError as error:
-        choice, reason = None, error
-    stdout_console().print(tuning_table(name, level, points, choice))
-    if choice is not None and save:
-        save_defaults(directory, _changed(opened.defaults, name, choice.setting, context, nbest))
-        console.note(f"written into {directory}; `cadec convert {directory} --temperature …` changes it")
+    wide_console().print(tuning_table(tuning))
+    if tuning.choice is not None:
+        chosen = changed_defaults(defaults, trial.objective, tuning.choice.setting, context, nbest)
+        keep(directory, defaults, chosen, saved, console.note)
     if output is not None:
-        curve = {
-            "bundle": opened.name,
-            "objective": name,
-            "protocol": protocol,
-            "sentence_level": dataclasses.asdict(level),
-            "points": [dataclasses.asdict(point) for point in points],
-            "choice": dataclasses.asdict(choice) if choice is not None else None,
-        }
-        write_json(output / "curve.json", curve)
-        if plot and not together:  # of several weights there is no curve
-            plot_tuning(level, points, choice, f"{name} on {source.name}", output / "curve.png")
-    if choice is None:
-        raise reason
+        write_json(output / "curve.json", tuning.record(models.bundle.name))
+        if plot:
+            draw_tuning(tuning, source.name, output)
+    if isinstance(tuning.decision, CadecError):
+        raise tuning.decision
 
 
-def _changed(
-    defaults: DecodingDefaults, name: str, setting: Setting, context: int | None, nbest: int | None
-) -> DecodingDefaults:
-    """The bundle's defaults with what was found, and with what it was found for."""
-    import dataclasses
+def _contrastive_test(
+    models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None
+) -> ContrastiveTest:
+    """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
+    from cadec_cli import console
+    from cadec_cli.commands.views.contrastive import left_out
+    from cadec_cli.commands.wiring import contrastive_models
+    from cadec_cli.evaluation.contrastive.files import read_set
+    from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
+    from cadec_cli.method.options import Reading
 
-    return dataclasses.replace(
-        defaults,
-        objective=name,
-        weight=setting.weights,
-        temperature=setting.temperature,
-        context=defaults.context if context is None else context,
-        nbest=nbest or defaults.nbest,
-    )
+    read = tuple(read_set(path) for path in sets)
+    for one in read:
+        if one.left_out:
+            console.note(left_out(one))
+    names = ["sentence", trial.objective]
+    _, scored = contrastive_models(models, names, None, Reading(trial.temperatures), context)
+    return ContrastiveTest(scored, read)

@@ -252,7 +252,7 @@ class Experiment(Places):
     def _tuning(self, objective: str) -> None:
         source, target = self.aligned("tuning")
         output = self.curve(objective).parent
-        temperatures = [flag for one in self.scale.temperatures for flag in ("-T", one)]
+        temperatures = ["-w", 1, *(flag for one in self.scale.temperatures for flag in ("-T", one))]
         self._add(
             f"tune {objective}",
             self.curve(objective),

@@ -31,7 +31,7 @@ class Scale:
     trainings: Mapping[str, Training]
     sizes: Mapping[str, int]  # of the texts: pairs, documents (in sentences), groups …
     nbest: int = 20
-    temperatures: tuple[float, ...] = ()  # tried; none are those of `cadec tune`
+    temperatures: tuple[float, ...] = ()  # tried for the C-score, at weight 1
     tokenizer: tuple[str, ...] = ()
     compute_type: str = "int8"
     threads: int = 0
@@ -150,6 +150,7 @@ PAPER = Scale(
         "2-to-2": Training(50_000, _PAPER, 450),
         "repair": Training(100_000, _PAPER, 450),
     },
+    temperatures=(1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
     sizes={"fewer": 3_000_000, "augmented": 30_000_000, "test": 20, "tuning": 20, "speed": 512},
     contrastive=(
         "deixis_test",

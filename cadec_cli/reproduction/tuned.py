@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.grid import Point, Setting, choose
+from cadec_cli.evaluation.tuning.choosing import choose
+from cadec_cli.evaluation.tuning.points import Point
+from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.files import read_json
 from cadec_cli.reproduction.systems import System
 
@@ -24,9 +26,7 @@ def chosen_point(curve: Path, protocol: str) -> tuple[Point, bool]:
 
 def tuned_flags(system: System, curve: Path) -> tuple[str, ...]:
     """The flags of `translate` for a system."""
-    setting = chosen_point(curve, system.protocol)[0].setting
-    weights = ",".join(f"{name}={value:g}" for name, value in setting.weights.items())
-    return "--temperature", f"{setting.temperature:g}", "--weight", weights
+    return chosen_point(curve, system.protocol)[0].setting.flags
 
 
 def _point(stored: dict[str, Any]) -> Point:

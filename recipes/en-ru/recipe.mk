@@ -148,5 +148,6 @@ $(BUILD)/bundle/bundle.json: recipes/en-ru/card.md $(BUILD)/nmt/model $(BUILD)/l
 
 # What T costs or gains, for the card: its choice is the T above.
 $(BUILD)/tuned: $(BUILD)/bundle/bundle.json
-	$(CADEC) tune $(DEV).en --ref $(DEV).ru --split --bundle $(BUILD)/bundle --no-save --force -o $(BUILD)/tuning
+	$(CADEC) tune $(DEV).en --ref $(DEV).ru --split --bundle $(BUILD)/bundle --no-save --force -o $(BUILD)/tuning \
+	  -w 1 -T 1 -T 1.5 -T 2 -T 3 -T 4 -T 5 -T 8
 	touch $@

@@ -63,7 +63,7 @@ def test_a_numbered_gpu_is_a_device() -> None:
 
 def test_names_that_stand_here_to_be_quick_are_those_of_the_tables() -> None:
     from cadec_cli.evaluation.contrastive.files import LAYOUTS
-    from cadec_cli.evaluation.tuning.grid import PROTOCOLS
+    from cadec_cli.evaluation.tuning.choosing import PROTOCOLS
     from cadec_cli.text.formats import READERS
     from converters.translation.looking import KINDS
 

@@ -1,13 +1,19 @@
 """`cadec tune` on the made-up pair: context helps, the choice is kept in the bundle, nonsense is refused."""
 
+import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
 import made_up
 import pytest
 
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle import opening
+from cadec_cli.bundle.manifest import MANIFEST, save_defaults
+from cadec_cli.bundle.opening import Bundle, is_embedded
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.tuning.keeping import may_save
 from cadec_cli.main import exit_code
 
 DOCUMENTS = made_up.documents(12, seed=77)
@@ -40,6 +46,8 @@ def test_the_choice_is_saved(
 ) -> None:
     source, reference = dev
     options = ("-T", 2, "-T", 1000, "--nbest", 4, "--context", 2, "-b", bundle)
+    # So hot a D-LM says next to nothing: what is better than that is more than noise.
+    save_defaults(bundle, dataclasses.replace(Bundle.open(bundle).defaults, temperature=1000.0))
     before = Bundle.open(bundle).defaults
     assert run("tune", source, "--ref", reference, *options, "--no-save") == 0
     assert Bundle.open(bundle).defaults == before
@@ -51,9 +59,73 @@ def test_the_choice_is_saved(
     curve = json.loads((tmp_path / "out" / "curve.json").read_text())
     near, far = curve["points"]
     assert near["bleu"] > 90 > curve["sentence_level"]["bleu"]
-    # So hot a D-LM says next to nothing, and less is changed.
     assert far["changed"] < near["changed"] and curve["choice"] == near
+    assert near["over_sentence_level"]["low"] > 0 and curve["difference"]["p"] < 0.05
     assert (tmp_path / "out" / "curve.png").read_bytes().startswith(b"\x89PNG")
+    # Now it is what is used, and a neighbour is no better.
+    written = (bundle / MANIFEST).read_bytes()
+    near_by = ("-T", 2.01, "--nbest", 4, "--context", 2, "-b", bundle)
+    assert run("tune", source, "--ref", reference, *near_by) == 0
+    assert "T = 2, weight 1 stays" in capsys.readouterr().out
+    assert (bundle / MANIFEST).read_bytes() == written
+
+
+@pytest.mark.slow
+def test_accuracies_are_those_of_eval_contrastive(
+    bundle: Path, dev: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = []
+    for document in DOCUMENTS:
+        true = document[-1][1]
+        other = re.sub(r"(es|ez)\b", lambda found: {"es": "ez", "ez": "es"}[found[0]], true)
+        if other != true:
+            context = [before for _, before in document[-4:-1]]
+            group = {"source": document[-1][0], "context": context, "candidates": [true, other], "truth": 0}
+            groups.append(json.dumps(group))
+    (tmp_path / "first.jsonl").write_text("\n".join(groups[::2]), "utf-8")
+    (tmp_path / "second.jsonl").write_text("\n".join(groups[1::2]), "utf-8")
+    sets = [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
+    options = ("-T", 1, "-T", 1000, "-w", 1, "-w", 0.5, "--nbest", 3, "--no-save", "-o", tmp_path / "out")
+    named = [part for path in sets for part in ("--contrastive", path)]
+    assert run("tune", dev[0], "--ref", dev[1], "-b", bundle, *options, *named) == 0
+    assert "Pareto" in capsys.readouterr().out
+    curve = json.loads((tmp_path / "out" / "curve.json").read_text())
+    assert (tmp_path / "out" / "pareto.png").read_bytes().startswith(b"\x89PNG")
+    assert curve["contrastive"] == ["first", "second"]
+    assert any(point["pareto"] for point in curve["points"])
+    for point in curve["points"]:
+        setting = ("--temperature", point["setting"]["temperature"], "--weight", point["setting"]["weight"])
+        assert run("eval-contrastive", *sets, "-b", bundle, "--objective", "c-score", *setting, "--json") == 0
+        alone = [json.loads(line)["accuracy"] for line in capsys.readouterr().out.splitlines()]
+        assert list(point["accuracies"].values()) == alone
+
+
+def test_the_bundle_that_comes_with_cadec_is_never_written(
+    bundle: Path,
+    dev: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    save_defaults(bundle, dataclasses.replace(Bundle.open(bundle).defaults, temperature=1000.0))
+    monkeypatch.setattr(opening, "EMBEDDED", bundle)
+    monkeypatch.delenv("CADEC_BUNDLE", raising=False)
+    (tmp_path / "link").symlink_to(bundle)
+    written = (bundle / MANIFEST).read_bytes()
+    options = ["-T", "2", "--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+    assert exit_code(["tune", str(dev[0]), "--ref", str(dev[1]), *options]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "never changed" in told and "cadec translate --nbest 4 --temperature 2 --weight 1" in told
+    assert re.search(r"cadec convert \S+bundle --nbest 4 --temperature 2 --weight 1 -o my-bundle", told)
+    for path in (bundle, tmp_path / "link", bundle / "nmt" / ".."):
+        assert is_embedded(path) and not may_save(path, None) and not may_save(path, False)
+        with pytest.raises(CadecError, match="never changed"):
+            may_save(path, True)
+    assert exit_code(["tune", str(dev[0]), "--ref", str(dev[1]), "-b", str(tmp_path / "link"), "--save"]) == 2
+    assert "never changed" in capsys.readouterr().err
+    assert (bundle / MANIFEST).read_bytes() == written
+    own = Path(shutil.copytree(bundle, tmp_path / "own"))
+    assert may_save(own, None) and may_save(own, True) and not may_save(own, False)
 
 
 @pytest.mark.slow

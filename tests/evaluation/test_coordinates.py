@@ -9,8 +9,10 @@ import pytest
 from cadec_cli.bundle.loading import LoadedModels, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.tuning.choosing import choose
 from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import Prepared, Setting, choose, prepared
+from cadec_cli.evaluation.tuning.grid import Prepared, prepared
+from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.objectives import objective
 
 BAYES = dict(objective("bayes").weights)

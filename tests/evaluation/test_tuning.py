@@ -1,7 +1,8 @@
-"""All settings at once choose what each chooses alone; the protocols choose as the paper says."""
+"""All settings at once choose what each chooses alone; protocols choose as the paper says, noise never."""
 
 import numpy as np
 import pytest
+import sacrebleu
 from bundle_parts import tiny_lm
 
 from cadec_cli.decoding.search.lattice import LatticeSearch, settled
@@ -10,18 +11,22 @@ from cadec_cli.engines.given import GivenModels
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
-from cadec_cli.evaluation.tuning.grid import (
-    Point,
+from cadec_cli.evaluation.tuning.choosing import choose, decide
+from cadec_cli.evaluation.tuning.grid import grid_search, rerank_with_all
+from cadec_cli.evaluation.tuning.pareto import front
+from cadec_cli.evaluation.tuning.points import Point, above, measured
+from cadec_cli.evaluation.tuning.settings import (
+    TEMPERATURES,
+    WEIGHTS,
     Setting,
-    choose,
-    grid_search,
-    measured,
-    rerank_with_all,
+    changed_defaults,
+    present_setting,
+    trial_of,
 )
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import DecodingDefaults, Reading
 
 LM = TorchLanguageModel(tiny_lm(30), WordText(30))
 SETTINGS = [Setting(1.0, 1.0), Setting(3.0, 1.0), Setting(1.0, 0.4), Setting(8.0, 2.0)]
@@ -102,6 +107,10 @@ def test_figures_of_choices() -> None:
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(1 / 3)
     assert level.bleu < right.bleu and wrong.bleu < right.bleu
     assert level.changed == 0 and wrong.changed == pytest.approx(2 / 3)
+    wanted = [references[0][0], references[0][1], ""]
+    for found, picked in ((level, [texts[0][0][0], texts[0][1][0], ""]), (wrong, [wanted[0], "no", ""])):
+        assert found.bleu == pytest.approx(sacrebleu.corpus_bleu(picked, [wanted]).score)
+        assert found.chrf == pytest.approx(sacrebleu.corpus_chrf(picked, [wanted]).score)
 
 
 def test_sentences_of_a_line_are_measured_as_one() -> None:
@@ -109,3 +118,99 @@ def test_sentences_of_a_line_are_measured_as_one() -> None:
     references = [["the cat sat on the mat", "yes , it did"]]
     _, (right,) = measured([Setting(1.0, 1.0)], [[[1, 1, 0]]], texts, references, [2, 1])
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(2 / 3)
+
+
+def improved(better: int, worse: int, lines: int = 60) -> tuple[Point, Point, Point]:
+    """The sentence level, which is what is used at present, and a setting that changes some lines of it."""
+    texts = [[[f"the cat number {n} sat there", f"a cat number {n} sat there"] for n in range(lines)]]
+    wanted = [texts[0][n][1 if n < better else 0] for n in range(lines)]
+    chosen = [[1 if n < better or n >= lines - worse else 0 for n in range(lines)]]
+    settings = [Setting(4.0), Setting(2.0)]
+    level, (present, other) = measured(settings, [[[0] * lines], chosen], texts, [wanted])
+    return level, present, other
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "moves"), [(30, 0, True), (30, 5, True), (2, 1, False), (1, 0, False)]
+)
+def test_the_best_is_taken_only_if_it_is_more_than_noise(better: int, worse: int, moves: bool) -> None:
+    level, present, other = improved(better, worse)
+    assert other.bleu > present.bleu
+    decision = decide("best", level, [present, other], present)
+    assert decision.point is (other if moves else present)
+    assert decision.difference is not None and decision.difference.significant == moves
+    assert ("within noise" in decision.reason) != moves
+    assert ("T = 4, weight 1 stays" in decision.reason) != moves
+
+
+def test_what_is_no_better_never_moves_the_present() -> None:
+    level, present, other = improved(0, 3)
+    assert decide("best", level, [present, other], present).point is present
+    level, present, other = improved(0, 0)  # equal, and of equals the other would come first
+    assert decide("best", level, [other, present], present).point is present
+
+
+def test_the_strongest_is_the_paper_s_and_says_its_p() -> None:
+    level, present, other = improved(1, 0)
+    decision = decide("strongest", level, [present, other], present)
+    assert decision.point is other and decision.difference is not None
+    assert f"p = {decision.difference.p:.2g}" in decision.reason
+
+
+def test_differences_are_paired() -> None:
+    _, present, other = improved(9, 2)
+    (forth,), (back,) = above(present, [other]), above(other, [present])
+    assert (forth.delta, forth.low, forth.high) == pytest.approx((-back.delta, -back.high, -back.low))
+    assert forth.p == back.p
+    (same,) = above(present, [present])
+    assert (same.delta, same.low, same.high, same.p) == (0, 0, 0, 1)
+
+
+DEFAULTS = DecodingDefaults(temperature=5.0, weight={"lm": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("name", "temperatures", "weights", "tried"),
+    [
+        ("c-score", (), (), {(t, w) for t in TEMPERATURES for w in WEIGHTS}),
+        ("c-score", (2.0, 7.0), (), {(2.0, 3.0), (7.0, 3.0)}),
+        ("c-score", (), (1.0, 2.0), {(5.0, 1.0), (5.0, 2.0)}),
+        ("c-score", (5.0,), (3.0,), set()),
+        ("shallow-fusion", (1.0,), (0.2,), {(1.0, 0.2)}),
+    ],
+)
+def test_what_is_used_at_present_is_tried_once_with_the_others(
+    name: str, temperatures: tuple[float, ...], weights: tuple[float, ...], tried: set[tuple[float, float]]
+) -> None:
+    trial = trial_of(DEFAULTS, name, temperatures, weights)
+    present = (5.0, 3.0 if name == "c-score" else 0.1)
+    found = [(setting.temperature, setting.weight) for setting in trial.settings]
+    assert sorted(found) == sorted(tried | {present})
+    assert (trial.present.temperature, trial.present.weight) == present
+
+
+def test_defaults_change_by_what_was_found_alone() -> None:
+    unweighted = DecodingDefaults(temperature=5.0)
+    assert changed_defaults(unweighted, "c-score", Setting(5.0, 1.0), None, None) == unweighted
+    changed = changed_defaults(unweighted, "c-score", Setting(2.0, 4.0), 1, 7)
+    assert (changed.temperature, changed.weight, changed.context, changed.nbest) == (2.0, {"lm": 4.0}, 1, 7)
+    assert present_setting(changed, "c-score") == Setting(2.0, 4.0)
+
+
+def test_the_front_beats_all_others_and_nothing_beats_it() -> None:
+    random = np.random.default_rng(5)
+
+    def beats(one: Point, other: Point) -> bool:
+        figures = (one.bleu, one.accuracy), (other.bleu, other.accuracy)
+        return all(a >= b for a, b in zip(*figures, strict=True)) and figures[0] != figures[1]
+
+    for _ in range(30):
+        points = [
+            Point(Setting(n + 1.0), float(bleu), 0.0, 0.0, (float(accuracy), 0.5))
+            for n, (bleu, accuracy) in enumerate(random.integers(0, 5, (12, 2)))
+        ]
+        best = front(points)
+        assert [point.accuracy for point in best] == sorted(point.accuracy for point in best)
+        for point in points:
+            assert (point in best) != any(beats(other, point) for other in best)
+            assert not (point in best and any(beats(other, point) for other in points))

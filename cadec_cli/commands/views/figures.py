@@ -8,27 +8,49 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from cadec_cli.console import visible
+from cadec_cli.evaluation.tuning.choosing import Decision
+
 if TYPE_CHECKING:
     from cadec_cli.evaluation.benchmark import SpeedRatio
-    from cadec_cli.evaluation.tuning.grid import Point
+    from cadec_cli.evaluation.tuning.points import Point
+    from cadec_cli.evaluation.tuning.run import Tuning
 
 
-def tuning_table(name: str, level: Point, points: Sequence[Point], choice: Point | None) -> Table:
-    """One row per setting, the sentence level's first."""
-    table = Table("T", "weight", "BLEU", "chrF", "changed", "", title=name, title_justify="left")
-    table.add_row("", "", f"{level.bleu:.2f}", f"{level.chrf:.2f}", "", "sentence level", style="dim")
-    for point in points:
-        colour = "green" if point.bleu >= level.bleu else "red"
+def tuning_table(tuning: Tuning) -> Table:
+    """One row per setting, the sentence level's first; below them what is taken, and why."""
+    title = f"{tuning.trial.objective}, {len(tuning.points)} settings"
+    table = Table("T", "weight", "BLEU", "over level", "chrF", "changed", title=title)
+    table.title_justify = table.caption_justify = "left"
+    table.columns[3].no_wrap = True
+    for name in tuning.sets:
+        table.add_column(Text(visible(name), overflow="fold"))
+    table.add_column("")
+    level = tuning.level
+    figures = (f"{level.bleu:.2f}", "", f"{level.chrf:.2f}", "")
+    table.add_row("", "", *figures, *_accuracies(level), "sentence level", style="dim")
+    for point, over_level in zip(tuning.points, tuning.over_level, strict=True):
+        setting, sure = point.setting, over_level.significant
+        colour = ("green" if over_level.delta > 0 else "red") if sure else ""
         table.add_row(
-            f"{point.setting.temperature:g}",
-            ", ".join(f"{name} {value:g}" for name, value in point.setting.named)
-            or f"{point.setting.weight:g}",
+            f"{setting.temperature:g}",
+            ", ".join(f"{name} {value:g}" for name, value in setting.named) or f"{setting.weight:g}",
             Text(f"{point.bleu:.2f}", colour),
+            Text(f"{over_level.low:+.2f}…{over_level.high:+.2f}", colour or "dim"),
             f"{point.chrf:.2f}",
             f"{point.changed:.1%}",
-            Text("chosen", "bold") if point is choice else "",
+            *_accuracies(point),
+            Text(", ".join(tuning.remarks(point)), "bold" if point is tuning.choice else ""),
         )
+    reason = tuning.decision.reason if isinstance(tuning.decision, Decision) else tuning.decision.message
+    how = "over level: 95 % interval of the difference to the sentence level, paired bootstrap over lines"
+    pareto = "; Pareto: no other is better at both BLEU and accuracy" if tuning.sets else ""
+    table.caption = Text(f"{reason}\n").append(f"{how}{pareto}", "dim")
     return table
+
+
+def _accuracies(point: Point) -> list[str]:
+    return [f"{100 * accuracy:.1f}" for accuracy in point.accuracies]
 
 
 def speed_table(ratios: Sequence[SpeedRatio]) -> Table:

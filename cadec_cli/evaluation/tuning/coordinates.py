@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cadec_cli.evaluation.reporting import Counted, uncounted
-from cadec_cli.evaluation.tuning.grid import Point, Prepared, Setting, choose
+from cadec_cli.evaluation.tuning.choosing import choose
+from cadec_cli.evaluation.tuning.grid import Prepared
+from cadec_cli.evaluation.tuning.points import Point
+from cadec_cli.evaluation.tuning.settings import Setting
 
 # What a weight is multiplied by, to be tried; 0 is without it.
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.5, 2.0, 4.0)

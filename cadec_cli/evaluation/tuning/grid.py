@@ -1,4 +1,4 @@
-"""Finding the temperature and the weight of an objective on a development set.
+"""A development set, reranked with many settings at once.
 
 Every setting reranks the whole set: its choices are its own contexts, so each runs as documents of its own,
 in step with all others, through the search that translates. Settings mostly choose alike, and what several of
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeVar
 
 from cadec_cli.decoding.search.lattice import Column, LatticeSearch
@@ -19,6 +18,8 @@ from cadec_cli.engines.ahead import known_ahead
 from cadec_cli.engines.protocols import Models, TranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.reporting import Advance, Counted, uncounted
+from cadec_cli.evaluation.tuning.points import Point, measured
+from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import objective
@@ -27,38 +28,6 @@ from cadec_cli.method.terms import Scoring
 from cadec_cli.text.sentences import split_sentences
 
 CHUNK = 256  # sentences translated at once
-
-PROTOCOLS = ("best", "strongest")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is tuned: the temperature, and the D-LM's weight; or the weights of an objective by name."""
-
-    temperature: float
-    weight: float = 1.0
-    named: tuple[tuple[str, float], ...] = ()  # where there are several
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """All weights by name."""
-        return dict(self.named) or {"lm": self.weight}
-
-    @property
-    def strength(self) -> tuple[float, float]:
-        """Sorts settings by how much the D-LM has to say: a large weight, then a low temperature."""
-        return (self.weight, -self.temperature)
-
-
-@dataclass(frozen=True)
-class Point:
-    """How a setting did; `changed` is the share of sentences that it translates otherwise than the S-NMT."""
-
-    setting: Setting
-    bleu: float
-    chrf: float
-    changed: float
-
 
 T = TypeVar("T")
 # A document of the lattice; None where there is nothing to choose from.
@@ -189,61 +158,3 @@ def _by_document(flat: Sequence[T], documents: Sequence[Sequence[str]]) -> list[
     """One thing per sentence, put into documents again."""
     items = iter(flat)
     return [[next(items) for _ in document] for document in documents]
-
-
-def measured(
-    settings: Sequence[Setting],
-    chosen: Sequence[Sequence[Sequence[int]]],
-    texts: Sequence[Sequence[Sequence[str]]],
-    references: Sequence[Sequence[str]],
-    lines: Sequence[int] | None = None,
-) -> tuple[Point, list[Point]]:
-    """The sentence level's figures and each setting's; `texts` are the hypotheses of every sentence.
-
-    References are of lines; `lines` tells how many sentences each has, all one where it is not given.
-    """
-    wanted = [text for document in references for text in document]
-    sizes = lines or [1] * len(wanted)
-    nothing = [[0] * len(document) for document in texts]
-    level = _point(Setting(1.0, 0.0), nothing, texts, wanted, sizes)
-    return level, [
-        _point(setting, of_setting, texts, wanted, sizes)
-        for setting, of_setting in zip(settings, chosen, strict=True)
-    ]
-
-
-def _point(
-    setting: Setting,
-    chosen: Sequence[Sequence[int]],
-    texts: Sequence[Sequence[Sequence[str]]],
-    wanted: Sequence[str],
-    lines: Sequence[int],
-) -> Point:
-    import sacrebleu
-
-    sentences = (
-        hypotheses[index] if hypotheses else ""
-        for document, indices in zip(texts, chosen, strict=True)
-        for hypotheses, index in zip(document, indices, strict=True)
-    )
-    picked = [" ".join(islice(sentences, size)) for size in lines]
-    changed = [index != 0 for indices in chosen for index in indices]
-    return Point(
-        setting,
-        sacrebleu.corpus_bleu(picked, [wanted]).score,
-        sacrebleu.corpus_chrf(picked, [wanted]).score,
-        sum(changed) / max(len(changed), 1),
-    )
-
-
-def choose(protocol: str, level: Point, points: Sequence[Point]) -> Point:
-    """The paper's two protocols: the best BLEU; or the strongest D-LM that does not lower it."""
-    if protocol == "best":
-        return max(points, key=lambda point: (point.bleu, point.chrf))
-    good = [point for point in points if point.bleu >= level.bleu]
-    if not good:
-        raise CadecError(
-            f"every setting has a lower BLEU than the sentence level's {level.bleu:.2f}",
-            "try higher temperatures or smaller weights",
-        )
-    return max(good, key=lambda point: point.setting.strength)

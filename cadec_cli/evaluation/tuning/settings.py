@@ -1,0 +1,130 @@
+"""What can be tuned, what stands in a bundle now, and what is tried beside it.
+
+Of the C-score, temperature and weight are tried together: a higher weight at a higher temperature is another
+trade than a temperature alone. Knows no models and no figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cadec_cli.errors import CadecError
+from cadec_cli.method import objectives
+from cadec_cli.method.options import DecodingDefaults
+
+# Tried unless others are given: of the C-score every weight at every temperature, of the fusions, which the
+# paper does not T-scale, the weight.
+TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+WEIGHTS = (0.5, 1.0, 2.0, 4.0)
+FUSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is tuned: the temperature, and the D-LM's weight; or the weights of an objective by name."""
+
+    temperature: float
+    weight: float = 1.0
+    named: tuple[tuple[str, float], ...] = ()  # where there are several
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        weights = ", ".join(f"{name} {value:g}" for name, value in self.named) or f"weight {self.weight:g}"
+        return f"T = {self.temperature:g}, {weights}"
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """All weights by name."""
+        return dict(self.named) or {"lm": self.weight}
+
+    @property
+    def strength(self) -> tuple[float, float]:
+        """Sorts settings by how much the D-LM has to say.
+
+        A temperature divides the logits, so by and large weight / T counts; of equals, the larger weight.
+        """
+        return (self.weight / self.temperature, self.weight)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How `translate` and `convert` are told."""
+        weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
+        return "--temperature", f"{self.temperature:g}", "--weight", weights
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is to be tried for an objective; what is used at present is always among the settings."""
+
+    objective: str
+    present: Setting
+    settings: tuple[Setting, ...]
+    together: bool = False  # several weights, found one after the other from the settings on
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """All temperatures at which the D-LM is read."""
+        return tuple(dict.fromkeys(setting.temperature for setting in self.settings))
+
+
+def trial_of(
+    defaults: DecodingDefaults,
+    name: str,
+    temperatures: Sequence[float] = (),
+    weights: Sequence[float] = (),
+    protocol: str = "best",
+) -> Trial:
+    """All that is tried for an objective; temperatures or weights that are given are the only ones.
+
+    Of the C-score, what is not given while the other is stays as it is in the bundle.
+    """
+    formula = objectives.objective(name)
+    if not formula.weights:
+        tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
+        raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
+    present = present_setting(defaults, name)
+    if present.named:
+        if weights or protocol != "best" or len(temperatures) > 1:
+            raise CadecError(
+                f"the weights of {name} are found together, by BLEU and at one temperature",
+                "leave out --weight and --protocol, and give one --temperature at most",
+            )
+        start = dataclasses.replace(present, temperature=(*temperatures, 1.0)[0])
+        return Trial(name, present, tuple(dict.fromkeys((start, present))), together=True)
+    if name != "c-score":
+        temperatures, weights = temperatures or (1.0,), weights or FUSION_WEIGHTS
+    elif not temperatures and not weights:
+        temperatures, weights = TEMPERATURES, WEIGHTS
+    tried = [
+        Setting(temperature, weight)
+        for weight in weights or (present.weight,)
+        for temperature in temperatures or (present.temperature,)
+    ]
+    first = () if present in tried else (present,)
+    return Trial(name, present, tuple(dict.fromkeys((*first, *tried))))
+
+
+def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
+    """What `translate --objective NAME` does now: the weights are the bundle's if the objective is."""
+    own = defaults.weight if name == defaults.objective else {}
+    weights = objectives.objective(name, own).weights
+    if weights.keys() == {"lm"}:
+        return Setting(defaults.temperature, weights["lm"])
+    return Setting(defaults.temperature, named=tuple(weights.items()))
+
+
+def changed_defaults(
+    defaults: DecodingDefaults, name: str, setting: Setting, context: int | None, nbest: int | None
+) -> DecodingDefaults:
+    """A bundle's defaults with what was found, and with what it was found for."""
+    stays = name == defaults.objective and setting == present_setting(defaults, name)
+    return dataclasses.replace(
+        defaults,
+        objective=name,
+        weight=defaults.weight if stays else setting.weights,
+        temperature=setting.temperature,
+        context=defaults.context if context is None else context,
+        nbest=nbest or defaults.nbest,
+    )
