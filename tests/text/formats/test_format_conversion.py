@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pysubs2
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
@@ -41,7 +41,7 @@ def srt(wanted: Cues) -> str:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cues, st.sampled_from(["vtt", "ass", "ssa"]))
 def test_there_and_back_is_the_same_file(wanted: Cues, other: str) -> None:
     wanted = sorted(wanted, key=lambda cue: cue[0])
@@ -52,7 +52,7 @@ def test_there_and_back_is_the_same_file(wanted: Cues, other: str) -> None:
     assert converted_subtitles(there, other, "srt", "x") == srt(wanted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cues, st.sampled_from(["ass", "ssa"]))
 def test_pysubs2_reads_what_was_written(wanted: Cues, other: str) -> None:
     text = srt(wanted)
