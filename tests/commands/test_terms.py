@@ -9,11 +9,12 @@ import pytest
 from cadec_cli.bundle.loading import LoadedModels, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.records import records
+from cadec_cli.decoding.soundness import defects
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.evaluation.benchmark import naive_scores
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
-from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, objective
+from cadec_cli.method.objectives import BACK, CONDITIONAL, DEFECTS, FREE, NMT, OBJECTIVES, guarded, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import PASSAGES, SEARCHES
 from cadec_cli.models.doclm import DocumentLM
@@ -75,10 +76,13 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
             computed = {term: expected[term] for term in (CONDITIONAL, FREE) if maximised.uses(term)}
             if len(computed) == 2:
                 computed["pmi"] = computed[CONDITIONAL] - computed[FREE]
+            if search != "beam":  # lists are checked before anything is chosen from them
+                computed[DEFECTS] = len(defects(line["source"], given["text"]))
             assert set(given) == {"text", "log_prob", "score", *computed}
             for term, value in computed.items():
                 assert given[term] == pytest.approx(value, abs=1e-3), term
-            score = maximised.score({NMT: given["log_prob"], **computed})
+            checked = maximised if search == "beam" else guarded(maximised)
+            score = checked.score({NMT: given["log_prob"], **computed})
             assert given["score"] == pytest.approx(score, abs=2e-3)
         assert line["chosen"] == part.choice.index
 
