@@ -138,6 +138,7 @@ def translate(
     from cadec_cli.decoding.confidence import Judge, nothing_wrong
     from cadec_cli.decoding.doubts import Doubts
     from cadec_cli.decoding.soundness import defects
+    from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import Screen
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
@@ -149,7 +150,7 @@ def translate(
     paths = inputs or [Path("-")]
     check_outputs([report], inputs=paths, force=force)
     if bilingual:
-        check_bilingual(paths, input_format, json_lines=json_lines)
+        check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     speeds = ReadingSpeeds(0 if bilingual else max_cps)  # nobody reads both languages
     work = file_translation(
         paths,

@@ -115,6 +115,8 @@ def file_translation(
     ]
     if wanted is not None:
         files = wanted.prepared(files, inputs, plan, target)
+    if screen.bilingual:
+        check_bilingual(file.format for file in files)
     origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
     if models.languages != chosen_languages(opened):
         origin.append(("languages", str(models.languages)))
@@ -157,18 +159,17 @@ def check_flags(
         raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
 
 
-def check_bilingual(inputs: Sequence[Path], input_format: str | None, *, json_lines: bool) -> None:
+def check_bilingual(formats: Iterable[str], *, json_lines: bool = False) -> None:
     """Refuse to show two languages in what has no cues."""
     import typer
 
-    from cadec_cli.text.formats import SUBTITLES, format_of
+    from cadec_cli.text.formats import SUBTITLES
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
-    for path in inputs:
-        chosen = input_format or format_of(path)
-        if chosen not in SUBTITLES:
-            raise typer.BadParameter(f"--bilingual is for subtitles, and {path} is {chosen}")
+    for name in formats:
+        if name not in SUBTITLES:
+            raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
 
 
 def translations_in_order(work: FileTranslation, companion: Companion | None = None) -> Iterator[Translation]:

@@ -6,6 +6,8 @@ import pytest
 
 from cadec_cli.commands.views.reading_speed import ReadingSpeeds
 from cadec_cli.main import exit_code
+from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.formats.conversion import as_format, promised_format
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 CUE = "WEBVTT\nLanguage: en\n\n00:01.000 --> 00:01.500\n<i>you see the lamp.</i>\n"
@@ -43,3 +45,26 @@ def test_a_limit_of_none_and_other_formats_report_nothing(capfd: pytest.CaptureF
         speeds.add("vtt", CUE, text_format, CUE)
         speeds.report()
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ending", ["vtt", "srt", "ass", "txt", "jsonl"])
+def test_what_is_converted_is_looked_at_as_what_it_becomes(ending: str, tmp_path: Path) -> None:
+    film = tmp_path / "film.vtt"
+    film.write_text(CUE)
+    speeds = ReadingSpeeds(17)
+    file = read_text_file(film, language="en", restored=speeds.add)
+    wanted = promised_format(tmp_path / f"film.{ending}", film)
+    b"".join(as_format(file, wanted, "film").restore(["Слишком много букв для половины секунды."]))
+    assert [cue.characters for cue in speeds.too_fast] == ([40] if ending in ("vtt", "srt", "ass") else [])
+    assert speeds.in_source == (1 if speeds.too_fast else 0)
+
+
+def test_two_languages_need_subtitles_as_output_too(
+    made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    film = tmp_path / "film.vtt"
+    film.write_text(CUE)
+    arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(film), "--bilingual", "above"]
+    assert exit_code([*arguments, "-o", str(tmp_path / "film.txt")]) == 2
+    assert "--bilingual is for subtitles" in capsys.readouterr().err
+    assert not (tmp_path / "film.txt").exists()
