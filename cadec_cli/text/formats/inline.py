@@ -47,7 +47,7 @@ def carried(parts: Sequence[str], markup: str) -> list[str]:
         if not part and number < len(parts):
             shown.append("")
             continue
-        part = openings(carrying) + part
+        part = again(carrying) + part
         carrying, _ = unpaired(TAGS[markup].finditer(part))
         shown.append(part + closings(carrying) if number < len(parts) else part)
     return shown
@@ -72,13 +72,13 @@ def _settled(before: str, after: str, markup: str) -> tuple[str, str]:
     return before, after
 
 
-def openings(halves: Iterable[Half]) -> str:
-    """Write opening tags again, each as it was written if all that it opens is wanted."""
+def again(halves: Iterable[Half]) -> str:
+    """Write tags again, each as it was written if all that it opens and closes is wanted."""
     wanted: dict[tuple[int, str], list[Half]] = {}
     for half in halves:
         wanted.setdefault((half.start, half.tag), []).append(half)
     return "".join(
-        tag if len(meaning(tag)) == len(found) else "".join(f"{{\\{half.name}1}}" for half in found)
+        tag if len(meaning(tag)) == len(found) else "".join(_other(half, opens=half.opens) for half in found)
         for (_, tag), found in wanted.items()
     )
 
@@ -123,13 +123,8 @@ def mended(text: str, had: Effect, wanted: Effect, markup: str) -> str:
     # what was closed and opened again, as between two lines in italics, needs neither
     missing_opened, missing_closed = _minus(opened, closed), _minus(closed, opened)
     left_open, unopened = _minus(has.opened, had.opened), _minus(has.closed, had.closed)
-    before = openings(missing_opened) + "".join(_other(half, opens=True) for half in reversed(unopened))
-    return before + text + closings(left_open) + _once(missing_closed)
-
-
-def _once(halves: Iterable[Half]) -> str:
-    """Write tags, of which one may close several things."""
-    return "".join({half.start: half.tag for half in halves}.values())
+    before = again(missing_opened) + "".join(_other(half, opens=True) for half in reversed(unopened))
+    return before + text + closings(left_open) + again(missing_closed)
 
 
 def _minus(halves: Sequence[Half], others: Sequence[Half]) -> list[Half]:

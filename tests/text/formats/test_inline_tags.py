@@ -121,6 +121,9 @@ def test_tags_are_part_of_the_sentence(subtitle_format: str, cues: list[str], ex
         ("srt", ["He is <i>so</i> nice."], ["Он так мил."], ["Он так мил."]),
         ("srt", ["<i>Hello</i>\n<i>there.</i>"], ["Привет."], ["<i>Привет.</i>"]),
         ("srt", ["<i>Hello</i>\nthere."], ["Привет."], ["<i>Привет.</i>"]),
+        # a tag that closes two things, of which one is opened again
+        ("ass", ["{\\i1\\u1}Hello{\\u0\\i0}\n{\\i1}there.{\\i0}"], ["Привет."],
+         ["{\\i1\\u1}Привет.{\\u0}{\\i0}"]),
         ("srt", ["<i>Oh. My</i> dear."], ["О.", "Мой."], ["О. Мой."]),
     ],
 )  # fmt: skip
