@@ -138,6 +138,8 @@ class WantedOutput:
         # What an unfinished translation wrote last is its own.
         goes_on = self.resume and plan.journal.exists()
         check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
+        if self.force and not self.resume:
+            plan.journal.unlink(missing_ok=True)  # of what is to be started over
         if not self.resume:
             refuse_unfinished(plan.journal)
         return plan

@@ -1,10 +1,11 @@
 """`cadec translate`: documents, subtitle files and pipes, in context."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import (
     After,
@@ -97,11 +98,13 @@ def translate(
         ),
     ] = 17,
     bilingual: Annotated[
-        Literal["above", "below"] | None,
-        typer.Option(
+        str | None,
+        one_of(
+            ("above", "below"),
+            "--bilingual",
             help="Show the source too, above or below the translation in every cue.",
+            panel=_SUBTITLES,
             show_default=False,
-            rich_help_panel=_SUBTITLES,
         ),
     ] = None,
     device: Device = "auto",
@@ -143,8 +146,8 @@ def translate(
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
-    if report is not None and output is not None and report == Path(output):
-        raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter("a report is an .html file", param_hint="--report")
     of_output = force and (output is not None or report is None)  # or it is of the report alone
     wanted = WantedOutput(output, output_encoding, json_lines, of_output, resume)
     paths = inputs or [Path("-")]
@@ -170,6 +173,8 @@ def translate(
         screen=Screen(max_chars=max_chars, max_lines=max_lines, bilingual=bilingual),
         restored=speeds.add,
     )
+    if report is not None and work.plan is not None and work.plan.has(report):
+        raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
     translator = work.translator
     wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong
     judge = Judge(FLAG_BELOW if flag_below is None else flag_below, wrong)

@@ -113,7 +113,7 @@ def refuse_unfinished(path: Path) -> None:
     if path.exists():
         raise CadecError(
             f"there is an unfinished translation: {path}",
-            "continue it with --resume, or delete that file to start over",
+            "continue it with --resume, or start over with --force",
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
 
 from cadec_cli.engines.protocols import TokenScores
@@ -25,21 +26,14 @@ Range = tuple[int, int]
 
 def placed(core: Core, translation: str, model: object) -> str:
     """A translation of a core by some model, if any, with the tags of the core in it, and in its case."""
-    ranges = {
-        (start, end): _aligned(core.text, start, end, translation, model) for start, end in _asked(core)
-    }
+    cased = core.case(translation)
+    said = translation if len(cased) == len(translation) else cased
 
+    @cache
     def aligned(start: int, end: int) -> Range:
-        found = ranges.get((start, end))
-        return found if found is not None else _proportional(core.text, start, end, translation)
+        return _aligned(core.text, start, end, said, model)
 
-    return core.case(with_tags(translation, core.text, core.tags, aligned) if core.tags else translation)
-
-
-def _asked(core: Core) -> list[Range]:
-    """Ranges between two tags that may be a pair; the ends of the text are no question."""
-    places = sorted({0, len(core.text), *(tag.place for tag in core.tags)})
-    return [(start, end) for start in places for end in places if start < end]
+    return with_tags(cased, core.text, core.tags, aligned) if core.tags else cased
 
 
 def _aligned(source: str, start: int, end: int, translation: str, model: object) -> Range:
@@ -49,8 +43,9 @@ def _aligned(source: str, start: int, end: int, translation: str, model: object)
         return _proportional(source, start, end, translation)
     if inside == source.strip():
         return 0, len(translation)
-    if translation.count(inside) == 1:  # a span, a name: it stands for itself
-        return translation.index(inside), translation.index(inside) + len(inside)
+    there = [match.span() for match in re.finditer(re.escape(inside), translation)]
+    if len(there) == 1 and _outside_code(there[0], translation) == there[0]:
+        return there[0]  # a span, a name: it stands for itself
     without = " ".join((source[:start] + " " + source[end:]).split())
     if not isinstance(model, TokenScores) or not without or len(words) > _MOST_WORDS:
         return _proportional(source, start, end, translation)
@@ -59,7 +54,17 @@ def _aligned(source: str, start: int, end: int, translation: str, model: object)
     for (place, known), (_, unknown) in zip(whole, occluded, strict=True):
         drops[min(place, len(words) - 1)] += known - unknown
     first, last = _best_range(drops, len(inside.split()) / max(1, len(source.split())))
-    return _trimmed(words[first][0], words[last][1], translation, inside)
+    found = _trimmed(words[first][0], words[last][1], translation, inside)
+    return _outside_code(found, translation)
+
+
+def _outside_code(found: Range, translation: str) -> Range:
+    """A range that ends nowhere inside of code, which has to stay as it is."""
+    start, end = found
+    for code in re.finditer(r"`[^`\n]+`", translation):
+        if code.start() < start < code.end() or code.start() < end < code.end():
+            start, end = min(start, code.start()), max(end, code.end())
+    return start, end
 
 
 def _best_range(drops: Sequence[float], share: float) -> Range:

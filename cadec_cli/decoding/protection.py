@@ -63,13 +63,20 @@ class ProtectedModel:
     placeholders: tuple[str, ...] = ()
 
     def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """At most `count` translations of every sentence, best first, with its spans wherever possible."""
-        lists = self.model.nbest(sentences, count)
+        """At most `count` translations of every sentence, with its spans wherever possible.
+
+        Sound ones come first, and of these the likeliest.
+        """
+        short = [sentence if self.model.fits(sentence) else "" for sentence in sentences]
+        lists = [
+            replace(nbest, source=sentence)
+            for nbest, sentence in zip(self.model.nbest(short, count), sentences, strict=True)
+        ]
         spans = [tuple(find_spans(sentence, self.language)) for sentence in sentences]
         waiting = [
             number
             for number, (nbest, own) in enumerate(zip(lists, spans, strict=True))
-            if own and not _keeps(nbest, own)
+            if own and not (_keeps(nbest, own) and self.model.fits(nbest.source))
         ]
         for kind in ("placeholders", "lost", "all"):
             if not waiting or (kind == "placeholders" and not self.placeholders):
@@ -86,15 +93,24 @@ class ProtectedModel:
                     waiting.remove(number)
         for number in waiting:
             lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
-        return [self._sound(nbest, count) for nbest in lists]
+        return [self._sound_first(self._sound(nbest, count)) for nbest in lists]
+
+    def _sound_first(self, nbest: NBest) -> NBest:
+        """A list whose first hypothesis is what the S-NMT alone would say, if it may say it."""
+        wrong = {one: bool(defects(nbest.source, one.text, self.language)) for one in nbest.hypotheses}
+        if not any(wrong.values()):
+            return nbest
+        return replace(nbest, hypotheses=tuple(sorted(nbest.hypotheses, key=lambda one: wrong[one])))
 
     def _sound(self, nbest: NBest, count: int) -> NBest:
         """A list that has something sound in it, if letters without accents or single words can give that."""
-        if not all(defects(nbest.source, one.text, self.language) for one in nbest.hypotheses):
+        if not nbest.hypotheses or not all(
+            defects(nbest.source, one.text, self.language) for one in nbest.hypotheses
+        ):
             return nbest
         simple = _without_accents(nbest.source)
         if simple != nbest.source:
-            other = replace(self.model.nbest([simple], count)[0], source=nbest.source)
+            other = replace(self.nbest([simple], count)[0], source=nbest.source)
             if any(not defects(nbest.source, one.text, self.language) for one in other.hypotheses):
                 return other
         spans = find_spans(nbest.source, self.language)
@@ -150,6 +166,8 @@ class ProtectedModel:
         pieces.append(sentence[done:])
         bare = {piece: _bare(piece) for piece in pieces if has_words(piece, [])}
         asked = [piece[start:end] for piece, (start, end) in bare.items()]
+        if not all(map(self.model.fits, asked)):
+            return before
         found = dict(zip(bare, self.model.nbest(asked, 1), strict=True))
         text = ""
         log_prob = 0.0
@@ -170,8 +188,11 @@ class ProtectedModel:
         return self.model.log_probs(sentences, targets)
 
     def fits(self, sentence: str, target: str = "") -> bool:
-        """Tell whether the model can read a sentence."""
-        return self.model.fits(sentence, target)
+        """Tell whether the model can read a sentence, with stand-ins for its spans if need be."""
+        if self.model.fits(sentence, target):
+            return True
+        masked = self._masked("lost", NBest(sentence, ()), find_spans(sentence, self.language))
+        return masked is not None and bool(masked.spans) and self.model.fits(masked.text, target)
 
     def split(self, sentence: str) -> list[str]:
         """Cut a sentence that does not fit."""

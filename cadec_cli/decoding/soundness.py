@@ -41,8 +41,8 @@ def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
     if not core.text:
         return ()
     found = [f"{span} is missing" for span in lost(list(core.spans), text)]
-    if not text.strip():
-        return (*found, "empty")
+    if not any(map(str.isalpha, text)):
+        return (*found, "has no words")
     if _repeats(text) and not _repeats(core.text):
         found.append("repeats itself")
     if _NO_TEXT.search(text) and not _NO_TEXT.search(source):
@@ -51,6 +51,8 @@ def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
     foreign += [sign for sign in _LONELY_MONEY.findall(text) if sign not in source]
     if foreign:
         found.append(f"has {' '.join(foreign)}, which the source has not")
+    if _open(text) and not _open(source):
+        found.append("has a bracket or a quotation mark too many")
     ratio = _size(text) / max(1, _size(core.text))
     if ratio < _SHORTEST and _size(core.text) >= _LONG_ENOUGH:
         found.append("much shorter than the source")
@@ -64,6 +66,12 @@ def _is_sign(character: str) -> bool:
         return True
     symbol = not character.isalnum() and unicodedata.category(character)[0] == "S"
     return symbol and character not in _COMMON and not _NO_TEXT.match(character)
+
+
+def _open(text: str) -> bool:
+    """Tell whether brackets or quotation marks are opened and not closed, or the other way round."""
+    pairs = (text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "«»", "{}"))
+    return any(pairs) or text.count('"') % 2 == 1
 
 
 def _repeats(text: str) -> bool:

@@ -194,7 +194,7 @@ class Translator:
     def _split(self, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
         """Pieces that the model can read, with the number of their sentence."""
         for number, sentence in enumerate(sentences):
-            if self._fits(sentence):
+            if not self._core(sentence).text or self._fits(sentence):
                 for part in parts_of(sentence) if self.options.protect else [sentence]:
                     yield number, part
             elif self.options.long == "refuse":
@@ -209,9 +209,10 @@ class Translator:
     def _fits(self, sentence: str) -> bool:
         """Tell whether all models that read the source can read a sentence whole."""
         search = self._search
-        return self._translation.fits(sentence) and (
-            not isinstance(search, PassageSearch) or search.model.fits(sentence)
-        )
+        # Stand-ins are short, but only lists are made with them.
+        listed = search_kind(self.options.search).needs == LISTS
+        model = self._translation if listed else self.models.translation
+        return model.fits(sentence) and (not isinstance(search, PassageSearch) or search.model.fits(sentence))
 
     def _pieces(self, sentence: str) -> Iterator[str]:
         """A sentence that does not fit, cut until all of it does, or can't be cut any more."""

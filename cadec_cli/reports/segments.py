@@ -134,6 +134,9 @@ def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]])
     return runs
 
 
+_AROUND = 80  # characters that may stand before the words of a text
+
+
 def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] | None]:
     """Of each character the token that wrote it and its PMI; of none, where they can't be laid over it.
 
@@ -148,7 +151,7 @@ def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] 
         for character in token.text
         if not character.isspace()
     ]
-    for first in range(len(places) - len(written) + 1):
+    for first in range(min(len(places) - len(written) + 1, _AROUND)):
         covered = places[first : first + len(written)]
         if all(_alike(text[place], one) for place, (one, _) in zip(covered, written, strict=True)):
             for place, (_, owner) in zip(covered, written, strict=True):

@@ -32,6 +32,7 @@ _NOBODY = frozenset(word for words in _NOBODY_WORDS.values() for word in words.s
 _LEADING = (
     re.compile(r"[-–—―‐*+] \[[ xX]\]\s+"),  # a task: - [ ]
     re.compile(r"#{1,6}\s+"),
+    re.compile(r"\[\^[^\]\s]+\]:\s*"),  # a footnote
     re.compile(r"[-–—―‐]{1,2}\s+"),
     re.compile(r"[*+]\s+"),
     re.compile(r"[•‣▪●◦○■□◆·∙]\s*"),
@@ -41,7 +42,7 @@ _LEADING = (
     re.compile(r"[♪♫♬♩]+\s*"),
 )
 _LEADING_IN_SUBTITLES = (
-    re.compile(r"[-–—―‐]{1,2}(?=[^\W\d_])"),
+    re.compile(r"[-–—―‐]{1,2}(?=[^\W\d_a-z])"),  # -h is a flag
     re.compile(r"(?:\([^()]*\)|\[[^][]*\])\s+"),
 )
 _TRAILING = (re.compile(r"\s*[♪♫♬♩]+$"), re.compile(r"\s*\|$"))

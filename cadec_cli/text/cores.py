@@ -41,6 +41,15 @@ def parts_of(sentence: str) -> list[str]:
     """
     if sentence.startswith("|") and sentence.count("|") > 2:
         return re.split(r"\s(?=\|)", sentence)
+    parts = []
+    while found := _described(sentence):
+        parts.append(sentence[: found - 1])
+        sentence = sentence[found:]
+    return [*parts, sentence]
+
+
+def _described(sentence: str) -> int:
+    """Where what is said begins after a description in brackets; 0 where there is none."""
     found = _DESCRIBED.match(sentence)
     if (
         found
@@ -49,8 +58,8 @@ def parts_of(sentence: str) -> list[str]:
         and sentence[found.end() - 1] == " "
         and not sentence[found.end() - 2].isspace()
     ):
-        return [found[1] + found[2], *parts_of(sentence[found.end() :])]
-    return [sentence]
+        return found.end()
+    return 0
 
 
 @lru_cache(maxsize=8192)
@@ -62,6 +71,11 @@ def core_of(sentence: str, language: str = "") -> Core:
     if not has_words(plain, spans):
         return Core(sentence, "", "")
     before, after = around.before, around.after
-    capitals = bool(before) and plain.isupper() and sum(map(str.isalpha, plain)) > 3
+    # Sounds and shouting are read in small letters, which models know better; an abbreviation is neither.
+    letters = sum(map(str.isalpha, plain))
+    described = bool(before) and letters > 3
+    capitals = plain.isupper() and (described or (letters > 8 and len(plain.split()) > 2))
     text = plain.capitalize() if capitals else plain
+    if len(text) != len(plain):  # some letters are two in another case: tags would lose their places
+        capitals, text = False, plain
     return Core(before, text, after, tags, () if capitals else tuple(spans), capitals)

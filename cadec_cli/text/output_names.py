@@ -39,6 +39,15 @@ class OutputPlan:
     paths: tuple[Path, ...]
     journal: Path
 
+    def has(self, path: Path) -> bool:
+        """Tell whether a file is one of these, however it is spelt."""
+        return path.resolve() in {own.resolve() for own in (*self.paths, self.journal)}
+
+
+# What a name that ends so is meant to be: a file that we write, and one that we can't.
+_FILES = frozenset({".txt", ".md", ".jsonl", ".srt", ".vtt", ".ass", ".ssa", ".html"})
+_FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
+
 
 def is_template(output: str) -> bool:
     """Tell whether a name has placeholders; braces with anything else in them are a TemplateError."""
@@ -60,12 +69,15 @@ def plan_outputs(
 
     Two inputs that would become one file, and names that can't be made, are a CadecError.
     """
-    if is_template(output):
+    templated = is_template(output)
+    if templated:
         paths = [Path(_filled(output, path, languages, ext)) for path in inputs]
     elif _is_directory(output, inputs):
+        output = _unescaped(output)
         paths = [Path(output, _filled(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
     else:
-        paths = [Path(output.replace("{{", "{").replace("}}", "}"))]
+        paths = [Path(_unescaped(output))]
+    in_directory = len(paths) > 1 and not templated
     twice = [path for path, count in Counter(paths).items() if count > 1]
     if twice:
         same = [str(path) for path, target in zip(inputs, paths, strict=True) if target == twice[0]]
@@ -74,20 +86,27 @@ def plan_outputs(
             "translate them one by one",
         )
     for path in paths:
+        if path.suffix.lower() in _FOREIGN:
+            raise CadecError(f"{path}: {path.suffix} can't be written", "text, jsonl, srt, vtt and ass can")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
-    several = len(paths) > 1
-    in_directory = several and not is_template(output)
     journal = Path(output, ".cadec-journal") if in_directory else Path(f"{paths[0]}.cadec-journal")
     return OutputPlan(tuple(paths), journal)
 
 
+def _unescaped(output: str) -> str:
+    return output.replace("{{", "{").replace("}}", "}")
+
+
 def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
-    path = Path(output)
+    path = Path(_unescaped(output))
     if output.endswith("/") or path.is_dir():
         return True
-    if len(inputs) > 1 and path.exists():
-        raise CadecError(f"{output} is a file, and there are {len(inputs)} inputs", "name a directory")
+    if len(inputs) > 1 and (path.exists() or path.suffix.lower() in _FILES):
+        raise CadecError(
+            f"{output} is a file, and there are {len(inputs)} inputs",
+            "name a directory, or files by a template such as '{stem}.{to}{ext}'",
+        )
     return len(inputs) > 1
 
 

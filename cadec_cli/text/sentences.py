@@ -30,6 +30,8 @@ _LETTERED_ITEM = re.compile(r"\W*[a-zа-яё]\)")
 _QUOTED_JA = re.compile(r"[」』]\s*$")
 _QUOTING_JA = ("と", "って")
 
+_INITIAL = re.compile(r"(?:^|[\s.])[^\W\d_a-z]\.$")
+
 # Always followed by the rest of the sentence.
 _OPEN_ABBREVIATIONS = {
     "en": "mr mrs ms mx dr prof gen sen rep gov capt cpt lt col sgt rev hon messrs mt ft e.g i.e cf viz vs",
@@ -96,6 +98,13 @@ def sentence_spans(text: str, language: str) -> list[Span]:
 def base_language(language: str) -> str:
     """Return `pt` for `pt-BR`, `pt_BR` or `PT`."""
     return re.split(r"[-_]", language.strip().lower(), maxsplit=1)[0]
+
+
+def stays_open(text: str, language: str) -> bool:
+    """Tell whether a text ends in an abbreviation or an initial that the rest of the sentence follows."""
+    code = base_language(language)
+    tail = text[-16:]
+    return bool((code in _OPEN and _OPEN[code].search(tail)) or _INITIAL.search(tail))
 
 
 def visible_span(text: str, start: int, end: int) -> Span:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cadec_cli.text.scripts import foreign_letter
 
@@ -33,11 +34,13 @@ _UNITS = (
     r"km/h|mph|km²|m²|m³|km|cm|mm|µm|nm|kg|mg|µg|ml|cl|dl|kPa|hPa|Pa|kJ|kcal|dpi|px|pt|ms|ns|fps|dB|lbs?|oz|ft|"
     r"[mgLlshK]"
 )
-_EXTENSIONS = (
+_ENDINGS = (
     "txt|md|rst|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|conf|log|xml|html?|css|js|ts|py|sh|c|h|"
-    "cpp|hpp|rs|go|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|so|deb|rpm|apk|dmg|iso|png|jpe?g|"
-    "gif|svg|webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|lock|key|pem|env"
+    "cpp|hpp|rs|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|deb|rpm|apk|dmg|iso|png|jpe?g|gif|svg|"
+    "webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|pem|db"
 )
+# Small or capital throughout: where a space is missing after a full stop, a word begins with a capital.
+_EXTENSIONS = f"(?:{_ENDINGS}|{_ENDINGS.upper()})"
 _MONEY = "[$€£¥₽₴₹¢]"
 _NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
 _NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # what a URL does not end with belongs to the sentence
@@ -48,16 +51,17 @@ _PATTERNS: dict[str, str] = {
     "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
     "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
     rf"(?:[^\s<>\"«»()]|\([^\s<>()]*\))*(?:{_NOT_LAST}|\([^\s<>()]*\))"
-    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"
+    r"|(?<![\w.-])(?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"
     rf"(?:/(?:[^\s<>\"()]*{_NOT_LAST})?)?(?!@)|\b(?:doi|urn|arXiv|isbn):[^\s<>]*{_NOT_LAST}",
-    "e-mail": r"<[\w.+-]+@[\w-]+(?:\.[\w-]+)+>|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "e-mail": r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
     r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|%[A-Z_]\w*%|\$[A-Za-z_]\w*"
-    r"|\[\[[^\[\]\n]+\]\]|(?<![^\s\"'(]):[a-z_]\w{2,}\b",
+    r"|\[\[[^\[\]\n]+\]\]|\[\^\w+\]|(?<![^\s\"'(]):[a-z_]\w{2,}\b",
     "entity": r"&(?:[a-zA-Z]{2,10}|#\d{1,6}|#x[0-9a-fA-F]{1,5});",
-    "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])|\b[A-Za-z]:\\[\w\\.-]*[\w\\]"
-    r"|\b[\w.-]+/(?:[\w.-]+/)*[\w.-]+\.(?i:" + _EXTENSIONS + r")\b",
-    "file": r"(?<![\w.@/])[\w-]*(?:[\w-]|\.)[\w.-]*\.(?i:" + _EXTENSIONS + r")\b(?!\.\w)(?!\()",
+    "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])"
+    r"|\b[A-Za-z]:\\(?:[\w.-]{1,60}(?: [\w.-]{1,60}){0,3}\\){0,12}[\w.-]*[\w\\]"
+    rf"|(?<![\w./-])(?:[\w.-]{{1,80}}/){{1,12}}[\w.-]{{1,80}}\.{_EXTENSIONS}\b",
+    "file": rf"(?<![\w.@/-])[\w.-]{{1,80}}\.{_EXTENSIONS}\b(?!\.\w)(?!\()|(?<![\w.])\.env\b",
     "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*(?:\.[\w-]+)*|(?<![\w&])#\d+\b",
     "flag": r"(?<![\w-])--?[A-Za-z][\w-]*(?:=[\w./-]+)?(?=[\s,.;:!?)\]]|$)",
     "key": rf"\b(?:{_KEYS})(?:[+-](?:{_KEYS}|\w+))+"
@@ -72,9 +76,9 @@ _PATTERNS: dict[str, str] = {
     "version": rf"(?<![\w.])v\d+(?:\.\d+)*(?:{_STAGE})?(?:\.{{2,3}}v\d+(?:\.\d+)*)?(?!\w)"
     rf"|(?<![\w.])\d+(?:\.\d+)*\.x\b|(?<![\w.])\d+(?:\.\d+)+(?:{_STAGE})(?!\w)",
     "symbol": r"[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u25ff]+",
-    "identifier": r"(?<![\w.])(?:[A-Z][A-Z0-9_]+=[^\s,;]*[^\s,;.]|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
+    "identifier": r"(?<![\w.-])(?:[A-Z][A-Z0-9_]+=[^\s,;]*[^\s,;.]|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
     r"|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)|[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
-    r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
+    r"(?!\d+(?:-[a-z]+)+\b)(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{0,80}[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
     "number": rf"(?<![\w.])(?<!\d,)[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[eE][-+]?\d+)?(?:[-–—]{_NUMBER})*"
     rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
 }
@@ -115,14 +119,31 @@ def has_words(text: str, spans: list[Span]) -> bool:
 
 
 def lost(spans: list[Span], translation: str) -> list[str]:
-    """Return those of the spans that a translation does not have as often as they were there."""
-    wanted = Counter(span.kept for span in spans)
+    """Return those of the spans that a translation does not have as often as they were there.
+
+    The longest are looked for first, and what was found once is found for no other.
+    """
     missing = []
-    for text, count in wanted.items():
-        bounded = re.compile(rf"(?<!\d){re.escape(text)}(?!\d)" if text[0].isdigit() else re.escape(text))
-        if len(bounded.findall(translation)) < count:
+    for text, count in sorted(Counter(span.kept for span in spans).items(), key=lambda item: -len(item[0])):
+        translation, found = _whole(text).subn("\0", translation, count=count)
+        if found < count:
             missing.append(text)
     return missing
+
+
+@lru_cache(maxsize=4096)
+def _whole(text: str) -> re.Pattern[str]:
+    """Finds a span that is not part of a longer number or word."""
+    before = after = ""
+    if text[0].isdigit():
+        before = r"(?<!\d)(?<!\d[.,:])"
+    elif text[0].isascii() and (text[0].isalpha() or text[0] == "_"):
+        before = r"(?<![A-Za-z0-9_])"
+    if text[-1].isdigit():
+        after = r"(?!\d)(?![.,:]\d)"
+    elif text[-1].isascii() and (text[-1].isalpha() or text[-1] == "_"):
+        after = r"(?![A-Za-z0-9_])"
+    return re.compile(before + re.escape(text) + after)
 
 
 def _foreign(text: str, language: str, taken: list[Span]) -> list[Span]:

@@ -30,7 +30,9 @@ _TAG = re.compile(
     r"|(?P<emphasis>(?<![\w*])\*(?=[^\s*][^*\n]*\*(?![\w*]))|(?<=[^\s*])\*(?![\w*])|(?<![\w_])_(?=[^\s_][^_\n]*_(?![\w_]))"
     r"|(?<=[^\s_])_(?![\w_]))"
     rf"|(?P<emoji>(?:{_EMOJI}\s?)*{_EMOJI})"
+    r"|(?P<emoticon>(?:(?<=\s)|^)(?:[:;=]['’]?-?[)(DPpO3|*]+|<3+|\^_\^|[xX]D+)(?=[\s.,!?]|$))"
 )
+_WORD = re.compile(r"\S+")
 _HTML_NAME = re.compile(r"<(/?)\s*([a-zA-Z]\w*)")
 _ASS_SWITCH = re.compile(r"\\([ibus])([01])(?!\d)|\{(/?)([biu])\}")
 _SINGLE = frozenset({"br", "hr", "img", "input", "wbr"})
@@ -38,12 +40,15 @@ _SINGLE = frozenset({"br", "hr", "img", "input", "wbr"})
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag, where it was in the text without tags, and what it does: open, close or just stand there."""
+    """A tag, where it was in the text without tags, and what it does.
+
+    It opens or closes something, is a point of time, or a sign that is seen, such as an emoji.
+    """
 
     place: int
     text: str
     name: str
-    role: str  # open, close or point
+    role: str  # open, close, point or sign
 
 
 def without_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
@@ -91,12 +96,22 @@ def _meaning(kind: str, tag: str) -> tuple[str, str]:
         return f"ass {switch[1] or switch[4]}", "open" if on else "close"
     if kind in ("link", "target"):
         return "link", "open" if kind == "link" else "close"
-    return tag, "point"
+    return tag, "sign" if kind in ("emoji", "emoticon") else "point"
+
+
+@dataclass(frozen=True)
+class _Inserted:
+    """A tag in a translation: where, in which order among those at one place, whether with spaces."""
+
+    place: int
+    order: int
+    text: str
+    spaced: tuple[bool, bool] = (False, False)
 
 
 def with_tags(translation: str, plain: str, tags: Sequence[Tag], aligned: Aligned) -> str:
     """Put all tags of a sentence into its translation."""
-    inserted: list[tuple[int, int, str]] = []  # (place, order among those at one place, tag)
+    inserted: list[_Inserted] = []
     partner = _pairs(tags)
     placed: dict[int, tuple[int, int]] = {}  # an opening tag → where its pair went
     for number, tag in enumerate(tags):
@@ -106,13 +121,20 @@ def with_tags(translation: str, plain: str, tags: Sequence[Tag], aligned: Aligne
             around = [placed[other] for other in placed if other < number and partner[other] > closing]
             if around:  # what was inside stays inside
                 start, end = max(start, around[-1][0]), min(end, around[-1][1])
-                start = min(start, end)
+            start = min(start, end)
             placed[number] = (start, end)
             # at one place: what is closed before what is opened, an inner pair inside of the outer one
-            inserted += [(start, len(tags) + number, tag.text), (end, -number, tags[closing].text)]
+            if start == end:
+                inserted.append(_Inserted(start, len(tags) + number, tag.text + tags[closing].text))
+            else:
+                inserted.append(_Inserted(start, len(tags) + number, tag.text))
+                inserted.append(_Inserted(end, -number, tags[closing].text))
         elif number not in partner.values():
-            inserted.append((_lonely(tag, plain, len(translation), aligned), len(tags) + number, tag.text))
-    return _written(translation, plain, tags, inserted)
+            place = _lonely(tag, plain, translation, aligned)
+            beside = (plain[: tag.place][-1:].isspace(), plain[tag.place :][:1].isspace())
+            spaced = beside if tag.role == "sign" else (False, False)
+            inserted.append(_Inserted(place, len(tags) + number, tag.text, spaced))
+    return _written(translation, inserted)
 
 
 def _pairs(tags: Sequence[Tag]) -> dict[int, int]:
@@ -130,39 +152,32 @@ def _pairs(tags: Sequence[Tag]) -> dict[int, int]:
     return pairs
 
 
-def _lonely(tag: Tag, plain: str, length: int, aligned: Aligned) -> int:
+def _lonely(tag: Tag, plain: str, translation: str, aligned: Aligned) -> int:
     """Where a tag without a partner goes: at an end it stays there, else it follows the words beside it."""
     if not plain[: tag.place].strip():
         return 0
     if not plain[tag.place :].strip():
-        return length
+        return len(translation)
     if tag.role == "open":
         return aligned(tag.place, len(plain))[0]
-    return aligned(0, tag.place)[1]
+    if tag.role == "close":
+        return aligned(0, tag.place)[1]
+    # what belongs to no word stands at the edge of one, in proportion; a sign after it
+    words = list(_WORD.finditer(translation))
+    edges = [match.end() for match in words] + [match.start() for match in words if tag.role == "point"]
+    wanted = tag.place * len(translation) / len(plain)
+    return min(edges, key=lambda edge: abs(edge - wanted), default=0)
 
 
-def _written(
-    translation: str, plain: str, tags: Sequence[Tag], inserted: Sequence[tuple[int, int, str]]
-) -> str:
-    spaced = {
-        tag.text: (plain[: tag.place][-1:].isspace(), plain[tag.place :][:1].isspace())
-        for tag in tags
-        if tag.role == "point"
-    }
+def _written(translation: str, inserted: Sequence[_Inserted]) -> str:
     written = ""
     done = 0
-    for place, _, text in sorted(inserted, key=lambda item: item[:2]):
-        written += translation[done:place]
-        done = place
-        before, after = spaced.get(text, (False, False))
-        if before and written and not written[-1].isspace():
+    for one in sorted(inserted, key=lambda item: (item.place, item.order)):
+        written += translation[done : one.place]
+        done = one.place
+        if one.spaced[0] and written and not written[-1].isspace():
             written += " "
-        written += text
-        if (
-            after
-            and translation[place:]
-            and not translation[place].isspace()
-            and translation[place].isalnum()
-        ):
+        written += one.text
+        if one.spaced[1] and translation[one.place : one.place + 1].isalnum():
             written += " "
     return written + translation[done:]

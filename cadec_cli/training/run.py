@@ -286,7 +286,7 @@ def _bleu(
 
     bleu = kind.bleu
     if bleu is None:
-        raise CadecError(f"`cadec train {kind.name}` can't stop on BLEU: its models do not translate")
+        raise UsageError(f"`cadec train {kind.name}` can't stop on BLEU: its models do not translate")
     if pipeline is None:
         raise UsageError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")
     target = TextPipeline.load(pipeline)

@@ -18,6 +18,7 @@ from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.method.objectives import DEFECT_COST
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.storage import save_model
 from cadec_cli.text.pipeline import TextPipeline
@@ -93,12 +94,13 @@ def test_scores_are_the_formula_over_what_the_models_say(
         lengths = [len(hypothesis.ids) for hypothesis in part.hypotheses]
         assert part.choice.terms["back"] == pytest.approx(back, abs=1e-4)
         assert part.choice.terms["length"] == pytest.approx(lengths)
-        assert set(part.choice.terms) == {"back", "length", language}
+        assert set(part.choice.terms) == {"back", "length", "defects", language}
         expected = [
             part.choice.terms[language][place]
             + BAYES["nmt"] * hypothesis.log_prob
             + BAYES["back"] * back[place]
             + BAYES["length"] * lengths[place]
+            - DEFECT_COST * part.choice.terms["defects"][place]
             for place, hypothesis in enumerate(part.hypotheses)
         ]
         assert part.choice.scores == pytest.approx(expected, abs=1e-3)
@@ -131,7 +133,8 @@ def test_every_command_takes_it(
     assert exit_code(["translate", str(tmp_path / "in.txt"), "--lines", "--json", *asked]) == 0
     lists = capfd.readouterr().out
     records = [json.loads(line) for line in lists.splitlines()]
-    assert {"text", "log_prob", "score", "conditional", "back", "length"} == set(records[1]["hypotheses"][0])
+    terms = {"conditional", "back", "length", "defects"}
+    assert {"text", "log_prob", "score", *terms} == set(records[1]["hypotheses"][0])
     (tmp_path / "lists.jsonl").write_text(lists, "utf-8")
     assert exit_code(["rerank", str(tmp_path / "lists.jsonl"), *asked]) == 0
     assert capfd.readouterr().out.splitlines() == [record["translation"] for record in records]

@@ -80,7 +80,7 @@ def test_lower_case(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "told"),
     [
         (["good.txt"], "need a reference"),
-        (["good.txt", "--ref", "ref.txt", "--by", "paragraph"], "sentence or document"),
+        (["good.txt", "--ref", "ref.txt", "--by", "paragraph"], "is not one of sentence, document"),
         (["good.txt", "--ref", "ref.txt", "--src", "ref.txt"], "go together"),
         (["good.txt", "--ref", "ref.txt", "--src", "ref.txt", "--source-lm", "x"], "compared by --pmi"),
         (["good.txt", "--pmi", "--tokenized"], "as people write it"),

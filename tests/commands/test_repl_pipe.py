@@ -93,7 +93,7 @@ def test_an_earlier_sentence_is_changed_and_what_follows_on_request(pipe: Pipe, 
     assert "/redo chooses again what follows, 2 sentences" in pipe.err
     shown = [line.split() for line in pipe("/redo")]
     assert shown[1:] == [["2", "tu", "vides", "vos", "videz"], ["3", "tu", "vades", "vos", "vadez"]]
-    assert "2 of 2 sentences became another" in pipe.err
+    assert "2 of 2 sentences changed" in pipe.err
     assert pipe("/redo", fails=True) == [] and "no sentence was changed" in pipe.err
 
 

@@ -14,6 +14,7 @@ from cadec_cli.engines.given import GivenModels
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import OBJECTIVES, guarded, objective
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.cores import core_of
 from cadec_cli.text.placeholders import PLACEHOLDERS
 from cadec_cli.text.spans import find_spans, lost
 
@@ -171,3 +172,29 @@ def test_a_protected_model_is_the_model_in_all_else() -> None:
     model = Spoiling()
     one = ProtectedModel(model)
     assert one.log_probs(["x"], ["y"]) == [-1.0] and one.fits("x") and one.split("x y") == ["x y"]
+
+
+def test_a_span_too_long_for_the_model_is_no_reason_to_cut_it() -> None:
+    class Small(Spoiling):
+        def fits(self, sentence: str, target: str = "") -> bool:
+            return len(sentence) <= 40
+
+    url = "https://example.org/" + "a1b2" * 20
+    document = [url, f"Call {url} now", "-" * 99]
+    found = Translator(GivenModels(Small(NUMBERS)), TranslationOptions(search="sentence"), language="en")
+    assert [one.text for one in found.translate(document)] == [url, f"CALL {url} NOW", "-" * 99]
+
+
+def test_capitals_are_of_the_words_and_not_of_the_tags() -> None:
+    model = Spoiling()
+    document = ["JOHN: WHAT IS <b>THIS</b> THING", "COME OVER HERE RIGHT NOW", "NASA, ESA"]
+    found = Translator(GivenModels(model), TranslationOptions(search="sentence"), language="en")
+    assert next(found.translate(document)).text == "JOHN: WHAT IS <b>THIS</b> THING"
+    assert "Come over here right now" in [core_of(one, "en").text for one in document]
+    assert core_of(document[2], "en").text == "NASA, ESA"
+
+
+@pytest.mark.parametrize("text", ['Он сказал "да.', "Он (да.", "Он «да."])
+def test_what_is_opened_is_closed(text: str) -> None:
+    assert len(defects("He said yes.", text, "en")) == 1
+    assert not defects('He said "yes.', text, "en") or text[-1] == "»"

@@ -103,7 +103,9 @@ def test_a_report_says_what_json_says(
     assert exit_code(command) == 1  # it is there already
     assert page.read_text("utf-8") == content
     assert "exists" in capsys.readouterr().err
+    page.unlink()
     assert exit_code([*command, "-o", str(page)]) == 2  # one file for both
+    assert exit_code([*command, "-o", str(page.parent / "x" / ".." / page.name)]) == 2
     page.write_text("something else")
     assert exit_code([*command, "--force"]) == 0
     assert page.read_text("utf-8") == content

