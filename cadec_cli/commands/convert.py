@@ -219,10 +219,15 @@ def convert(
     from cadec_cli import console
     from cadec_cli.bundle.building import build_bundle
     from cadec_cli.bundle.manifest import read_manifest
+    from cadec_cli.bundle.opening import is_embedded
     from cadec_cli.bundle.pretrained_parts import PretrainedGiven
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.method.options import with_flags
 
+    if is_embedded(written):
+        raise typer.BadParameter(
+            "the bundle that came with cadec is not changed; name a bundle of yours", param_hint="--output"
+        )
     if bundle is None or written.resolve() != bundle.resolve():  # else it is changed, which is the purpose
         parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
         check_outputs([written], inputs=[bundle, *parts, card, probes], force=force)

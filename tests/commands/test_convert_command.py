@@ -6,7 +6,7 @@ import pytest
 from bundle_parts import write_parts
 
 from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.opening import EMBEDDED, Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -120,3 +120,13 @@ def test_what_can_not_be_is_refused(
     assert convert(*from_parts(parts), "-o", parts / "b", option, value) == code
     assert message in capsys.readouterr().err
     assert not (parts / "b").exists()
+
+
+def test_the_embedded_bundle_is_never_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(EMBEDDED)
+    before = (EMBEDDED / "bundle.json").read_bytes()
+    for arguments in ([str(EMBEDDED)], [str(link)], [str(EMBEDDED), "-o", str(link), "--force"]):
+        assert exit_code(["convert", *arguments, "--temperature", "2"]) == 2
+        assert "is not changed" in " ".join(capsys.readouterr().err.split())
+    assert (EMBEDDED / "bundle.json").read_bytes() == before
