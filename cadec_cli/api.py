@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.bundle.finding import find_bundle
 from cadec_cli.bundle.loading import default_options, load_models
-from cadec_cli.bundle.opening import Bundle, find_bundle
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError

@@ -20,7 +20,6 @@ not: whoever loads one owns it, may move it to a device or make a smaller copy o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +30,6 @@ from cadec_cli.bundle.cache import Note, converted_once, silence
 from cadec_cli.bundle.manifest import (
     BACKWARD,
     DOCUMENT_KINDS,
-    MANIFEST,
     PART_NAMES,
     PRETRAINED_LM,
     PRETRAINED_NMT,
@@ -40,7 +38,6 @@ from cadec_cli.bundle.manifest import (
     conversion_part,
     read_manifest,
 )
-from cadec_cli.bundle.named import named_bundle
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
@@ -61,30 +58,6 @@ if TYPE_CHECKING:
     from cadec_cli.models.doctransformer import DocTransformer
     from cadec_cli.models.transformer import Transformer
     from converters.verify import Drift
-
-EMBEDDED = Path(__file__).parents[1] / "embedded"
-
-
-def find_bundle(given: Path | None = None) -> Path:
-    """The bundle to use: the given one, else $CADEC_BUNDLE, else the one that came with cadec.
-
-    A bundle is given as a directory, or by the name of one that was pulled or added.
-    """
-    if given is None and (named := os.environ.get("CADEC_BUNDLE")):
-        given = Path(named).expanduser()
-    if given is not None:
-        return given if given.exists() else named_bundle(given) or given
-    if (EMBEDDED / MANIFEST).is_file():
-        return EMBEDDED
-    raise CadecError(
-        "no bundle to work with, and none came with this installation",
-        "name one with --bundle or CADEC_BUNDLE; `cadec convert` builds one from trained models",
-    )
-
-
-def is_embedded(directory: Path) -> bool:
-    """Tell whether a directory is the bundle that came with cadec, by whatever path it is named."""
-    return directory.exists() and EMBEDDED.exists() and directory.samefile(EMBEDDED)
 
 
 class Bundle:

@@ -218,8 +218,8 @@ def convert(
 
     from cadec_cli import console
     from cadec_cli.bundle.building import build_bundle
+    from cadec_cli.bundle.finding import is_embedded
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.bundle.opening import is_embedded
     from cadec_cli.bundle.pretrained_parts import PretrainedGiven
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.method.options import with_flags

@@ -107,8 +107,8 @@ def evaluate(
     import sys
 
     from cadec_cli import console
+    from cadec_cli.bundle.finding import find_bundle
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.bundle.opening import find_bundle
     from cadec_cli.commands.progress import counted
     from cadec_cli.commands.views import evaluation as views
     from cadec_cli.evaluation.quality import evaluation as quality

@@ -22,7 +22,8 @@ def info(
     import sys
 
     from cadec_cli.bundle.description import describe
-    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.bundle.finding import find_bundle
+    from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.views import bundles as views
 
     described = describe(Bundle.open(find_bundle(bundle)))

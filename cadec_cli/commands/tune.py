@@ -123,7 +123,7 @@ def tune(
     Example: cadec tune dev.en --ref dev.ru --objective bayes --bundle en-ru
     """
     from cadec_cli import console
-    from cadec_cli.bundle.opening import find_bundle
+    from cadec_cli.bundle.finding import find_bundle
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.progress import bars
     from cadec_cli.commands.views.contrastive import wide_console

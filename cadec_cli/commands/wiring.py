@@ -31,8 +31,9 @@ def open_models(
     target_language: str | None = None,
 ) -> LoadedModels:
     """The models of the bundle that was named, or of the default one; for its languages, unless given."""
+    from cadec_cli.bundle.finding import find_bundle
     from cadec_cli.bundle.loading import load_models
-    from cadec_cli.bundle.opening import Bundle, find_bundle
+    from cadec_cli.bundle.opening import Bundle
 
     with console.loading("models"):
         opened = Bundle.open(find_bundle(bundle))

@@ -9,9 +9,10 @@ from pathlib import Path
 import made_up
 import pytest
 
-from cadec_cli.bundle import opening
+from cadec_cli.bundle import finding
+from cadec_cli.bundle.finding import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults
-from cadec_cli.bundle.opening import Bundle, is_embedded
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning.keeping import may_save
 from cadec_cli.main import exit_code
@@ -108,7 +109,7 @@ def test_the_bundle_that_comes_with_cadec_is_never_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     save_defaults(bundle, dataclasses.replace(Bundle.open(bundle).defaults, temperature=1000.0))
-    monkeypatch.setattr(opening, "EMBEDDED", bundle)
+    monkeypatch.setattr(finding, "EMBEDDED", bundle)
     monkeypatch.delenv("CADEC_BUNDLE", raising=False)
     (tmp_path / "link").symlink_to(bundle)
     written = (bundle / MANIFEST).read_bytes()

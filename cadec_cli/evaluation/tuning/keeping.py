@@ -6,8 +6,8 @@ import os
 import shlex
 from pathlib import Path
 
+from cadec_cli.bundle.finding import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults
-from cadec_cli.bundle.opening import is_embedded
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.evaluation.reporting import Warn
 from cadec_cli.evaluation.tuning.settings import present_setting
