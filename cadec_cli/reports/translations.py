@@ -23,10 +23,12 @@ def report_beside(
 ) -> Companion:
     """A report that is made along with a translation; `names` are those of the files, to be shown."""
     places = _places(work, names)
+    found = [document for file in work.files for document in file.documents]
 
     def of(translation: Translation) -> dict[str, Any]:
-        place = places[translation.document]
-        return plain(segment_of(work.translator, translation, place, work.judge))
+        group = places[translation.document]
+        place = found[translation.document].sentences[translation.sentence].place
+        return plain(segment_of(work.translator, translation, group, work.judge, place))
 
     def write(segments: list[dict[str, Any]]) -> None:
         facts = {"files": ", ".join(names), "bundle": bundle, **_facts(work.translator.options)}
@@ -44,7 +46,11 @@ def report_beside(
 
 
 def segment_of(
-    translator: Translator, translation: Translation, group: str, judge: Judge | None = None
+    translator: Translator,
+    translation: Translation,
+    group: str,
+    judge: Judge | None = None,
+    place: str = "",
 ) -> ReportSegment:
     """A sentence as a page shows it; its tokens are scored anew, if there is a D-LM to ask."""
     alone = translator.options.search == "sentence"
@@ -54,7 +60,7 @@ def segment_of(
     doubted = confidence is not None and judge.doubts(confidence)
     return ReportSegment(
         group,
-        str(translation.sentence + 1),
+        place.removeprefix("line ") or str(translation.sentence + 1),
         translation.source,
         translation.text,
         None if alone else translator.sentence_level_of(translation),

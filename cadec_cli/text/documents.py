@@ -5,7 +5,7 @@ And how lines become documents, wherever a blank line stands between them. Knows
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,9 +13,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence as the reader found it, without the white space around it."""
+    """One sentence as the reader found it, without the white space around it.
+
+    `place` is where a person finds it in the file: a line, a time. It is no part of what the sentence is.
+    """
 
     text: str
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

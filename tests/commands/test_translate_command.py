@@ -282,9 +282,9 @@ def test_flag_lists_what_is_worth_a_look_and_leaves_results_as_they_are(
     made_up_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     places = {
-        "you see the lamp.": "a.txt, document 1, sentence 1",
-        "xyzzy [red]plugh[/red] qwrt.": "a.txt, document 2, sentence 1",
-        "hello friend.": "b.txt, sentence 1",
+        "you see the lamp.": "a.txt, line 1",
+        "xyzzy [red]plugh[/red] qwrt.": "a.txt, line 3",
+        "hello friend.": "b.txt, line 1",
     }
     first, second, third = places
     (tmp_path / "a.txt").write_text(f"{first}\n\n{second}\n\x07\n")

@@ -20,7 +20,7 @@ def show(doubts: Sequence[Doubt], work: FileTranslation, inputs: Sequence[Path])
     places = list(_places(work, inputs))
     for doubt in doubts:
         line = Text(f"{doubt.confidence:.2f}  ", "yellow")
-        line.append(f"{places[doubt.document]}sentence {doubt.sentence + 1}: ", "bold")
+        line.append(f"{places[doubt.document][doubt.sentence]}: ", "bold")
         line.append(f"{_short(doubt.source)} → {_short(doubt.text)}")
         console.stderr.print(line)
         if doubt.reasons:
@@ -31,12 +31,12 @@ def show(doubts: Sequence[Doubt], work: FileTranslation, inputs: Sequence[Path])
     console.stderr.print(Text(summary, "yellow" if doubts else "dim"))
 
 
-def _places(work: FileTranslation, inputs: Sequence[Path]) -> Iterator[str]:
-    """What stands before the number of a sentence, for each document: no more than is needed to find it."""
+def _places(work: FileTranslation, inputs: Sequence[Path]) -> Iterator[list[str]]:
+    """Where each sentence of each document is found: no more than is needed."""
     for path, file in zip(inputs, work.files, strict=True):
         name = f"{console.visible(path.name)}, " if len(work.files) > 1 else ""
-        for number in range(1, len(file.documents) + 1):
-            yield name + (f"document {number}, " if len(file.documents) > 1 else "")
+        for document in file.documents:
+            yield [name + sentence.place for sentence in document.sentences]
 
 
 def _short(text: str) -> str:

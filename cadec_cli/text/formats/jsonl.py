@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.documents import Document
+from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import visible_span
 
@@ -59,13 +59,13 @@ class JsonlLayout:
 def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
     """Read JSON lines into documents and the layout."""
     documents: list[Document] = []
-    current: list[str] = []
+    current: list[Sentence] = []
     current_id: object = None
     lines: list[_Line] = []
 
     def end_document() -> None:
         if current:
-            documents.append(Document.of(current))
+            documents.append(Document(tuple(current)))
             current.clear()
 
     for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", source.text), 1):
@@ -82,7 +82,7 @@ def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
         if is_list or document_id != current_id:
             end_document()
         current_id = document_id
-        current += filter(None, stripped)
+        current += [Sentence(sentence, f"line {number}") for sentence in stripped if sentence]
         if is_list:
             end_document()
         wanted = tuple(bool(sentence) for sentence in stripped)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cadec_cli.text.documents import Document, documents_of
+from cadec_cli.text.documents import Document, Sentence, documents_of
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
@@ -46,7 +46,7 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     """Read plain text into documents and the layout that puts it together again."""
     text = source.text
     end_of_line = "\n" if "\n" in text else "\r"
-    sentences: list[list[str]] = []  # of each line
+    sentences: list[list[Sentence]] = []  # of each line
     gaps: list[str] = []
     done = 0
     start = 0
@@ -60,14 +60,14 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
             start += len(line) + 1
             continue
         spans = _spans(line, source.language, source.lines)
-        sentences.append([line[first:last] for first, last in spans])
+        sentences.append([Sentence(line[first:last], f"line {number + 1}") for first, last in spans])
         for first, last in spans:
             gaps.append(text[done : start + first])
             done = start + last
         start += len(line) + 1
     documents = documents_of(sentences, operator.not_)
     return (
-        tuple(Document.of(itertools.chain.from_iterable(lines)) for lines in documents),
+        tuple(Document(tuple(itertools.chain.from_iterable(lines))) for lines in documents),
         PlainLayout((*gaps, text[done:])),
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from cadec_cli.text.affixes import speaker_name
-from cadec_cli.text.documents import Document
+from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.cues import Cue, detect, find_cues
 from cadec_cli.text.formats.headers import with_language
 from cadec_cli.text.formats.inline import Effect, tagged_sentence_spans
@@ -46,8 +46,14 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
         for run in _runs(cues, source.language):
             builder.add(run, cues)
         if len(builder.sentences) > first:
-            documents.append(Document.of(sentence.text for sentence in builder.sentences[first:]))
+            found = zip(builder.sentences[first:], builder.starts[first:], strict=True)
+            documents.append(Document(tuple(Sentence(one.text, _clock(start)) for one, start in found)))
     return tuple(documents), builder.layout(source, markup_of(subtitle_format))
+
+
+def _clock(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
@@ -118,6 +124,7 @@ class _Builder:
 
     language: str
     sentences: list[LaidSentence] = field(default_factory=list)  # cells are numbered as they are found
+    starts: list[int] = field(default_factory=list)  # of each sentence, in milliseconds
     cells: list[_FoundCell] = field(default_factory=list)
 
     def add(self, run: _Run, cues: list[Cue]) -> None:
@@ -145,6 +152,7 @@ class _Builder:
         for (start, end), found in zip(spans, shares, strict=True):
             own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
             self.sentences.append(LaidSentence(text[start:end], tuple(own), tuple(found)))
+            self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
 
     def layout(self, source: Source, markup: str) -> SubtitleLayout:
         """Cut the file's text at the cells found."""
