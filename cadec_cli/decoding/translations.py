@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, FREE
+from cadec_cli.method.objectives import CONDITIONAL, DEFECT_COST, DEFECTS, FREE
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,15 @@ class Choice:
             return None
         pairs = zip(self.terms[CONDITIONAL], self.terms[FREE], strict=True)
         return tuple(conditional - free for conditional, free in pairs)
+
+    def is_broken(self, index: int) -> bool:
+        """Tell whether a hypothesis has defects, as far as anybody looked for them."""
+        return DEFECTS in self.terms and self.terms[DEFECTS][index] > 0
+
+    def shown_score(self, index: int) -> float:
+        """The score without what defects cost, which nobody wants to read."""
+        cost = DEFECT_COST * self.terms[DEFECTS][index] if DEFECTS in self.terms else 0.0
+        return self.scores[index] + cost
 
     @property
     def ranking(self) -> list[int]:

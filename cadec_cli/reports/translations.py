@@ -80,11 +80,11 @@ def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:
     hypotheses = tuple(
         ReportHypothesis(
             part.hypotheses[index].text,
-            choice.scores[index],
+            choice.shown_score(index),
             part.hypotheses[index].log_prob,
             pmi[index] if pmi is not None else None,
             index == choice.index,
-            "S-NMT's first" if index == 0 and choice.index else "",
+            "broken" if choice.is_broken(index) else "S-NMT's first" if index == 0 and choice.index else "",
         )
         for index in choice.ranking
     )

@@ -85,12 +85,15 @@ def test_nbest_has_every_score_and_marks_the_choices(repl: Repl) -> None:
     assert shown[0].split() == ["log", "p", "PMI", "C-score"]
     rows = [line.split(maxsplit=4) for line in shown[1:5]]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    scores = [float(row[3]) for row in rows]
-    assert scores == sorted(scores, reverse=True)
+    broken = ["broken" in row[4] for row in rows]
+    assert broken == sorted(broken)  # they are the last
+    for kind in (True, False):
+        scores = [float(row[3]) for row, wrong in zip(rows, broken, strict=True) if wrong == kind]
+        assert scores == sorted(scores, reverse=True)
     for row in rows:
         assert float(row[1]) + float(row[2]) == pytest.approx(float(row[3]), abs=0.02)
     assert rows[0][4].startswith("chosen") and rows[0][4].endswith(chosen)
-    likeliest = max(rows, key=lambda row: float(row[1]))
+    likeliest = max(rows, key=lambda row: (("broken" not in row[4]), float(row[1])))
     assert "sentence" in likeliest[4]
     assert sum("sentence" in row[4] for row in rows) == 1
     assert any("1 of 4" in line for line in shown[5:])

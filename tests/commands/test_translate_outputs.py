@@ -23,8 +23,13 @@ Run = Callable[..., int]
 
 
 @pytest.fixture
-def run(made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(
+    made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Run:
     monkeypatch.chdir(tmp_path)
+    # Where tests run in the background, somebody else may have decided that Ctrl-C is not for them.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     return lambda *arguments: exit_code(["translate", "-b", str(made_up_bundle), *FAST, *arguments])
 
 

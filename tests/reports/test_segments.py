@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from report_parts import data_of, text_of
 
 from cadec_cli.main import exit_code
+from cadec_cli.method.objectives import DEFECT_COST
 from cadec_cli.reports.page import Page, page_pieces
 from cadec_cli.reports.segments import ReportPart, ReportSegment, ReportToken, plain
 from cadec_cli.text.differences import changed_words
@@ -93,7 +94,8 @@ def test_a_report_says_what_json_says(
         (part,) = segment["parts"]
         shown = {hypothesis[0]: hypothesis[1:5] for hypothesis in part["hypotheses"]}
         for number, one in enumerate(record["hypotheses"]):
-            expected = [one["score"], one["log_prob"], one["pmi"], int(number == record["chosen"])]
+            score = one["score"] + DEFECT_COST * one["defects"]
+            expected = [score, one["log_prob"], one["pmi"], int(number == record["chosen"])]
             assert shown[one["text"]] == pytest.approx(expected, abs=1e-3)
         chosen = record["hypotheses"][record["chosen"]]
         assert sum(pmi for _, pmi in part["tokens"]) == pytest.approx(chosen["pmi"], abs=0.02)

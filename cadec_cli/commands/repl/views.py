@@ -120,14 +120,15 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
         first = part.hypotheses[index].text == sentence_level
         if rank > count and not (chosen or first):
             continue
-        marks = ", ".join(name for name, marked in (("chosen", chosen), ("sentence", first)) if marked)
+        known = (("chosen", chosen), ("sentence", first), ("broken", part.choice.is_broken(index)))
+        marks = ", ".join(name for name, marked in known if marked)
         style = "bold green" if chosen else "yellow" if first else ""
         hypothesis = part.hypotheses[index]
         table.add_row(
             str(rank),
             f"{hypothesis.log_prob:.2f}",
             f"{pmi[index]:+.2f}" if pmi is not None else "–",
-            f"{part.choice.scores[index]:.2f}",
+            f"{part.choice.shown_score(index):.2f}",
             Text(marks, style),
             Text(visible(hypothesis.text), style),
         )
