@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -166,8 +166,8 @@ def _not_in(encoding: str | None, where: str, error: UnicodeDecodeError, guess: 
     return CadecError(f"{where} is not {encoding or 'utf-8'} (byte {error.object[error.start]:#04x})", hint)
 
 
-def _unknown(encoding: str | None) -> CadecError:
-    return CadecError(
+def _unknown(encoding: str | None) -> UsageError:
+    return UsageError(
         f"unknown encoding: {encoding}", "give --encoding a name such as utf-8, cp1251 or latin-1"
     )
 

@@ -77,9 +77,14 @@ def translate(
     ] = False,
     force: Force = False,
     max_chars: Annotated[
-        int,
-        typer.Option(help="Characters per line of subtitles.", min=1, rich_help_panel=_SUBTITLES),
-    ] = 42,
+        int | None,
+        typer.Option(
+            help="Characters per line of subtitles. [dim]\\[default: 42][/dim]",
+            min=1,
+            show_default=False,
+            rich_help_panel=_SUBTITLES,
+        ),
+    ] = None,
     max_lines: Annotated[
         int | None,
         typer.Option(
@@ -143,6 +148,7 @@ def translate(
     from cadec_cli.decoding.soundness import defects
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import Screen
+    from cadec_cli.text.formats.wrapping import LINE_WIDTH
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
@@ -154,7 +160,12 @@ def translate(
     check_outputs([report], inputs=paths, force=force)
     if bilingual:
         check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
-    speeds = ReadingSpeeds(0 if bilingual else max_cps)  # nobody reads both languages
+    asked = max_chars is not None or max_lines is not None
+    widest = max_chars or LINE_WIDTH
+    # nobody reads both languages
+    speeds = ReadingSpeeds(
+        0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
+    )
     work = file_translation(
         paths,
         bundle,
@@ -170,7 +181,7 @@ def translate(
         wanted=wanted,
         explain=explain,
         after=after,
-        screen=Screen(max_chars=max_chars, max_lines=max_lines, bilingual=bilingual),
+        screen=Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual),
         restored=speeds.add,
     )
     if report is not None and work.plan is not None and work.plan.has(report):

@@ -337,6 +337,8 @@
     by("columns").append(...data.columns.filter((_, place) => place !== 1 || has.compared).map((name) => make("span", {}, name)));
     if (has.confidence) by("columns").append(make("span", { class: "end" }, "confidence"));
     document.documentElement.style.setProperty("--texts", has.compared ? 3 : 2);
+    const longest = segments.reduce((most, segment) => Math.max(most, segment.label.length), 0);
+    if (longest > 4) document.documentElement.style.setProperty("--label", `${longest * 0.5 + 1.5}rem`);  // times are longer than numbers
     document.documentElement.toggleAttribute("data-notes", has.notes);
   }
 

@@ -68,3 +68,12 @@ def test_two_languages_need_subtitles_as_output_too(
     assert exit_code([*arguments, "-o", str(tmp_path / "film.txt")]) == 2
     assert "--bilingual is for subtitles" in capsys.readouterr().err
     assert not (tmp_path / "film.txt").exists()
+
+
+def test_cues_that_do_not_fit_are_counted(capfd: pytest.CaptureFixture[str]) -> None:
+    wide = "WEBVTT\n\n00:01.000 --> 00:09.000\nEin <i>Wort</i> und\nnoch eines\n"
+    for most, lines, said in ((12, 2, False), (11, 2, True), (12, 1, True), (None, None, False)):
+        speeds = ReadingSpeeds(0, most, lines)
+        speeds.add("vtt", wide, "vtt", wide)
+        speeds.report()
+        assert ("1 cue does not fit" in capfd.readouterr().err) == said, (most, lines)

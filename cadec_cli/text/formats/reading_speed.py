@@ -1,4 +1,4 @@
-"""How fast the cues of a subtitle file have to be read.
+"""How fast the cues of a subtitle file have to be read, and how wide they are.
 
 Characters are those on the screen, spaces and punctuation included, line breaks and tags not.
 """
@@ -32,10 +32,26 @@ def reading_speed(text: str, subtitle_format: str, limit: float) -> list[TooFast
     return sorted(found, key=lambda cue: cue.start)
 
 
+def too_wide(text: str, subtitle_format: str, characters: int, lines: int | None) -> list[int]:
+    """Return when the cues begin that have a longer line than that, or more lines, in the order of time."""
+    subtitle_format = detect(text, subtitle_format)
+    starts = []
+    for cue in find_cues(text, subtitle_format, "subtitles"):
+        shown = _lines(text, cue, markup_of(subtitle_format))
+        if max(map(len, shown), default=0) > characters or (lines is not None and len(shown) > lines):
+            starts.append(cue.start)
+    return sorted(starts)
+
+
 def _characters(text: str, cue: Cue, markup: str) -> int:
+    return sum(map(len, _lines(text, cue, markup)))
+
+
+def _lines(text: str, cue: Cue, markup: str) -> list[str]:
+    """What is seen of a cue, line by line."""
     shown = TAGS[markup].sub("", text[slice(*cue.span)])
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
     elif markup == "vtt":
         shown = html.unescape(shown)
-    return sum(len(line.strip()) for line in shown.splitlines())
+    return [line.strip() for line in shown.splitlines() if line.strip()]
