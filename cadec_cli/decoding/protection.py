@@ -82,11 +82,11 @@ class ProtectedModel:
             if not waiting or (kind == "placeholders" and not self.placeholders):
                 continue
             masked = {number: self._masked(kind, lists[number], spans[number]) for number in waiting}
-            tried = [number for number in waiting if masked[number] is not None]
-            found = self.model.nbest([one.text for number in tried if (one := masked[number])], count)
-            for number, nbest in zip(tried, found, strict=True):
-                one = masked[number]
-                assert one is not None
+            tried = {
+                number: one for number, one in masked.items() if one is not None and self.model.fits(one.text)
+            }
+            found = self.model.nbest([one.text for one in tried.values()], count)
+            for (number, one), nbest in zip(tried.items(), found, strict=True):
                 restored = _distinct(one.restored(hypothesis) for hypothesis in nbest.hypotheses)
                 if restored:
                     lists[number] = NBest(sentences[number], restored)

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from cadec_cli.engines.protocols import KnownAhead
@@ -35,6 +36,7 @@ _LONG_ENOUGH = 24  # characters from which a length tells something
 _SHORTEST, _LONGEST = 0.2, 4.0
 
 
+@lru_cache(maxsize=8192)  # the same lists are looked at when they are made and when they are scored
 def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
     """Tell what is wrong with a translation of a source in a language, in words for a person."""
     core = core_of(source, language)
