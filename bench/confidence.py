@@ -12,13 +12,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
 from cadec_cli import load
 from cadec_cli.arrays import Floats
+from cadec_cli.bundle.loading import LoadedModels
 from cadec_cli.decoding.confidence import (
     FLAG_BELOW,
     GOOD,
@@ -124,7 +125,7 @@ def _from_json(translator: Translator, path: Path) -> Iterator[tuple[int, int, T
     for line in read_lines(path):
         record = json.loads(line)
         records.setdefault((record["document"], record["sentence"]), []).append(record)
-    text = translator.models.translation._target  # type: ignore[attr-defined]
+    text = cast(LoadedModels, translator.models).bundle.target_text
     for (document, sentence), parts in records.items():
         if len(parts) == 1 and "chosen" in parts[0]:
             yield document, sentence, _part(parts[0], text)

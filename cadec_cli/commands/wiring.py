@@ -213,10 +213,8 @@ def write_translations(
         for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
-        for (
-            _
-        ) in translations:  # the layout takes as many as it has places for; the companion waits for the end
-            pass
+        for _ in translations:
+            pass  # the layout takes as many as it has places for; the companion waits for the end
     except KeyboardInterrupt:
         raise Interrupted(
             f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"

@@ -2,7 +2,8 @@
 
     - JOHN: He is <i>really</i> nice.    →   “- JOHN: ”  He is really nice.
 
-A sentence without a word to translate has an empty core. Sounds in capitals are read in small letters.
+A sentence without a word to translate has an empty core. Sounds and shouting, in capitals throughout, are
+read in small letters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _DESCRIBED = re.compile(r"(.{0,60}?)(\([^()]{1,60}\)|\[[^][]{1,60}\])\s+(?=\S)")
 
 @dataclass(frozen=True)
 class Core:
-    """A sentence taken apart: before + text (with its tags) + after is the sentence."""
+    """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence."""
 
     before: str
     text: str

@@ -40,9 +40,11 @@ class ReadingSpeeds:
 
     def report(self) -> None:
         """Say how many cues are too wide or too fast, and where the first ones are."""
+        from cadec_cli.text.formats.cues import clock
+
         if self.too_wide:
             count = len(self.too_wide)
-            where = ", ".join(map(_clock, self.too_wide[:_NAMED])) + (" …" if count > _NAMED else "")
+            where = ", ".join(map(clock, self.too_wide[:_NAMED])) + (" …" if count > _NAMED else "")
             in_lines = (
                 "" if self.max_lines is None else f" in {self.max_lines} line{'s'[: self.max_lines - 1]}"
             )
@@ -53,15 +55,10 @@ class ReadingSpeeds:
         if not self.too_fast:
             return
         count = len(self.too_fast)
-        named = ", ".join(f"{_clock(cue.start)} ({cue.cps:.0f})" for cue in self.too_fast[:_NAMED])
+        named = ", ".join(f"{clock(cue.start)} ({cue.cps:.0f})" for cue in self.too_fast[:_NAMED])
         whose = ", Netflix's limit for most languages" if self.limit == _NETFLIX else ""
         console.note(
             f"too fast to read, above {self.limit:g} characters per second{whose}: "
             f"{count:,} {'cue' if count == 1 else 'cues'}, in the source {self.in_source:,}; "
             f"{'at' if count == 1 else 'the first at'} {named}"
         )
-
-
-def _clock(milliseconds: int) -> str:
-    seconds = milliseconds // 1000
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -49,6 +49,12 @@ class _RawLine:
         return not self.text.strip("\ufeff \t\v\f\xa0")
 
 
+def clock(milliseconds: int) -> str:
+    """A time as people find it in a film: 1:02:03."""
+    seconds = milliseconds // 1000
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
 def detect(text: str, stated: str) -> str:
     """Return the format that a file's first words show, or the one stated by its name."""
     head = text[:4096].lstrip("\ufeff \t\r\n")

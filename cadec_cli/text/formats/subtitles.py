@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 
 from cadec_cli.text.affixes import speaker_name
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.cues import Cue, detect, find_cues
+from cadec_cli.text.formats.cues import Cue, clock, detect, find_cues
 from cadec_cli.text.formats.headers import with_language
 from cadec_cli.text.formats.inline import Effect, tagged_sentence_spans
 from cadec_cli.text.formats.layout import Source
@@ -47,13 +47,8 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             builder.add(run, cues)
         if len(builder.sentences) > first:
             found = zip(builder.sentences[first:], builder.starts[first:], strict=True)
-            documents.append(Document(tuple(Sentence(one.text, _clock(start)) for one, start in found)))
+            documents.append(Document(tuple(Sentence(one.text, clock(start)) for one, start in found)))
     return tuple(documents), builder.layout(source, markup_of(subtitle_format))
-
-
-def _clock(milliseconds: int) -> str:
-    seconds = milliseconds // 1000
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
