@@ -1,4 +1,4 @@
-"""Files as everyone here needs them: compressed or not when read, whole or not at all when written.
+"""Files as everyone here reads them: compressed or not, text in an encoding, JSON. `whole_files` writes them.
 
 Whoever reads text passes an encoding only if its user could name one with --encoding. Without, a file is
 UTF-8 or an error, and the error says to convert it.
@@ -6,25 +6,19 @@ UTF-8 or an error, and the error says to convert it.
 
 import codecs
 import contextlib
-import errno
 import gzip
 import hashlib
 import io
 import json
 import lzma
-import os
-import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from cadec_cli.errors import CadecError, UsageError
-
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _WIDE_MARKS = {
     # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -195,87 +189,6 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-@contextlib.contextmanager
-def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong while writing `path` into a CadecError that names it."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise CadecError(
-                f"no space left to write {path}", hint or "free some space and run it again"
-            ) from None
-        raise CadecError(f"can't write {path}: {error.strerror or error}", hint) from None
-
-
-@contextlib.contextmanager
-def atomic_file(path: Path, hint: str = "") -> Iterator[IO[bytes]]:
-    """Write a file that appears under its name only once it is complete and on disk."""
-    with writing(path, hint):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.chmod(0o666 & ~_umask())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-
-
-@contextlib.contextmanager
-def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[Path]:
-    """Fill a directory that appears under its name only once everything in it is on disk.
-
-    An existing directory of that name is replaced. With a marker, the name of a file that all directories of
-    this kind have, one without it is somebody's own: that is an error, unless it is empty.
-    """
-    with writing(path, hint):
-        if marker and path.is_dir() and not (path / marker).is_file() and any(path.iterdir()):
-            raise CadecError(
-                f"{path} exists and holds something else; it would be replaced as a whole",
-                "choose a name that does not exist yet",
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-        try:
-            yield part
-            for file in part.rglob("*"):
-                if file.is_file():
-                    _fsync(file)
-            part.chmod(0o777 & ~_umask())
-            _take_place(part, path)
-            _fsync(path.parent)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-
-
-def _take_place(new: Path, path: Path) -> None:
-    """Rename a directory over another, which is deleted only when the new one is in its place."""
-    if not path.is_dir():
-        new.replace(path)
-        return
-    old = new.with_suffix(".old")
-    path.replace(old)
-    try:
-        new.replace(path)
-    except BaseException:
-        old.replace(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as readable JSON, whole or not at all."""
-    with atomic_file(path) as stream:
-        stream.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
-
-
 def read_json(path: Path) -> Any:
     """Read a JSON file; a broken one is a CadecError."""
     with reading(path):
@@ -290,17 +203,3 @@ def sha256(path: Path) -> str:
     """Return the checksum of a file, in hexadecimal."""
     with reading(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory
 from cadec_cli.models.layers import Block
 from cadec_cli.models.storage import model_state
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES, UNK
+from cadec_cli.whole_files import atomic_directory
 from converters.verify import Drift, Pair, translation_drift
 
 # Raised when the same weights would be written in another way: what was converted before is then not used.

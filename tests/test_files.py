@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, atomic_file, read_json, read_lines, sha256, write_json
+from cadec_cli.files import read_json, read_lines, sha256
+from cadec_cli.whole_files import atomic_directory, atomic_file, write_json
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -98,7 +99,7 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, atomic_file
+from cadec_cli.whole_files import atomic_directory, atomic_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 path, kind, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 try:

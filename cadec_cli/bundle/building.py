@@ -42,10 +42,10 @@ from cadec_cli.bundle.pretrained_parts import (
     PretrainedTranslation,
 )
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.languages import iso_code
 from cadec_cli.version import __version__
+from cadec_cli.whole_files import atomic_directory
 from converters.verify import Drift
 
 MODEL_CARD = "MODEL_CARD.md"

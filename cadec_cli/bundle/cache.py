@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, sha256, write_json
+from cadec_cli.files import read_json, sha256
 from cadec_cli.user_directories import cache_directory, lock
+from cadec_cli.whole_files import write_json
 
 # Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
 _SEAL = "cadec.json"

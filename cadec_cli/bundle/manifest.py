@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file, read_json, sha256
+from cadec_cli.files import read_json, sha256
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.whole_files import atomic_file
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1

@@ -128,7 +128,7 @@ def add_model(
     from cadec_cli.bundle.named import place_of
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.errors import CadecError
-    from cadec_cli.files import atomic_directory
+    from cadec_cli.whole_files import atomic_directory
 
     opened = Bundle.open(bundle)
     directory = place_of(called or bundle.resolve().name)

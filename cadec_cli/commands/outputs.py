@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, typed
-from cadec_cli.files import writing
+from cadec_cli.whole_files import writing
 
 if TYPE_CHECKING:
     from cadec_cli.text.formats import TextFile

@@ -17,7 +17,7 @@ from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file
+from cadec_cli.whole_files import atomic_file
 
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter

@@ -42,9 +42,9 @@ def truecaser(
     from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
     from cadec_cli.errors import CadecError
-    from cadec_cli.files import atomic_file
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
+    from cadec_cli.whole_files import atomic_file
 
     check_outputs([output], inputs=inputs, force=force)
     lines = tokenised_lines(inputs, language, column=column, encoding=encoding, processes=processes)
@@ -238,9 +238,9 @@ def _keep_origin(start_from: str, origin: Path) -> None:
 
     from cadec_cli import console
     from cadec_cli.errors import CadecError
-    from cadec_cli.files import atomic_directory
     from cadec_cli.models.pretrained import LANGUAGE_SETTINGS
     from cadec_cli.training.run import check_new
+    from cadec_cli.whole_files import atomic_directory
     from converters.language.huggingface import open_language_model
 
     check_new(origin.parent)

@@ -135,8 +135,8 @@ def tune(
     from cadec_cli.evaluation.tuning.plot import draw_tuning
     from cadec_cli.evaluation.tuning.run import run_tuning
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
-    from cadec_cli.files import write_json, writing
     from cadec_cli.plotting import require_matplotlib
+    from cadec_cli.whole_files import write_json, writing
 
     if output is not None:
         drawn = ["curve.png", *(["pareto.png"] if contrastive else [])] if plot else []

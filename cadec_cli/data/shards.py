@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json, write_json
+from cadec_cli.files import read_json
 from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.specials import EOS
+from cadec_cli.whole_files import atomic_directory, write_json
 
 FORMAT_VERSION = 1
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines, writing
+from cadec_cli.files import read_lines
+from cadec_cli.whole_files import writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512

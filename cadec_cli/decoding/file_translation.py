@@ -22,10 +22,10 @@ from cadec_cli.decoding.records import json_line, records, text_record
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import Interrupted
-from cadec_cli.files import atomic_file
 from cadec_cli.method.context import Context
 from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
+from cadec_cli.whole_files import atomic_file
 
 # (translations, how many there will be) → the same translations, counted aloud
 Track = Callable[[Iterable[Translation], int], Iterable[Translation]]

@@ -15,7 +15,8 @@ from typing import IO, Any
 
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, writing
+from cadec_cli.files import reading
+from cadec_cli.whole_files import writing
 
 FORMAT_VERSION = 3
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"

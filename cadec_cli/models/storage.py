@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json, reading
+from cadec_cli.files import read_json, reading
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.doctransformer import DocTransformer, DocTransformerConfig
 from cadec_cli.models.layers import Network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.transformer import DocRepair, Transformer, TransformerConfig, TwoToTwo
+from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
 

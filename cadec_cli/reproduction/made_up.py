@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cadec_cli.files import atomic_file
 from cadec_cli.reproduction.document_files import write_documents
+from cadec_cli.whole_files import atomic_file
 
 Pair = tuple[str, str]
 

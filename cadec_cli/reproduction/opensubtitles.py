@@ -12,9 +12,9 @@ from pathlib import Path
 from cadec_cli.data.opensubtitles import aligned_films
 from cadec_cli.data.opus_xml import Report
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file
 from cadec_cli.reproduction.document_files import read_documents, write_documents
 from cadec_cli.reproduction.places import Places
+from cadec_cli.whole_files import atomic_file
 
 # Evaluation documents have this many sentences at the least, as in the paper.
 LONG_ENOUGH = 10

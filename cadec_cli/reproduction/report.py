@@ -7,10 +7,10 @@ import html
 import json
 from pathlib import Path
 
-from cadec_cli.files import atomic_file
 from cadec_cli.reproduction.places import Places
 from cadec_cli.reproduction.results import Results
 from cadec_cli.reproduction.tables import PlainTable, settings_line, tables
+from cadec_cli.whole_files import atomic_file
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 75em; margin: 2em auto; color: #222; }

@@ -8,13 +8,13 @@ from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
-from cadec_cli.files import write_json
 from cadec_cli.method.options import named_weights, with_flags
 from cadec_cli.reproduction.document_files import read_documents
 from cadec_cli.reproduction.places import Places
 from cadec_cli.reproduction.systems import System
 from cadec_cli.reproduction.tuned import tuned_flags
 from cadec_cli.text.sentences import split_sentences
+from cadec_cli.whole_files import write_json
 
 
 def write_speed(places: Places, system: System) -> None:

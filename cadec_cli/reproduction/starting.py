@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, write_json
+from cadec_cli.files import read_json
 from cadec_cli.reproduction import opensubtitles, small_corpora
 from cadec_cli.reproduction.experiment import Experiment
 from cadec_cli.reproduction.scales import BY_NAME
+from cadec_cli.whole_files import write_json
 
 SETTINGS = "settings.json"
 

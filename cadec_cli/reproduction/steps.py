@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file, read_json, write_json
+from cadec_cli.files import read_json
+from cadec_cli.whole_files import atomic_file, write_json
 
 Command = tuple[str, ...]
 # Runs a command line of cadec; the exit code.

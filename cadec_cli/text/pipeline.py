@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json
+from cadec_cli.files import read_json
 from cadec_cli.text.moses import MosesText, Truecaser, recase
 from cadec_cli.text.specials import EOS
 from cadec_cli.text.subwords import Subwords
+from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
 FILES = ("pipeline.json", "truecaser.json", "subwords.model")

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json
+from cadec_cli.files import read_json
 from cadec_cli.models.storage import SHOWN, Model, fill, load_tensors, model_files, model_state
+from cadec_cli.whole_files import atomic_directory
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, sha256
+from cadec_cli.files import sha256
 from cadec_cli.models.pretrained import (
     LANGUAGE_SETTINGS,
     ORIGIN,
@@ -29,6 +29,7 @@ from cadec_cli.text.corpus_text import tokenizer_checksum
 from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.options import FineTuningOptions, WindowOptions
+from cadec_cli.whole_files import atomic_directory
 
 if TYPE_CHECKING:
     from torch import Tensor

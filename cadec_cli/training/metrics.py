@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file, reading, writing
+from cadec_cli.files import reading
+from cadec_cli.whole_files import atomic_file, writing
 
 Record = dict[str, Any]
 

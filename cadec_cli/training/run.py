@@ -19,7 +19,7 @@ from cadec_cli import console
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError, UsageError
-from cadec_cli.files import read_json, write_json
+from cadec_cli.files import read_json
 from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
 from cadec_cli.training.checkpoints import Checkpoints
@@ -36,6 +36,7 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
+from cadec_cli.whole_files import write_json
 from cadec_cli.workers import available_cores
 
 REASONS = {

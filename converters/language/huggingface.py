@@ -19,7 +19,7 @@ from cadec_cli.arrays import Floats
 from cadec_cli.engines.self_test import QUICK, Probes, check_vocabulary, choose_way
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading, writing
+from cadec_cli.files import read_json, reading
 from cadec_cli.models.huggingface import (
     Network,
     load_config,
@@ -37,6 +37,7 @@ from cadec_cli.models.pretrained import (
 )
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 from cadec_cli.text.pretrained.line_text import LineText, found_boundary
+from cadec_cli.whole_files import writing
 from converters.hub import local_model
 from converters.language.gguf import gguf_tokenizer, read_gguf
 from converters.language.no_context import Texts

@@ -18,9 +18,10 @@ from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json, reading, sha256
+from cadec_cli.files import read_json, reading, sha256
 from cadec_cli.models.pretrained import SOURCE, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
+from cadec_cli.whole_files import atomic_directory
 from converters.model_files import stated_licence
 from converters.translation.ctranslate2_file import StoredModel, read_stored
 from converters.translation.opened import Asked, check_vocabulary, ordinary

@@ -17,10 +17,11 @@ from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, read_json, writing
+from cadec_cli.files import read_json
 from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TextSettings, TranslationSettings
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+from cadec_cli.whole_files import atomic_directory, writing
 from converters.model_files import stated_licence, weights_checksum
 from converters.translation.huggingface_families import (
     Described,

@@ -17,8 +17,8 @@ from typing import Any
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory, writing
 from cadec_cli.models.pretrained import TranslationSettings
+from cadec_cli.whole_files import atomic_directory, writing
 from converters.ctranslate2_models import quantise, weight_misfits
 from converters.translation.reference import Network, reference_of
 from converters.translation.verification import Probes, drift_from, random_probes

@@ -7,7 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from cadec_cli.files import atomic_file, read_lines
+from cadec_cli.files import read_lines
+from cadec_cli.whole_files import atomic_file
 
 
 def main(corpus: str, output: str, columns: str = "") -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cadec_cli.bundle.cache import converted_once
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_directory
+from cadec_cli.whole_files import atomic_directory
 
 
 class Converter:

@@ -12,7 +12,6 @@ from opus_samples import HEAD, film, put, sentence
 from shown_commands import KNOWN, command_of, unknown_options
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import write_json
 from cadec_cli.main import exit_code
 from cadec_cli.reproduction import made_up, small_corpora
 from cadec_cli.reproduction.experiment import Experiment, steps_for
@@ -23,6 +22,7 @@ from cadec_cli.reproduction.starting import started
 from cadec_cli.reproduction.steps import carry_out
 from cadec_cli.reproduction.systems import SYSTEMS, TUNED
 from cadec_cli.text.documents import documents_of, is_blank
+from cadec_cli.whole_files import write_json
 
 
 def tuned_by_hand(places: Places) -> None:

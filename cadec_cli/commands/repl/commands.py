@@ -19,10 +19,11 @@ from cadec_cli.commands.repl.views import counted
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.session_files import stored_session
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file, read_json, writing
+from cadec_cli.files import read_json
 from cadec_cli.method.options import AS_IT_COMES, with_flags
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
+from cadec_cli.whole_files import atomic_file, writing
 
 NBEST_ROWS = 10
 FORCE = " --force"  # after the name of a file that may be replaced

@@ -18,8 +18,9 @@ from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.session_files import StoredSession, session_json, stored_session
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.files import atomic_file, read_json
+from cadec_cli.files import read_json
 from cadec_cli.user_directories import lock, state_directory
+from cadec_cli.whole_files import atomic_file
 
 # Sessions kept besides the newest.
 KEPT = 9

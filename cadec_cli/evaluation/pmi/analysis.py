@@ -29,8 +29,8 @@ from cadec_cli.evaluation.pmi.scores import (
     random_contexts,
 )
 from cadec_cli.evaluation.reporting import Counted, uncounted
-from cadec_cli.files import atomic_file
 from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.whole_files import atomic_file
 
 PMI = "PMI"
 CONDITIONAL = "log p"
