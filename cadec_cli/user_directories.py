@@ -5,8 +5,11 @@ It knows places, not what is kept there.
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 from typing import IO
+
+from cadec_cli.errors import CadecError
 
 
 def cache_directory() -> Path:
@@ -26,6 +29,36 @@ def data_directory() -> Path:
 def state_directory() -> Path:
     """cadec's place among the user's state, where sessions and histories are kept."""
     return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def open_lock(path: Path) -> IO[str]:
+    """Open a file that is there only to be locked; make it if need be, readable by nobody else.
+
+    Whatever it holds stays. A link or a special file under its name is a CadecError: to open it would be to
+    open something else. A file that may not be opened is an OSError, as everywhere.
+    """
+    # Without blocking: a FIFO or a device would make us wait before we see what it is.
+    flags = os.O_RDWR | os.O_CREAT
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        if os.path.lexists(path):
+            _refuse_special(path, os.lstat(path))
+        raise
+    try:
+        _refuse_special(path, os.fstat(descriptor))
+        return os.fdopen(descriptor, "r+")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_special(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+        raise CadecError(f"the lock {path} is {kind}", "delete it: cadec makes it anew")
 
 
 def lock(file: IO[str], *, wait: bool) -> bool:
