@@ -13,6 +13,10 @@ class CadecError(Exception):
         self.hint = hint
 
 
+class WriteError(CadecError):
+    """A file or directory could not be written: no space, no permission, a disk in trouble."""
+
+
 class Interrupted(Exception):  # noqa: N818 - it is no error
     """Ctrl-C, with what there is to say of the work that it stopped.
 

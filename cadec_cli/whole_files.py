@@ -13,22 +13,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, WriteError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
 def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong while writing `path` into a CadecError that names it."""
+    """Turn whatever goes wrong while writing `path` into a WriteError that names it."""
     try:
         yield
     except OSError as error:
         if error.errno in _NO_SPACE:
-            raise CadecError(
+            raise WriteError(
                 f"no space left to write {path}", hint or "free some space and run it again"
             ) from None
-        raise CadecError(f"can't write {path}: {error.strerror or error}", hint) from None
+        raise WriteError(f"can't write {path}: {error.strerror or error}", hint) from None
 
 
 @contextlib.contextmanager

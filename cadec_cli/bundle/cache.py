@@ -1,26 +1,43 @@
 """Converted models kept in the user's cache: made once, whole, whoever asks and however many at a time.
 
+The cache is one user's: what other users could have put there or changed is not loaded. Nothing in it is lost
+for good and nothing is deleted by itself; all of it may be deleted whenever no cadec runs. A cache that can't
+be used, or is full, costs time and no more.
+
 It knows directories and their checksums, not what is converted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.files import read_json, sha256
-from cadec_cli.user_directories import cache_directory, lock
-from cadec_cli.whole_files import write_json
+from cadec_cli.user_directories import cache_directory, lock, open_lock
+from cadec_cli.whole_files import write_json, writing
 
 # Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
 _SEAL = "cadec.json"
+# Bytes, of which a seal has a few hundred: more are not read.
+_LARGEST_SEAL = 1 << 16
 
-# Directories that stand in for an unwritable cache; they go when the process ends.
+_HAS_OWNERS = hasattr(os, "geteuid")
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+# Directories that stand in for a cache that can't be used; they go when the process ends.
 _temporary: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 Note = Callable[[str], None]
+
+
+class _UnusableError(Exception):
+    """Why the cache can't serve, in a few words."""
 
 
 def silence(message: str) -> None:
@@ -30,48 +47,131 @@ def silence(message: str) -> None:
 def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:
     """The directory that `convert` fills, taken from the cache if it is there and sound.
 
-    The key names all that the result depends on. Where the cache can't be written, that is noted, and a
-    temporary directory serves for as long as the process runs.
+    The key names all that the result depends on. Where the cache can't be used or has no room, that is noted,
+    and a temporary directory serves for as long as the process runs.
     """
     if key in _temporary:
         return Path(_temporary[key].name) / key
     parent = cache_directory() / "ctranslate2"
-    directory = parent / key
-    if _is_sound(directory):
-        return directory
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=parent):
+        return _from_cache(parent, key, convert)
+    except _UnusableError as reason:
+        note(f"the cache {parent} is not used ({reason}); converting into a temporary directory")
+    return _for_now(parent, key, convert)
+
+
+def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path:
+    directory = parent / key
+    try:
+        _make_private(parent)
+        if _is_sound(directory):
+            return directory
+        with tempfile.TemporaryFile(dir=parent):  # found now rather than after converting
             pass
+        lock_file = open_lock(parent / f".{key}.lock")
     except OSError as error:
-        note(f"can't write to the cache {parent} ({error.strerror}); converting into a temporary directory")
-        temporary = tempfile.TemporaryDirectory(prefix="cadec-")
-        convert(Path(temporary.name) / key)
-        _temporary[key] = temporary
-        return Path(temporary.name) / key
-    with (parent / f".{key}.lock").open("w") as file:
-        lock(file, wait=True)
+        raise _UnusableError(error.strerror or str(error)) from None
+    except CadecError as error:
+        raise _UnusableError(error.message) from None
+    with lock_file:
+        lock(lock_file, wait=True)
         if not _is_sound(directory):
             try:
+                _clear_way(directory)
                 convert(directory)
                 _seal(directory)
-            except CadecError:
+            except CadecError as error:
                 # Without working locks another process may have been first; its result serves as well.
-                if not _is_sound(directory):
-                    raise
+                if _is_sound(directory):
+                    return directory
+                if isinstance(error, WriteError):
+                    raise _UnusableError(error.message) from None
+                raise
     return directory
 
 
+def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="cadec-")
+    except OSError as error:
+        raise CadecError(
+            f"no place for a temporary directory: {error.strerror or error}", _room(cache)
+        ) from None
+    directory = Path(temporary.name) / key
+    try:
+        convert(directory)
+    except BaseException as error:
+        temporary.cleanup()
+        if isinstance(error, WriteError):
+            raise CadecError(error.message, _room(cache)) from None
+        raise
+    _temporary[key] = temporary
+    return directory
+
+
+def _room(cache: Path) -> str:
+    return f"make room for the cache, {cache}, or name another place for it with CADEC_CACHE"
+
+
+def _make_private(parent: Path) -> None:
+    """Make the cache's directory, or see that nobody else can put anything into it."""
+    parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    parent.mkdir(mode=0o700, exist_ok=True)
+    # The link too, if it is one: who made it chose the directory.
+    if not (_is_ours(parent.lstat()) and _is_ours(found := parent.stat())):
+        raise _UnusableError("it belongs to another user")
+    if not _is_private(found):
+        with contextlib.suppress(OSError):
+            parent.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS_MAY_WRITE)
+        if not _is_private(parent.stat()):
+            raise _UnusableError("other users may write to it")
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether something belongs to the user, or to root, who may do anything anyway."""
+    return not _HAS_OWNERS or found.st_uid in (os.geteuid(), 0)
+
+
+def _is_private(found: os.stat_result) -> bool:
+    return _is_ours(found) and not (_HAS_OWNERS and found.st_mode & _OTHERS_MAY_WRITE)
+
+
+def _clear_way(directory: Path) -> None:
+    """Remove what no directory can take the place of; the one before is replaced by the new one."""
+    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+        with contextlib.suppress(OSError):  # if it stays, converting says so
+            directory.unlink()
+
+
 def _seal(directory: Path) -> None:
-    write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
+    """Write the checksums; a directory that can't be sealed does not stay."""
+    try:
+        write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
+        with writing(directory):
+            directory.chmod(0o700)
+            for path in directory.iterdir():
+                path.chmod(0o600)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
 
 
 def _is_sound(directory: Path) -> bool:
-    """Tell whether all files are there and as they were written; if not they are made again."""
-    if not (directory / _SEAL).is_file():
-        return False
+    """Tell whether there are the files that were sealed, as they were written, and no others.
+
+    If not they are made again. Nothing is opened that is no plain file of the user's own.
+    """
     try:
+        if not (stat.S_ISDIR(directory.lstat().st_mode) and _is_private(directory.lstat())):
+            return False
+        files = {path.name: path.lstat() for path in directory.iterdir()}
+        if not all(stat.S_ISREG(found.st_mode) and _is_private(found) for found in files.values()):
+            return False
+        if _SEAL not in files or files.pop(_SEAL).st_size > _LARGEST_SEAL:
+            return False
         sealed = read_json(directory / _SEAL)
-        return isinstance(sealed, dict) and all(sha256(directory / name) == sealed[name] for name in sealed)
-    except (CadecError, TypeError):
+        if not isinstance(sealed, dict) or sealed.keys() != files.keys():
+            return False
+        return all(sha256(directory / name) == sealed[name] for name in sealed)
+    except (CadecError, OSError):
         return False

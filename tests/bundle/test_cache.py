@@ -1,6 +1,14 @@
 """The cache: made once, whoever asks; damaged entries are made again; no cache is no catastrophe."""
 
+import contextlib
+import json
 import multiprocessing
+import os
+import resource
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -39,21 +47,142 @@ def test_it_is_made_once(cache: Path) -> None:
     assert convert.calls == 2
 
 
-@pytest.mark.parametrize("damage", ["changed", "removed", "unsealed", "bad seal"])
+def _replaced(path: Path, content: str) -> None:
+    path.unlink()
+    path.write_text(content)
+
+
+def _moved(path: Path) -> Path:
+    path.rename(path.parent.parent / "elsewhere")
+    return path
+
+
+def _linked(path: Path) -> None:
+    _moved(path).symlink_to(path.parent.parent / "elsewhere")
+
+
+def _dangling(path: Path) -> None:
+    _moved(path).symlink_to("nowhere")
+
+
+def _fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _sealed_as(directory: Path, sealed: object) -> None:
+    (directory / "cadec.json").write_text(json.dumps(sealed))
+
+
+# What may have become of a directory in the cache, and who is to blame: a crash, a disk, somebody.
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "changed": lambda made: (made / "model.bin").write_text("weighty"),
+    "emptied": lambda made: (made / "model.bin").write_text(""),
+    "removed": lambda made: (made / "model.bin").unlink(),
+    "more than was sealed": lambda made: (made / "shared_vocabulary.json").write_text("[]"),
+    "a hidden file more": lambda made: (made / ".model.bin.part").write_text(""),
+    "a directory more": lambda made: (made / "more").mkdir(),
+    "a link in a file's place": lambda made: _linked(made / "model.bin"),
+    "a FIFO in a file's place": lambda made: _fifo(made / "model.bin"),
+    "a link in the directory's place": _linked,
+    "a file in the directory's place": lambda made: _moved(made).write_text(""),
+    "a dangling link in its place": _dangling,
+    "writable by all": lambda made: (made / "model.bin").chmod(0o666),
+    "in a directory writable by all": lambda made: made.chmod(0o777),
+    "unsealed": lambda made: (made / "cadec.json").unlink(),  # killed between writing and sealing
+    "bad seal": lambda made: _replaced(made / "cadec.json", "["),
+    "a seal of no characters": lambda made: (made / "cadec.json").write_bytes(b"\xff\xfe\xff"),
+    "a seal that is a list": lambda made: _sealed_as(made, ["model.bin"]),
+    "a seal of numbers": lambda made: _sealed_as(made, {"model.bin": 7}),
+    "an empty seal": lambda made: _sealed_as(made, {}),
+    "a seal of names that can't be": lambda made: _sealed_as(made, {"model.bin\0": "", "": "", "../key": ""}),
+    "a deep seal": lambda made: _replaced(made / "cadec.json", "[" * 60_000),
+    "a huge seal": lambda made: os.truncate(made / "cadec.json", 1 << 40),
+    "a seal that is a directory": lambda made: _directory(made / "cadec.json"),
+    "a seal that is a FIFO": lambda made: _fifo(made / "cadec.json"),
+    "a seal that is a link": lambda made: _linked(made / "cadec.json"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_what_is_damaged_is_made_again(damage: str, cache: Path) -> None:
     convert = Converter()
-    directory = converted_once("key", convert)
-    if damage == "changed":
-        (directory / "model.bin").write_text("weighty")
-    elif damage == "removed":
-        (directory / "model.bin").unlink()
-    elif damage == "unsealed":  # killed between writing and sealing
-        (directory / "cadec.json").unlink()
-    else:
-        (directory / "cadec.json").write_text("[")
-    assert converted_once("key", convert) == directory
+    notes: list[str] = []
+    directory = converted_once("key", convert, notes.append)
+    DAMAGE[damage](directory)
+    assert converted_once("key", convert, notes.append) == directory
     assert convert.calls == 2
+    assert stat.S_ISDIR(directory.lstat().st_mode)
+    assert {path.name for path in directory.iterdir()} == {"model.bin", "cadec.json"}
     assert (directory / "model.bin").read_text() == "weights"
+    assert converted_once("key", convert, notes.append) == directory
+    assert (convert.calls, notes) == (2, [])
+
+
+def test_what_is_kept_is_private(cache: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        made = converted_once("key", Converter())
+    finally:
+        os.umask(before)
+    for path in (cache, cache / "ctranslate2", *(cache / "ctranslate2").rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert made.is_dir()
+
+
+def test_a_cache_that_others_could_write_to_is_closed_to_them(cache: Path) -> None:
+    (cache / "ctranslate2").mkdir(parents=True)
+    (cache / "ctranslate2").chmod(0o777)
+    notes: list[str] = []
+    assert converted_once("key", Converter(), notes.append).is_relative_to(cache)
+    assert stat.S_IMODE((cache / "ctranslate2").stat().st_mode) == 0o755
+    assert notes == []
+
+
+def _give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a file another user's, which only root can; or us another user."""
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+
+def test_a_cache_of_another_user_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = Converter()
+    converted_once("others", convert)
+    _give_away(cache / "ctranslate2", monkeypatch)
+    notes: list[str] = []
+    assert not converted_once("others", convert, notes.append).is_relative_to(cache)
+    assert convert.calls == 2
+    (note,) = notes
+    assert f"{cache / 'ctranslate2'} is not used (it belongs to another user)" in note
+
+
+def test_what_another_user_left_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = Converter()
+    _give_away(converted_once("left", convert) / "model.bin", monkeypatch)
+    converted_once("left", convert)
+    assert convert.calls == 2
+
+
+@pytest.mark.parametrize("kind", ["link", "directory"])
+def test_a_lock_that_is_none_is_told_and_left_alone(kind: str, cache: Path, tmp_path: Path) -> None:
+    (cache / "ctranslate2").mkdir(parents=True)
+    place = cache / "ctranslate2" / f".locked by a {kind}.lock"
+    other = tmp_path / "other"
+    other.write_text("not to be emptied")
+    place.symlink_to(other) if kind == "link" else place.mkdir()
+    notes: list[str] = []
+    made = converted_once(f"locked by a {kind}", Converter(), notes.append)
+    assert (made / "model.bin").read_text() == "weights"
+    (note,) = notes
+    assert str(place) in note
+    assert other.read_text() == "not to be emptied"
 
 
 def test_a_failed_conversion_fails_and_leaves_nothing(cache: Path) -> None:
@@ -80,6 +209,68 @@ def test_without_a_writable_cache_a_temporary_one_serves(
     assert str(tmp_path / "file" / "cache") in note
     converted_once("only-there", convert)
     assert "".join(capsys.readouterr()) == ""
+
+
+# A limit on the size of files is as real as a full disk, and needs none.
+@contextlib.contextmanager
+def _room_for(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary directories go."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    return tmp_path / "elsewhere"
+
+
+def test_a_full_cache_is_told_and_a_temporary_directory_serves(cache: Path, elsewhere: Path) -> None:
+    calls = []
+
+    def convert(directory: Path) -> None:
+        calls.append(directory)
+        with (
+            _room_for(4096 if directory.is_relative_to(cache) else 1_000_000),
+            atomic_directory(directory) as part,
+        ):
+            (part / "model.bin").write_bytes(bytes(100_000))
+
+    notes: list[str] = []
+    made = converted_once("too large", convert, notes.append)
+    assert made.is_relative_to(elsewhere)
+    assert (made / "model.bin").stat().st_size == 100_000
+    (note,) = notes
+    assert f"{cache / 'ctranslate2'} is not used (no space left" in note
+    assert [path.name for path in (cache / "ctranslate2").iterdir()] == [".too large.lock"]
+    assert converted_once("too large", convert, notes.append) == made
+    assert (len(calls), len(notes)) == (2, 1)
+
+
+def test_no_room_for_the_seal_is_no_room(cache: Path, elsewhere: Path) -> None:
+    convert = Converter()
+    notes: list[str] = []
+    with _room_for(16):  # more than the weights of the test, less than a checksum
+        made = converted_once("unsealable", convert, notes.append)
+    assert made.is_relative_to(elsewhere)
+    assert (convert.calls, len(notes)) == (2, 1)
+    assert [path.name for path in (cache / "ctranslate2").iterdir()] == [".unsealable.lock"]
+
+
+def test_no_room_anywhere_is_one_error_that_says_what_to_do(cache: Path, elsewhere: Path) -> None:
+    notes: list[str] = []
+    with _room_for(4), pytest.raises(CadecError, match="no space left") as refused:
+        converted_once("nowhere", Converter(), notes.append)
+    assert "CADEC_CACHE" in refused.value.hint
+    assert len(notes) == 1
+    assert list(elsewhere.iterdir()) == []
+    assert [path.name for path in (cache / "ctranslate2").iterdir()] == [".nowhere.lock"]
+    assert converted_once("nowhere", Converter(), notes.append).is_relative_to(cache)
 
 
 def _ask(cache: str, log: str, barrier: Barrier) -> None:
@@ -110,3 +301,38 @@ def test_processes_that_ask_at_once_get_one_conversion(tmp_path: Path) -> None:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert (tmp_path / "log").read_text() == "converted\n"
+
+
+def _begin_and_hang(cache: str, pipe: Connection) -> None:
+    import time
+
+    os.environ["CADEC_CACHE"] = cache
+
+    def convert(directory: Path) -> None:
+        with atomic_directory(directory) as part:
+            (part / "model.bin").write_text("weig")
+            pipe.send("writing")
+            time.sleep(60)
+
+    converted_once("key", convert)
+
+
+def test_who_waits_for_a_process_that_is_killed_goes_on(cache: Path, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    killed = context.Process(target=_begin_and_hang, args=(str(cache), theirs))
+    killed.start()
+    assert ours.poll(60) and ours.recv() == "writing"
+    barrier = context.Barrier(2)
+    waiting = context.Process(target=_ask, args=(str(cache), str(tmp_path / "log"), barrier))
+    waiting.start()
+    barrier.wait(60)
+    waiting.join(0.2)
+    assert waiting.is_alive() and not (tmp_path / "log").exists()  # it waits
+    killed.kill()
+    waiting.join(60)
+    assert waiting.exitcode == 0
+    assert (tmp_path / "log").read_text() == "converted\n"
+    convert = Converter()
+    assert (converted_once("key", convert) / "model.bin").read_text() == "weights"
+    assert convert.calls == 0

@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import resource
 import shutil
 import weakref
 from pathlib import Path
@@ -77,6 +78,29 @@ def test_a_conversion_is_noted_when_it_is_made_and_only_to_whoever_asks(
     assert len(notes) == 2
     Bundle.open(complete).ctranslate2_model("bfloat16")
     assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_a_conversion_that_the_cache_has_no_room_for_is_told(
+    complete: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cadec_cli.bundle.cache._temporary", {})  # other tests want it in the cache
+    notes: list[str] = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def note(message: str) -> None:
+        notes.append(message)
+        # A limit on the size of files is as real as a full disk; the temporary directory has none.
+        limit = soft if "is not used" in "".join(notes) else 4096
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+
+    try:
+        place = Bundle.open(complete).ctranslate2_model("float32", note)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (place / "model.bin").is_file() and not place.is_relative_to(cache)
+    assert [message.split()[0] for message in notes] == ["converting", "the", "converting", "S-NMT"]
+    assert "no space left" in notes[1]
+    assert all(path.suffix == ".lock" for path in (cache / "ctranslate2").iterdir())
 
 
 def test_a_conversion_of_another_converter_is_not_used(
