@@ -3,8 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
+LOCK    = requirements.lock
+# Exact versions, of what pip builds the package with too: older pips take those from the first variable, newer
+# ones from the second. Relative, since pip splits the value at spaces.
+LOCKED  = PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK)
+INSTALL = pip install --quiet --disable-pip-version-check
 
-.PHONY: test check demo bench clean
+.PHONY: test check demo bench lock clean
 
 test: check
 	$(BIN)/pytest -q -n 2 --dist worksteal
@@ -18,16 +23,30 @@ demo: $(READY)
 	$(BIN)/cadec translate docs/dialogue.txt --lines --compare
 
 bench: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(LOCKED) $(BIN)/$(INSTALL) -e '.[bench]'
 	$(BIN)/python -m bench
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(LOCKED) $(BIN)/$(INSTALL) -e '.[dev]'
 	touch $@
+
+# The lock anew: the newest versions that pyproject.toml allows, together with what the package is built with.
+# Local versions (torch's +cpu) and what only CUDA builds of torch bring depend on the machine: left out.
+lock:
+	rm -rf $(VENV)-lock
+	$(PYTHON) -m venv $(VENV)-lock
+	env -u PIP_CONSTRAINT -u PIP_BUILD_CONSTRAINT $(VENV)-lock/bin/$(INSTALL) -e '.[dev]' hatchling editables
+	$(VENV)-lock/bin/pip check --disable-pip-version-check
+	{ echo "# Exact versions for 'make test' and CI; the wheel keeps the ranges of pyproject.toml."; \
+	  echo "# Made by 'make lock' on $$(date -u +%Y-%m-%d), $$($(PYTHON) -V), $$(uname -sm); see CONTRIBUTING.md."; \
+	  $(VENV)-lock/bin/pip freeze --disable-pip-version-check --all --exclude-editable --exclude pip \
+	  | sed 's/+.*//' | grep -Ev '^(nvidia-|cuda-|triton)' | LC_ALL=C sort -f; } > $(LOCK).part
+	mv $(LOCK).part $(LOCK)
+	rm -rf $(VENV)-lock
 
 # make bundle DATA=…: the embedded bundle, trained from corpora
 include recipes/en-ru/recipe.mk
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
