@@ -137,10 +137,13 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _clear_way(directory: Path) -> None:
-    """Remove what no directory can take the place of; the one before is replaced by the new one."""
-    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-        with contextlib.suppress(OSError):  # if it stays, converting says so
+    """Remove what no directory of ours can take the place of; one that is ours is replaced by the new one."""
+    with contextlib.suppress(OSError):  # nothing there; or it stays, and converting says so
+        found = directory.lstat()
+        if not stat.S_ISDIR(found.st_mode):
             directory.unlink()
+        elif not _is_private(found):  # a new one might inherit owner and permissions
+            shutil.rmtree(directory)
 
 
 def _seal(directory: Path) -> None:

@@ -163,11 +163,20 @@ def test_a_cache_of_another_user_is_not_used(cache: Path, monkeypatch: pytest.Mo
     assert f"{cache / 'ctranslate2'} is not used (it belongs to another user)" in note
 
 
-def test_what_another_user_left_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("left", [".", "model.bin", "cadec.json"])
+def test_what_another_user_left_is_not_loaded(
+    left: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     convert = Converter()
-    _give_away(converted_once("left", convert) / "model.bin", monkeypatch)
-    converted_once("left", convert)
+    made = converted_once(f"{left} left", convert)
+    with monkeypatch.context() as patched:
+        _give_away(made / left, patched)
+        converted_once(f"{left} left", convert)
     assert convert.calls == 2
+    if os.geteuid() == 0:
+        assert converted_once(f"{left} left", convert) == made
+        assert convert.calls == 2
+        assert {path.stat().st_uid for path in (made, *made.iterdir())} == {0}
 
 
 @pytest.mark.parametrize("kind", ["link", "directory"])
