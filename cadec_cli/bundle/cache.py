@@ -72,7 +72,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
     except OSError as error:
         raise _UnusableError(error.strerror or str(error)) from None
     except CadecError as error:
-        raise _UnusableError(error.message) from None
+        raise _UnusableError(f"{error.message}; {error.hint}") from None
     with lock_file:
         lock(lock_file, wait=True)
         if not _is_sound(directory):

@@ -190,7 +190,7 @@ def test_a_lock_that_is_none_is_told_and_left_alone(kind: str, cache: Path, tmp_
     made = converted_once(f"locked by a {kind}", Converter(), notes.append)
     assert (made / "model.bin").read_text() == "weights"
     (note,) = notes
-    assert str(place) in note
+    assert str(place) in note and "delete it" in note
     assert other.read_text() == "not to be emptied"
 
 
