@@ -50,9 +50,7 @@ def needed() -> dict[NormalizedName, str]:
             if (name, extra) not in seen:
                 seen.add((name, extra))
                 further = map(Requirement, requires)
-                waiting += [
-                    (one, name) for one in further if not one.marker or one.marker.evaluate({"extra": extra})
-                ]
+                waiting += [(one, name) for one in further if applies(one, extra)]
     return found
 
 
