@@ -12,6 +12,7 @@ written, down to the spacing; an old `translation` is replaced. A sentence of wh
 translated: its translation is the empty string.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from typing import Any
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
+from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
 from cadec_cli.text.sentences import visible_span
 
 _HINT = 'a line is an object with "text": a string, or "sentences": a list of strings'
@@ -56,39 +58,48 @@ class JsonlLayout:
         finish(incoming)
 
 
-def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
-    """Read JSON lines into documents and the layout."""
-    documents: list[Document] = []
-    current: list[Sentence] = []
-    current_id: object = None
-    lines: list[_Line] = []
+class JsonlLines:
+    """Reads JSON lines one by one; `name` is what messages call the file."""
 
-    def end_document() -> None:
-        if current:
-            documents.append(Document(tuple(current)))
-            current.clear()
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._number = 0
+        self._document: object = None
 
-    for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", source.text), 1):
-        start, end = visible_span(line, 0, len(line))
-        if start >= end:
-            end_document()
-            lines.append(_Line(before=line, json="", after="", wanted=None, is_list=False))
-            continue
-        where = f"{source.name}, line {number}"
-        found = _parsed(line[start:end], where)
+    def read(self, text: str, end: str) -> Iterator[Line[JsonlLayout]]:
+        """Read the next line."""
+        self._number += 1
+        line = text + end
+        first, last = visible_span(line, 0, len(line))
+        if first >= last:
+            blank = _Line(before=line, json="", after="", wanted=None, is_list=False)
+            yield Line((), JsonlLayout((blank,)), ends_before=True)
+            return
+        where = f"{self._name}, line {self._number}"
+        found = _parsed(line[first:last], where)
         texts, is_list = _sentences(found, where)
         stripped = [_cleaned(sentence) for sentence in texts]
-        document_id = None if is_list else found.get("document")
-        if is_list or document_id != current_id:
-            end_document()
-        current_id = document_id
-        current += [Sentence(sentence, f"line {number}") for sentence in stripped if sentence]
-        if is_list:
-            end_document()
+        before, self._document = self._document, None if is_list else found.get("document")
         wanted = tuple(bool(sentence) for sentence in stripped)
-        lines.append(_Line(line[:start], line[start:end], line[end:], wanted, is_list))
-    end_document()
-    return tuple(documents), JsonlLayout(tuple(lines))
+        yield Line(
+            tuple(Sentence(sentence, f"line {self._number}") for sentence in stripped if sentence),
+            JsonlLayout((_Line(line[:first], line[first:last], line[last:], wanted, is_list),)),
+            ends_before=is_list or self._document != before,
+            ends_after=is_list,
+        )
+
+    def end(self) -> Iterator[Line[JsonlLayout]]:
+        """No line waits for another."""
+        return iter(())
+
+
+def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
+    """Read JSON lines into documents and the layout."""
+    cutter, reader = LineCutter(), JsonlLines(source.name)
+    cut = itertools.chain(cutter.cut(source.text), cutter.end())
+    lines = [line for text, end in cut for line in reader.read(text, end)]
+    layout = JsonlLayout(tuple(itertools.chain.from_iterable(line.layout.lines for line in lines)))
+    return tuple(documents_in(lines)), layout
 
 
 def _parsed(line: str, where: str) -> dict[str, Any]:

@@ -9,17 +9,19 @@ Lines end with LF, CRLF, or CR where the file has no LF at all. Knows nothing of
 """
 
 import itertools
-import operator
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cadec_cli.text.documents import Document, Sentence, documents_of
+from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
+from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 # Settings at the head of a Markdown page, between two lines of ---.
-_FRONT_MATTER = re.compile(r"\ufeff?---[ ]*\n(?:[\w-]+:.*\n|[ ]+.*\n|- .*\n|#.*\n|\n){1,60}?---[ ]*(?:\n|$)")
+_HEAD, _SETTING = r"\ufeff?---[ ]*\n", r"(?:[\w-]+:.*\n|[ ]+.*\n|- .*\n|#.*\n|\n)"
+_FRONT_MATTER = re.compile(_HEAD + _SETTING + r"{1,60}?---[ ]*(?:\n|$)")
+_OPEN_FRONT_MATTER = re.compile(_HEAD + _SETTING + r"{0,60}")  # so far: the lines to come will tell
 _FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)[^`]*$")
 
 
@@ -42,34 +44,68 @@ class PlainLayout:
         finish(incoming)
 
 
+class PlainLines:
+    """Reads plain text line by line."""
+
+    def __init__(self, language: str, whole_lines: bool) -> None:
+        self._language, self._whole_lines = language, whole_lines
+        self._number = 0
+        self._in_code = self._in_header = False
+        # The first lines, until it is known whether they are settings.
+        self._head: list[tuple[str, str]] | None = []
+
+    def read(self, text: str, end: str) -> Iterator[Line[PlainLayout]]:
+        """Read the next line; the first ones wait for as long as they may be settings."""
+        if self._head is None:
+            yield self._read(text, end)
+            return
+        self._head.append((text, end))
+        if not _OPEN_FRONT_MATTER.fullmatch(_without_cr(self._head)):
+            yield from self.end()
+
+    def end(self) -> Iterator[Line[PlainLayout]]:
+        """Read the first lines as what they are."""
+        head, self._head = self._head or [], None
+        self._in_header = self._in_header or _FRONT_MATTER.match(_without_cr(head)) is not None
+        for text, end in head:
+            yield self._read(text, end)
+
+    def _read(self, text: str, end: str) -> Line[PlainLayout]:
+        first = not self._number
+        self._number += 1
+        fence = bool(_FENCE.match(text)) or (self._in_header and text.strip("\r\ufeff ") == "---")
+        self._in_header = self._in_header and (first or not fence)
+        self._in_code ^= fence
+        if self._in_code or fence:
+            return Line((), PlainLayout((text + end,)))
+        spans = _spans(text, self._language, self._whole_lines)
+        places = [0, *(place for span in spans for place in span), len(text)]
+        *gaps, last = (text[start:stop] for start, stop in zip(places[::2], places[1::2], strict=True))
+        return Line(
+            tuple(Sentence(text[start:stop], f"line {self._number}") for start, stop in spans),
+            PlainLayout((*gaps, last + end)),
+            ends_before=not spans,
+        )
+
+
+def _without_cr(lines: Iterable[tuple[str, str]]) -> str:
+    return "".join(text + end for text, end in lines).replace("\r", "")
+
+
 def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     """Read plain text into documents and the layout that puts it together again."""
-    text = source.text
-    end_of_line = "\n" if "\n" in text else "\r"
-    sentences: list[list[Sentence]] = []  # of each line
+    cutter, reader = LineCutter(old_ends=True), PlainLines(source.language, source.lines)
+    cut = itertools.chain(cutter.cut(source.text), cutter.end())
+    lines = [line for text, end in cut for line in reader.read(text, end)]
+    lines += reader.end()
     gaps: list[str] = []
-    done = 0
-    start = 0
-    in_code = False
-    header = _FRONT_MATTER.match(text.replace("\r", "")) is not None
-    for number, line in enumerate(text.split(end_of_line)):
-        fence = bool(_FENCE.match(line)) or (header and line.strip("\r\ufeff ") == "---")
-        header = header and not (fence and number)
-        in_code ^= fence
-        if in_code or fence:
-            start += len(line) + 1
-            continue
-        spans = _spans(line, source.language, source.lines)
-        sentences.append([Sentence(line[first:last], f"line {number + 1}") for first, last in spans])
-        for first, last in spans:
-            gaps.append(text[done : start + first])
-            done = start + last
-        start += len(line) + 1
-    documents = documents_of(sentences, operator.not_)
-    return (
-        tuple(Document(tuple(itertools.chain.from_iterable(lines))) for lines in documents),
-        PlainLayout((*gaps, text[done:])),
-    )
+    between: list[str] = []  # since the last sentence
+    for line in lines:
+        for gap in line.layout.gaps[:-1]:
+            gaps.append("".join((*between, gap)))
+            between = []
+        between.append(line.layout.gaps[-1])
+    return tuple(documents_in(lines)), PlainLayout((*gaps, "".join(between)))
 
 
 def _spans(line: str, language: str, whole: bool) -> list[Span]:
