@@ -129,14 +129,28 @@ def progress(unit: str = "lines") -> Iterator[Progress]:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
+        _Count(),
         _Rate(unit),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        _Left(),
     )
     with _drawing(), Progress(*columns, console=stderr, disable=not live(), transient=True) as bar:
         yield bar
+
+
+class _Count(MofNCompleteColumn):
+    """How many are done, and of how many if anybody knows."""
+
+    def render(self, task: Task) -> Text:
+        known = task.total is not None
+        return super().render(task) if known else Text(f"{task.completed:,.0f}", style="progress.download")
+
+
+class _Left(TimeRemainingColumn):
+    """The time left, where it can be told."""
+
+    def render(self, task: Task) -> Text:
+        return Text("left ").append_text(super().render(task)) if task.total is not None else Text("")
 
 
 class _Rate(TextColumn):

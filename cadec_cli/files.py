@@ -11,6 +11,9 @@ import hashlib
 import io
 import json
 import lzma
+import os
+import select
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -27,6 +30,9 @@ _WIDE_MARKS = {
     "utf-16-le": codecs.BOM_UTF16_LE,
     "utf-16-be": codecs.BOM_UTF16_BE,
 }
+_TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
+_LONGEST_MARK = 4
+_BLOCK = 1 << 16  # bytes that are read of a stream at once
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -119,21 +125,112 @@ def name_of(path: Path) -> str:
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
     """Decode a file, and return with it the encoding that turns the text into the same bytes again."""
     try:
-        exact = codecs.lookup("utf-8" if encoding is None else encoding).name
-        if exact in ("utf-16", "utf-32"):
-            marked = (
-                wide for wide, mark in _WIDE_MARKS.items() if data.startswith(mark) and wide[:6] == exact
-            )
-            exact = next(marked, f"{exact}-le")
-        elif exact == "utf-8-sig":
-            exact = "utf-8"
+        exact = _exact(encoding, data)
         return data.decode(exact), exact
     except UnicodeDecodeError as error:
-        guess = next((wide[:6] for wide, mark in _WIDE_MARKS.items() if data.startswith(mark)), "cp1251")
         line = data.count(b"\n", 0, error.start) + 1
-        raise _not_in(encoding, f"{name}: line {line}", error, guess) from None
+        raise _not_in(encoding, f"{name}: line {line}", error, _guess(data)) from None
     except (LookupError, ValueError, TypeError):
         raise _unknown(encoding) from None
+
+
+def _exact(encoding: str | None, start: bytes) -> str:
+    """The encoding that turns the text of a file that starts like this into its bytes again."""
+    exact = codecs.lookup("utf-8" if encoding is None else encoding).name
+    if exact in _TOLD_BY_MARK:
+        marked = (wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark) and wide[:6] == exact)
+        return next(marked, f"{exact}-le")
+    return "utf-8" if exact == "utf-8-sig" else exact
+
+
+def _guess(start: bytes) -> str:
+    """The encoding that a file may be in which is not in the one that was named."""
+    return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
+
+
+def comes_bit_by_bit(path: Path) -> bool:
+    """Tell whether a file may have to be waited for: standard input, if it is a pipe or a terminal."""
+    if str(path) != "-" or sys.stdin is None:
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except OSError:
+        return True  # no file at all
+
+
+def stream_text(encoding: str | None = None) -> "TextStream":
+    """Standard input as text that can be read as it comes; how much of it to hold is the reader's to say."""
+    stream = sys.stdin.buffer
+    # The buffer would wait until it is full.
+    return TextStream(getattr(stream, "raw", stream), name_of(Path("-")), encoding)
+
+
+class TextStream:
+    """Text that comes bit by bit: the same text, in the end, as `decode` makes of all its bytes."""
+
+    def __init__(self, stream: io.RawIOBase | BinaryIO, name: str, encoding: str | None = None) -> None:
+        self.name = name
+        self._stream, self._wanted = stream, encoding
+        try:
+            self.encoding = _exact(encoding, b"")
+            self._by_mark = codecs.lookup(encoding or "utf-8").name in _TOLD_BY_MARK
+            "".encode(self.encoding)  # rot13 and its like are no encodings of text
+        except (LookupError, ValueError, TypeError):
+            raise _unknown(encoding) from None
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._held = self._start = b""
+        self._lines = 0  # that ended in what was read
+        self._ended = False
+        self._failure: CadecError | None = None
+
+    def waiting(self) -> bool:
+        """Tell whether more can be read without a wait."""
+        if self._ended or self._failure is not None:
+            return True
+        try:
+            return bool(select.select([self._stream.fileno()], [], [], 0)[0])
+        except io.UnsupportedOperation:
+            return True  # it is in memory
+        except (OSError, ValueError):
+            return False
+
+    def read(self) -> str:
+        """Wait for more text and return it; "" is the end. What comes before an error is returned first."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if self._ended:
+                return ""
+            data = self._bytes()
+            self._ended = not data
+            if text := self._decoded(data):
+                return text
+
+    def _bytes(self) -> bytes:
+        with reading(Path(self.name)):
+            while (data := self._stream.read(_BLOCK)) is None:
+                select.select([self._stream.fileno()], [], [])  # somebody told the pipe never to wait
+            return data
+
+    def _decoded(self, data: bytes) -> str:
+        self._lines += data.count(b"\n")
+        if self._decoder is None:
+            data = self._held + data
+            if self._by_mark and len(data) < _LONGEST_MARK and not self._ended:
+                self._held = data
+                return ""
+            self.encoding = _exact(self._wanted, data)
+            self._decoder = codecs.getincrementaldecoder(self.encoding)()
+        self._start = (self._start + data)[:_LONGEST_MARK]
+        before = self._decoder.getstate()
+        try:
+            return self._decoder.decode(data, self._ended)
+        except UnicodeDecodeError as error:
+            line = self._lines - error.object.count(b"\n", error.start) + 1
+            where = f"{self.name}: line {line}"
+            self._failure = _not_in(self._wanted, where, error, _guess(self._start))
+            self._decoder.setstate(before)
+            return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
 
 
 def read_lines(path: Path, encoding: str | None = None) -> Iterator[str]:

@@ -29,7 +29,7 @@ def beam(
     """
     import sys
 
-    from cadec_cli.commands.wiring import file_translation, track_translations
+    from cadec_cli.commands.wiring import file_translation, translations_in_order
     from cadec_cli.decoding.records import json_bytes
 
     if flags.get("search", "beam") != "beam":
@@ -45,7 +45,6 @@ def beam(
         compute_type=compute_type,
         threads=threads,
     )
-    translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
-    for piece in json_bytes(translations):
+    for piece in json_bytes(translations_in_order(work)):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()

@@ -150,14 +150,26 @@ class WantedOutput:
         """The files as they are to be written: in the format that their names promise, and encoded."""
         from cadec_cli.files import name_of
         from cadec_cli.text.formats.conversion import as_format, in_encoding, promised_format
-        from cadec_cli.text.scripts import scripts_of
 
         if self.json_lines:
             return list(files)
-        scripts = scripts_of(target)
-        letters = _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""
+        letters = _letters(target)
         wanted = [None] * len(files) if plan is None else map(promised_format, plan.paths, inputs)
         return [
             in_encoding(as_format(file, format_, name_of(path)), self.encoding, letters)
             for file, path, format_ in zip(files, inputs, wanted, strict=True)
         ]
+
+    def prepared_stream(self, file: TextFile, target: str) -> TextFile:
+        """What comes bit by bit as it is to be written: encoded."""
+        from cadec_cli.text.formats.conversion import as_it_comes_in_encoding
+
+        return file if self.json_lines else as_it_comes_in_encoding(file, self.encoding, _letters(target))
+
+
+def _letters(language: str) -> str:
+    """Some that no text in a language can do without."""
+    from cadec_cli.text.scripts import scripts_of
+
+    scripts = scripts_of(language)
+    return _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""

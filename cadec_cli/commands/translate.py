@@ -120,6 +120,9 @@ def translate(
 
     A blank line, a long pause in a film or the end of a file ends a document. The layout is kept.
 
+    Text and JSON lines on a pipe are translated as they come: line by line, or document by document where the
+    search looks ahead (lattice and the document models). Subtitles are read whole.
+
     Example: cadec translate film.srt -o film.ru.srt
 
     Example: cadec translate *.en.srt -o '{stem}.{to}.vtt'
@@ -193,7 +196,9 @@ def translate(
     companion = report_beside_translation(report, work, paths)
     flagging = flag or flag_below is not None
     if not terminal:
-        doubts = write_translations(work, json_lines=json_lines, resume=resume, companion=companion)
+        doubts = write_translations(
+            work, json_lines=json_lines, resume=resume, companion=companion, flagging=flagging
+        )
         speeds.report()
         if flagging:
             doubt_views.show(doubts, work, paths)

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.decoding.file_translation import Companion, FileTranslation
+    from cadec_cli.decoding.streaming import StreamTranslation
     from cadec_cli.decoding.translations import Translation
+    from cadec_cli.decoding.translator import Translator
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
+    from cadec_cli.method.context import Context
     from cadec_cli.method.objectives import Objective
-    from cadec_cli.method.options import Reading
+    from cadec_cli.method.options import Reading, TranslationOptions
     from cadec_cli.text.formats import Restored
     from cadec_cli.text.formats.layout import Screen
 
@@ -67,17 +70,18 @@ def file_translation(
     after: Path | None = None,
     screen: Screen | None = None,
     restored: Restored | None = None,
-) -> FileTranslation:
-    """The inputs, read, and the translator that was asked for; models are loaded when all else is right."""
+) -> FileTranslation | StreamTranslation:
+    """The inputs, read, and the translator that was asked for; models are loaded when all else is right.
+
+    What comes on a pipe and goes to standard output is not read yet, if its format allows that.
+    """
     import dataclasses
 
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
-    from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.errors import CadecError, UsageError
-    from cadec_cli.method.context import Context
     from cadec_cli.method.options import AS_IT_COMES, with_flags
     from cadec_cli.text.formats import read_text_file
     from cadec_cli.text.formats.layout import Screen
@@ -100,6 +104,16 @@ def file_translation(
         )
     source, target = models.languages.source_code, models.languages.target_code
     plan = wanted.planned(inputs, source, target) if wanted is not None else None
+    if plan is None and _streams(inputs, input_format, after):
+        return _stream_translation(
+            Translator(models, options, language=source),
+            input_format or "text",
+            encoding=encoding,
+            lines=lines,
+            before=before_all(after, models, options),
+            wanted=wanted,
+            target=target,
+        )
     screen = dataclasses.replace(screen or Screen(), language=target)
     files = [
         read_text_file(
@@ -123,9 +137,56 @@ def file_translation(
         origin.append(("languages", str(models.languages)))
     if options.formality != AS_IT_COMES:
         origin.append(("seed", "\n".join(models.seed(options.formality))))
-    before = context_of(models, options, what_comes_before(after, models)) if after is not None else Context()
+    before = before_all(after, models, options)
     translator = Translator(models, options, language=source)
     return FileTranslation(translator, files, tuple(origin), plan, before=before)
+
+
+def _streams(inputs: Sequence[Path], input_format: str | None, after: Path | None) -> bool:
+    """Tell whether to translate an input as it comes: there is nothing else to read, and no need to wait."""
+    from cadec_cli.files import comes_bit_by_bit
+    from cadec_cli.text.formats import format_of
+    from cadec_cli.text.formats.streamed import STREAMED
+
+    alone = len(inputs) == 1 and (after is None or str(after) != "-")
+    return alone and comes_bit_by_bit(inputs[0]) and (input_format or format_of(inputs[0])) in STREAMED
+
+
+def _stream_translation(
+    translator: Translator,
+    input_format: str,
+    *,
+    encoding: str,
+    lines: bool,
+    before: Context,
+    wanted: WantedOutput | None,
+    target: str,
+) -> StreamTranslation:
+    from cadec_cli.decoding.streaming import StreamTranslation
+    from cadec_cli.files import stream_text
+    from cadec_cli.method.searches import search_kind
+    from cadec_cli.text.formats import TextFile
+    from cadec_cli.text.formats.streamed import StreamedText, stream_lines
+
+    stream = stream_text(encoding)
+    by_line = search_kind(translator.options.search).settles
+    text = StreamedText(
+        stream_lines(
+            stream, input_format, language=translator.language, lines=lines, whole_documents=not by_line
+        )
+    )
+    file = TextFile((), text, stream.encoding, input_format)
+    if wanted is not None:
+        file = wanted.prepared_stream(file, target)
+    return StreamTranslation(translator, text, file, before=before)
+
+
+def before_all(after: Path | None, models: LoadedModels, options: TranslationOptions) -> Context:
+    """The context of the first document of each file: what --after names, if it names something."""
+    from cadec_cli.decoding.before import context_of
+    from cadec_cli.method.context import Context
+
+    return context_of(models, options, what_comes_before(after, models)) if after is not None else Context()
 
 
 def what_comes_before(after: Path, models: LoadedModels) -> list[str]:
@@ -140,7 +201,7 @@ def what_comes_before(after: Path, models: LoadedModels) -> list[str]:
     return sentences
 
 
-def track_translations(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
+def track_translations(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
     """Draw how far a translation is."""
     return console.track(translations, "translate", total, "sentences")
 
@@ -173,7 +234,9 @@ def check_bilingual(formats: Iterable[str], *, json_lines: bool = False) -> None
             raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
 
 
-def translations_in_order(work: FileTranslation, companion: Companion | None = None) -> Iterator[Translation]:
+def translations_in_order(
+    work: FileTranslation | StreamTranslation, companion: Companion | None = None
+) -> Iterator[Translation]:
     """Translations as they come; a progress bar would be drawn over results on a terminal."""
     import sys
 
@@ -182,16 +245,25 @@ def translations_in_order(work: FileTranslation, companion: Companion | None = N
 
 
 def write_translations(
-    work: FileTranslation, *, json_lines: bool, resume: bool, companion: Companion | None = None
+    work: FileTranslation | StreamTranslation,
+    *,
+    json_lines: bool,
+    resume: bool,
+    companion: Companion | None = None,
+    flagging: bool = False,
 ) -> list[Doubt]:
-    """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look."""
+    """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look.
+
+    On standard output that is looked for only with `flagging`: the list of a stream may never end.
+    """
     import sys
 
     from cadec_cli.decoding.doubts import Doubts
+    from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.errors import Interrupted
 
-    if work.plan is not None:
+    if isinstance(work, FileTranslation) and work.plan is not None:
         return work.to_files(
             json_lines=json_lines,
             resume=resume,
@@ -208,7 +280,8 @@ def write_translations(
             yield translation
             done += 1  # whoever asks for another one has written this
 
-    translations = counted(doubts.watch(translations_in_order(work, companion)))
+    in_order = translations_in_order(work, companion)
+    translations = counted(doubts.watch(in_order) if flagging else in_order)
     try:
         for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
             sys.stdout.buffer.write(piece)
@@ -216,6 +289,8 @@ def write_translations(
         for _ in translations:
             pass  # the layout takes as many as it has places for; the companion waits for the end
     except KeyboardInterrupt:
+        if not isinstance(work, FileTranslation):
+            raise Interrupted(f"{done:,} sentences were written") from None
         raise Interrupted(
             f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
         ) from None
@@ -266,7 +341,7 @@ def contrastive_models(
 
 
 def report_beside_translation(
-    path: Path | None, work: FileTranslation, inputs: Sequence[Path]
+    path: Path | None, work: FileTranslation | StreamTranslation, inputs: Sequence[Path]
 ) -> Companion | None:
     """The report that was asked for, if one was: it is made along with the translation."""
     from cadec_cli.bundle.loading import LoadedModels

@@ -11,6 +11,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.translations import Translation
+from cadec_cli.text.documents import Document
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Doubt:
     text: str
     confidence: float
     reasons: tuple[str, ...]
+    place: str = field(default="", compare=False)  # where a person finds it
 
 
 @dataclass
@@ -47,14 +49,13 @@ class Doubts:
                         translation.text,
                         confidence.value,
                         confidence.reasons,
+                        translation.place,
                     )
                 )
             yield translation
 
 
-def doubts_among(
-    outputs: Mapping[tuple[int, int], Any], documents: Sequence[Sequence[str]]
-) -> Iterator[Doubt]:
+def doubts_among(outputs: Mapping[tuple[int, int], Any], documents: Sequence[Document]) -> Iterator[Doubt]:
     """The doubtful ones of a journal's outputs, text or JSON, in the order of the documents."""
     for (document, sentence), output in sorted(outputs.items(), key=lambda item: item[0]):
         parts = output if isinstance(output, list) else [output]
@@ -62,6 +63,6 @@ def doubts_among(
         if flagged:
             weakest = min(flagged, key=lambda part: float(part["confidence"]))
             text = " ".join(part["translation"] if "translation" in part else part["text"] for part in parts)
-            source = documents[document][sentence]
-            reasons = tuple(weakest["flags"])
-            yield Doubt(document, sentence, source, text, weakest["confidence"], reasons)
+            source = documents[document].sentences[sentence]
+            reasons, confidence = tuple(weakest["flags"]), weakest["confidence"]
+            yield Doubt(document, sentence, source.text, text, confidence, reasons, source.place)

@@ -27,11 +27,11 @@ from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
 from cadec_cli.whole_files import atomic_file
 
-# (translations, how many there will be) → the same translations, counted aloud
-Track = Callable[[Iterable[Translation], int], Iterable[Translation]]
+# (translations, how many there will be, if that is known) → the same translations, counted aloud
+Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
 
 
-def untracked(translations: Iterable[Translation], total: int) -> Iterable[Translation]:
+def untracked(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
     """Nobody is looking."""
     return translations
 
@@ -87,19 +87,15 @@ class FileTranslation:
 
     def in_order(self, track: Track = untracked) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        arrived = [0] * len(self.documents)
-        waiting: list[list[Translation]] = [[] for _ in self.documents]
-        current = 0
         translations = self.translator.translate_documents(self.documents, contexts=self.contexts)
-        for translation in track(translations, self.sentences):
-            arrived[translation.document] += 1
-            waiting[translation.document].append(translation)
-            while current < len(self.documents):
-                yield from waiting[current]
-                waiting[current].clear()
-                if arrived[current] < len(self.documents[current]):
-                    break
-                current += 1
+        tracked = track(self._placed(translations), self.sentences)
+        return document_by_document(tracked, list(map(len, self.documents)))
+
+    def _placed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+        """Translations with the places of their sentences."""
+        documents = [document for file in self.files for document in file.documents]
+        for one in translations:
+            yield dataclasses.replace(one, place=documents[one.document].sentences[one.sentence].place)
 
     def restored(self, translations: Iterable[Translation]) -> Iterator[bytes]:
         """The files' bytes in their layout, one after the other, as early as translations allow."""
@@ -140,7 +136,7 @@ class FileTranslation:
                     "the same command with --resume goes on"
                 ) from None
             journal.finish()
-            return list(doubts_among(outputs, self.documents))
+            return list(doubts_among(outputs, [one for file in self.files for one in file.documents]))
 
     def _translate(
         self, journal: Journal, json_lines: bool, track: Track, companion: Companion | None
@@ -151,7 +147,7 @@ class FileTranslation:
             start=journal.start,
             checkpoint=journal.checkpoint,
         )
-        for translation in track(translations, self.sentences - len(journal.outputs)):
+        for translation in track(self._placed(translations), self.sentences - len(journal.outputs)):
             done: Any = (records if json_lines else text_record)(translation, self.judge)
             if companion is not None:
                 done = [done, companion.of(translation)]
@@ -181,6 +177,24 @@ class FileTranslation:
             "output format": ("json" if json_lines else "text") + (" with a report" if companion else ""),
             "limit for flags": self.judge.below,
         }
+
+
+def document_by_document(
+    translations: Iterable[Translation], lengths: Sequence[int]
+) -> Iterator[Translation]:
+    """Translations that were made in step, in the order of the documents; early ones wait."""
+    arrived = [0] * len(lengths)
+    waiting: list[list[Translation]] = [[] for _ in lengths]
+    current = 0
+    for translation in translations:
+        arrived[translation.document] += 1
+        waiting[translation.document].append(translation)
+        while current < len(lengths):
+            yield from waiting[current]
+            waiting[current].clear()
+            if arrived[current] < lengths[current]:
+                break
+            current += 1
 
 
 def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:

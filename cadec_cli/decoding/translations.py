@@ -82,12 +82,16 @@ class TranslatedPart:
 
 @dataclass(frozen=True)
 class Translation:
-    """A sentence translated. An over-long one has several parts, every other has one."""
+    """A sentence translated. An over-long one has several parts, every other has one.
+
+    `place` is where a person finds it in its file, if whoever translated it knows.
+    """
 
     document: int
     sentence: int
     source: str
     parts: tuple[TranslatedPart, ...]
+    place: str = field(default="", compare=False)
 
     @property
     def text(self) -> str:

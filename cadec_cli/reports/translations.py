@@ -9,6 +9,7 @@ from typing import Any
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.file_translation import Companion, FileTranslation
+from cadec_cli.decoding.streaming import StreamTranslation
 from cadec_cli.decoding.translations import TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.method.options import TranslationOptions
@@ -19,16 +20,19 @@ COLUMNS = ("source", "sentence level", "in context")
 
 
 def report_beside(
-    path: Path, work: FileTranslation, names: Sequence[str], *, bundle: str = "", languages: tuple[str, str]
+    path: Path,
+    work: FileTranslation | StreamTranslation,
+    names: Sequence[str],
+    *,
+    bundle: str = "",
+    languages: tuple[str, str],
 ) -> Companion:
     """A report that is made along with a translation; `names` are those of the files, to be shown."""
-    places = _places(work, names)
-    found = [document for file in work.files for document in file.documents]
+    groups = _groups(work, names) if isinstance(work, FileTranslation) and len(names) > 1 else []
 
     def of(translation: Translation) -> dict[str, Any]:
-        group = places[translation.document]
-        place = found[translation.document].sentences[translation.sentence].place
-        return plain(segment_of(work.translator, translation, group, work.judge, place))
+        group = groups[translation.document] if groups else f"document {translation.document + 1}"
+        return plain(segment_of(work.translator, translation, group, work.judge))
 
     def write(segments: list[dict[str, Any]]) -> None:
         facts = {"files": ", ".join(names), "bundle": bundle, **_facts(work.translator.options)}
@@ -50,7 +54,6 @@ def segment_of(
     translation: Translation,
     group: str,
     judge: Judge | None = None,
-    place: str = "",
 ) -> ReportSegment:
     """A sentence as a page shows it; its tokens are scored anew, if there is a D-LM to ask."""
     alone = translator.options.search == "sentence"
@@ -60,7 +63,7 @@ def segment_of(
     doubted = confidence is not None and judge.doubts(confidence)
     return ReportSegment(
         group,
-        place.removeprefix("line ") or str(translation.sentence + 1),
+        translation.place.removeprefix("line ") or str(translation.sentence + 1),
         translation.source,
         translation.text,
         None if alone else translator.sentence_level_of(translation),
@@ -99,10 +102,10 @@ def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
     return tuple(ReportToken(token.text, token.pmi) for token in tokens)
 
 
-def _places(work: FileTranslation, names: Sequence[str]) -> list[str]:
-    """What each document is called."""
+def _groups(work: FileTranslation, names: Sequence[str]) -> list[str]:
+    """What each document of several files is called."""
     return [
-        f"document {number + 1}" if len(names) == 1 else f"{name}, document {number + 1}"
+        f"{name}, document {number + 1}"
         for name, file in zip(names, work.files, strict=True)
         for number in range(len(file.documents))
     ]

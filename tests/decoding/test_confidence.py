@@ -31,6 +31,7 @@ from cadec_cli.engines.given import GivenModels
 from cadec_cli.errors import Interrupted
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
+from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.output_names import OutputPlan
 
@@ -196,7 +197,7 @@ def test_doubts_are_the_same_as_they_come_and_from_a_journal() -> None:
     (doubt,) = watched.found
     assert (doubt.sentence, doubt.text) == (1, "tu")
     rounded = dataclasses.replace(doubt, confidence=round(doubt.confidence, 3))
-    sources = [[GOOD.source, BAD.source]]
+    sources = [Document.of([GOOD.source, BAD.source])]
     for kept in (lambda one: records(one, judge), lambda one: text_record(one, judge)):
         outputs = {(0, one.sentence): kept(one) for one in reversed(translations[:2])}
         assert list(doubts_among(outputs, sources)) == [rounded]

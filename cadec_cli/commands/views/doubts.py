@@ -10,17 +10,19 @@ from rich.text import Text
 from cadec_cli import console
 from cadec_cli.decoding.doubts import Doubt
 from cadec_cli.decoding.file_translation import FileTranslation
+from cadec_cli.decoding.streaming import StreamTranslation
 
 # Letters of a sentence that are shown: enough to find it by.
 _SHOWN = 60
 
 
-def show(doubts: Sequence[Doubt], work: FileTranslation, inputs: Sequence[Path]) -> None:
+def show(doubts: Sequence[Doubt], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]) -> None:
     """List them, the documents in order; asked for, so not silenced by --quiet."""
-    places = list(_places(work, inputs))
+    names = list(_names(work, inputs)) if isinstance(work, FileTranslation) and len(inputs) > 1 else []
     for doubt in doubts:
         line = Text(f"{doubt.confidence:.2f}  ", "yellow")
-        line.append(f"{places[doubt.document][doubt.sentence]}: ", "bold")
+        name = f"{names[doubt.document]}, " if names else ""
+        line.append(f"{name}{doubt.place}: ", "bold")
         line.append(f"{_short(doubt.source)} → {_short(doubt.text)}")
         console.stderr.print(line)
         if doubt.reasons:
@@ -31,12 +33,10 @@ def show(doubts: Sequence[Doubt], work: FileTranslation, inputs: Sequence[Path])
     console.stderr.print(Text(summary, "yellow" if doubts else "dim"))
 
 
-def _places(work: FileTranslation, inputs: Sequence[Path]) -> Iterator[list[str]]:
-    """Where each sentence of each document is found: no more than is needed."""
+def _names(work: FileTranslation, inputs: Sequence[Path]) -> Iterator[str]:
+    """The name of the file that each document is in."""
     for path, file in zip(inputs, work.files, strict=True):
-        name = f"{console.visible(path.name)}, " if len(work.files) > 1 else ""
-        for document in file.documents:
-            yield [name + sentence.place for sentence in document.sentences]
+        yield from [console.visible(path.name)] * len(file.documents)
 
 
 def _short(text: str) -> str:

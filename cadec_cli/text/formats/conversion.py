@@ -65,15 +65,21 @@ def in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
     A byte order mark stays where UTF-8 stays UTF-8; elsewhere the encoding's name says whether there is one.
     `letters` are some that the translations will need.
     """
+    written = as_it_comes_in_encoding(file, encoding, letters)
+    if written is not file:
+        for piece in written.layout.restore("x" for document in file.documents for _ in document.texts):
+            encode_piece(piece, written.encoding)
+    return written
+
+
+def as_it_comes_in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
+    """The same where the text is not there yet: only the letters can be tried before the work."""
     exact = output_encoding(encoding)
     marked = encoding_name(encoding) in _MARKED
     if exact == file.encoding == "utf-8" and not marked:
         return file
-    written = replace(file, layout=_Marked(file.layout, _MARK if marked else ""), encoding=exact)
-    for piece in written.layout.restore("x" for document in file.documents for _ in document.texts):
-        encode_piece(piece, exact)
     encode_piece(letters, exact)
-    return written
+    return replace(file, layout=_Marked(file.layout, _MARK if marked else ""), encoding=exact)
 
 
 def output_encoding(name: str) -> str:

@@ -1,7 +1,7 @@
 """Text that is read line by line: what a line has to say, and where documents begin and end.
 
-A file and a pipe are read by the same readers; all they remember is what the lines to come depend on. Knows no
-format.
+A file and a pipe are read by the same readers; all they remember is what the lines to come depend on. Knows
+no format.
 """
 
 from collections.abc import Iterable, Iterator
