@@ -161,7 +161,7 @@ def test_it_stands_before_the_first_document_of_every_file(tmp_path: Path) -> No
     assert output.read_text() == "vos videz\nsi\n\ntu vades\n"
 
 
-def interrupted(found: Any, total: int) -> Any:
+def interrupted(found: Any, total: int | None) -> Any:
     yield next(iter(found))
     raise KeyboardInterrupt
 

@@ -1,6 +1,7 @@
 """Plain text comes back byte for byte when nothing was translated."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import Source
+from cadec_cli.text.formats.lines import LineCutter
 from cadec_cli.text.formats.plain import PlainLayout, read_plain
 
 
@@ -93,3 +95,15 @@ def test_line_count_is_kept(text: str) -> None:
     documents, layout = read(text, lines=True)
     count = sum(map(len, documents))
     assert "".join(layout.restore(["x"] * count)).count("\n") == text.count("\n")
+
+
+@given(st.text("ab\r\n"), st.lists(st.integers(0, 20)))
+def test_lines_are_the_same_however_the_text_is_cut(text: str, cuts: list[int]) -> None:
+    places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
+    cutter = LineCutter(old_ends=True)
+    lines = [line for start, stop in pairwise(places) for line in cutter.cut(text[start:stop])]
+    lines += cutter.end()
+    assert "".join(line + end for line, end in lines) == text
+    end = "\n" if "\n" in text else "\r"
+    *complete, last = text.split(end)
+    assert lines == [(line, end) for line in complete] + [(last, "")] * bool(last)
