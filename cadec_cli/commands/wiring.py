@@ -290,7 +290,8 @@ def write_translations(
             pass  # the layout takes as many as it has places for; the companion waits for the end
     except KeyboardInterrupt:
         if not isinstance(work, FileTranslation):
-            raise Interrupted(f"{done:,} sentences were written") from None
+            were = "sentence was" if work.sentences == 1 else "sentences were"
+            raise Interrupted(f"{work.sentences:,} {were} written") from None
         raise Interrupted(
             f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
         ) from None

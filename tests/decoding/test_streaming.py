@@ -325,6 +325,6 @@ def test_a_byte_order_mark_is_that_of_the_stream() -> None:
     data = codecs.BOM_UTF8 + b"you go.\n"
     kept = result(streaming(TextStream(Bits([data[:2], data[2:]]), "f")), as_json=False)
     assert kept.startswith(codecs.BOM_UTF8)
-    encoded = "you go.\n".encode("utf-16")
+    encoded = codecs.BOM_UTF16_BE + "you go.\n".encode("utf-16-be")
     bare = result(streaming(TextStream(Bits([encoded[:1], encoded[1:]]), "f", "utf-16")), as_json=False)
     assert bare.startswith(b"you")

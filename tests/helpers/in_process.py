@@ -6,15 +6,19 @@ What concerns processes (signals, pipes that close, what C++ code writes) needs 
 import io
 import os
 import subprocess
+from typing import BinaryIO
 from unittest.mock import patch
 
 from cadec_cli.main import exit_code
 
 
-def cadec(*arguments: object, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
+def cadec(
+    *arguments: object, stdin: str | BinaryIO = "", **environment: str
+) -> "subprocess.CompletedProcess[str]":
     """Run a command with this on standard input, and return what it wrote and how it ended."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    raw = io.BytesIO(stdin.encode()) if isinstance(stdin, str) else stdin
+    given = io.TextIOWrapper(raw, encoding="utf-8")
     line = [str(argument) for argument in arguments]
     with (
         patch.dict(os.environ, environment),
