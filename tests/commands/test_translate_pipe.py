@@ -20,6 +20,7 @@ from cadec_cli import console, files
 from cadec_cli.main import exit_code
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+FIGURE = re.compile(r"[-+]?\d+\.\d+(?:e-\d+)?")
 PATIENCE = 60  # seconds: the machine may be busy
 
 
@@ -69,6 +70,13 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def assert_alike(one: str, other: str) -> None:
+    """The last digits of scores depend on what is computed together; nothing else does."""
+    assert FIGURE.split(one) == FIGURE.split(other)
+    figures = [[float(figure) for figure in FIGURE.findall(text)] for text in (one, other)]
+    assert figures[0] == pytest.approx(figures[1], abs=0.011)
+
+
 @pytest.mark.usefixtures("pipe")
 @pytest.mark.parametrize(
     "flags",
@@ -83,14 +91,10 @@ def test_a_pipe_gives_what_a_file_gives(made_up_bundle: Path, text: Path, tmp_pa
     command = ["translate", "-b", made_up_bundle, *FAST, *flags.format(after=after).split()]
     expected = cadec(*command, stdin=text.open("rb"))
     found = cadec(*command, stdin=text.read_text())
-    assert (found.returncode, found.stderr) == (expected.returncode, expected.stderr) and not found.returncode
-    # The last digits of scores depend on what is computed together.
-    shown = [
-        re.sub(r"-?\d+\.\d+(e-\d+)?", lambda one: f"{float(one[0]):.3f}", done.stdout)
-        for done in (found, expected)
-    ]
-    assert shown[0].replace("-0.000", "0.000") == shown[1].replace("-0.000", "0.000")
-    assert shown[0].count("\n") > 20
+    assert found.returncode == expected.returncode == 0
+    assert_alike(found.stdout, expected.stdout)
+    assert_alike(found.stderr, expected.stderr)
+    assert found.stdout.count("\n") > 20
 
 
 @pytest.mark.usefixtures("pipe")
@@ -108,9 +112,9 @@ def test_json_lines_on_a_pipe_and_their_report(made_up_bundle: Path, text: Path,
         page = tmp_path / f"{name}.html"
         command = ("translate", "-b", made_up_bundle, *FAST, "--format", "jsonl", "--report", page)
         results.append(cadec(*command, stdin=given))
-        pages.append(re.sub(r"-?\d+\.\d+(e-\d+)?", "…", page.read_text("utf-8")))
+        pages.append(page.read_text("utf-8"))
     assert results[0].stdout == results[1].stdout and results[0].stdout.count('"translation"') > 15
-    assert pages[0] == pages[1]
+    assert_alike(*pages)
 
 
 @pytest.mark.usefixtures("pipe")
