@@ -297,7 +297,7 @@ def test_memory_does_not_grow_with_the_stream(restored: bool) -> None:
     def translations() -> Iterator[str]:
         nonlocal taken
         for lines in text.to_translate():
-            assert sum(isinstance(one, Line) for one in gc.get_objects()) < 3 * LINES
+            assert sum(type(one) is Line for one in gc.get_objects()) < 3 * LINES
             taken += len(lines)
             yield from (sentence.text for line in lines for sentence in line.sentences)
 
