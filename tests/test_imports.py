@@ -15,6 +15,8 @@ BASE = {
     "arrays",
     "errors",
     "files",
+    "places",
+    "unfinished",
     "whole_files",
     "plotting",
     "console",

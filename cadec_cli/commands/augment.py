@@ -81,7 +81,7 @@ def back_translate(
     """
     from cadec_cli.commands.wiring import open_models
 
-    check_output(documents, output, force)
+    check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
         device=device,
@@ -141,7 +141,7 @@ def round_trip(
     from cadec_cli.commands.wiring import open_models
     from cadec_cli.errors import CadecError
 
-    check_output(documents, output, force)
+    check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
         device=device,
@@ -178,11 +178,14 @@ def round_trip(
     )
 
 
-def check_output(documents: list[Path], output: Path, force: bool) -> None:
+def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
     """Refuse what is not there, and what would be lost."""
     from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.errors import CadecError
+    from cadec_cli.errors import CadecError, UsageError
+    from cadec_cli.places import is_stream
 
+    if resume and is_stream(output):
+        raise UsageError("--resume needs a file as --output: nothing is kept beside a stream")
     for path in documents:
         if not path.is_file():
             raise CadecError(f"no such file: {path}")

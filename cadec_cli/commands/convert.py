@@ -223,14 +223,16 @@ def convert(
     from cadec_cli.bundle.pretrained_parts import PretrainedGiven
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.method.options import with_flags
+    from cadec_cli.places import final_place
 
     if is_embedded(written):
         raise typer.BadParameter(
             "the bundle that came with cadec is not changed; name a bundle of yours", param_hint="--output"
         )
-    if bundle is None or written.resolve() != bundle.resolve():  # else it is changed, which is the purpose
+    # One that is named as both is changed, which is the purpose.
+    if bundle is None or final_place(written) != final_place(bundle):
         parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
-        check_outputs([written], inputs=[bundle, *parts, card, probes], force=force)
+        check_outputs([written], inputs=[bundle, *parts, card, probes], force=force, directories=True)
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
     defaults = with_flags(defaults, flags)
     with console.progress() as bar:

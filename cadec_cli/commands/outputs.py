@@ -7,6 +7,7 @@ are told about it.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, typed
+from cadec_cli.places import check_place, final_place, is_stream
 from cadec_cli.whole_files import writing
 
 if TYPE_CHECKING:
@@ -49,22 +51,25 @@ def check_outputs(
     inputs: Iterable[Path | str | None] = (),
     force: bool = False,
     hint: str = FORCE,
+    directories: bool = False,
 ) -> None:
     """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
 
-    Standard streams and outputs that are not wanted (None) are left out. An empty directory is in nobody's
-    way.
+    Refused is also what could not be written, as far as that is known ahead. Standard streams and outputs
+    that are not wanted (None) are left out. A pipe or a device is in nobody's way, nor is an empty directory
+    where the outputs are directories.
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
     there = []
     for output in wanted:
         with writing(output):
-            _refuse_inputs(output, [path for path in given if path.exists()])
-            if output.exists() and not (output.is_file() or output.is_dir()):
-                raise CadecError(f"{output} is no file that could be replaced", "name a file")
+            if not _is_device(output):  # what is read from a terminal may be written to it
+                _refuse_inputs(output, [path for path in given if path.exists()])
+            check_place(output, directory=directories)
             if not force and _occupied(output):
                 there.append(output)
+    _refuse_twins([path for path in wanted if not is_stream(path)])
     if there:
         verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
         raise CadecError(f"{listed(there)} {verb} already", hint.format(them=them))
@@ -76,7 +81,22 @@ def listed(paths: Sequence[Path]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def _is_device(path: Path) -> bool:
+    return path.is_char_device()
+
+
+def _refuse_twins(outputs: Sequence[Path]) -> None:
+    """Refuse two outputs that are one file, by whatever links."""
+    names: dict[Path, Path] = {}
+    for path in outputs:
+        other = names.setdefault(final_place(path), path)
+        if other is not path:
+            raise CadecError(f"{other} and {path} are one file", "write to different ones")
+
+
 def _occupied(path: Path) -> bool:
+    if is_stream(path):
+        return False
     if path.is_dir() and not path.is_symlink():
         return any(path.iterdir())
     return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
@@ -86,7 +106,7 @@ def _refuse_inputs(output: Path, inputs: Sequence[Path]) -> None:
     """Refuse an output that is an input, by whatever links, or a directory that holds one."""
     for path in inputs:
         same = output.exists() and output.samefile(path)
-        if same or output.resolve() in path.resolve().parents:
+        if same or final_place(output) in final_place(path).parents:
             what = "is the input" if same else f"holds the input {path}"
             raise CadecError(
                 f"{output} {what}: it would be replaced", "write to another place; --force does not help"
@@ -117,9 +137,11 @@ class WantedOutput:
         if not self.to_files and (self.force or self.resume):
             raise typer.BadParameter("--force and --resume need --output, and a file there")
         try:
-            is_template(self.output or "")
+            templated = is_template(self.output or "")
         except TemplateError as error:
             raise typer.BadParameter(str(error), param_hint="--output") from None
+        if self.resume and not templated and is_stream(Path(self.output or "")):
+            raise typer.BadParameter("--resume needs a file as --output: nothing is kept beside a stream")
 
     @property
     def to_files(self) -> bool:
@@ -135,13 +157,16 @@ class WantedOutput:
             return None
         ext = ".jsonl" if self.json_lines else None
         plan = plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
+        if any(map(is_stream, plan.paths)):
+            plan = dataclasses.replace(plan, journal=None)
         # What an unfinished translation wrote last is its own.
-        goes_on = self.resume and plan.journal.exists()
+        goes_on = self.resume and plan.journal is not None and plan.journal.exists()
         check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
-        if self.force and not self.resume:
-            plan.journal.unlink(missing_ok=True)  # of what is to be started over
-        if not self.resume:
-            refuse_unfinished(plan.journal)
+        if plan.journal is not None:
+            if self.force and not self.resume:
+                plan.journal.unlink(missing_ok=True)  # of what is to be started over
+            if not self.resume:
+                refuse_unfinished(plan.journal)
         return plan
 
     def prepared(

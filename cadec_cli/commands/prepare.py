@@ -100,7 +100,7 @@ def text(
 
     if len(pipeline) > 2:
         raise UsageError("one pipeline for monolingual text, two for parallel text; not more")
-    check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force)
+    check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force, directories=True)
     chosen_columns = _column_numbers(columns)
     texts = [corpus_text(given, language) for given in pipeline]
     sides = [SideInfo.of(load()) for load in texts]

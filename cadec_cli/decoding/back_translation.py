@@ -16,7 +16,8 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
-from cadec_cli.whole_files import writing
+from cadec_cli.places import beside, is_stream
+from cadec_cli.whole_files import atomic_file, writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512
@@ -34,11 +35,11 @@ class PairFile:
     @property
     def part(self) -> Path:
         """What is done so far."""
-        return Path(f"{self.output}.cadec-part")
+        return beside(self.output, ".cadec-part")
 
     def done(self, *, resume: bool) -> int:
         """How many lines are done; unfinished work is gone on with only if that is asked for."""
-        if not self.part.is_file():
+        if is_stream(self.output) or not self.part.is_file():
             return 0
         if not resume:
             raise CadecError(
@@ -65,7 +66,13 @@ class PairFile:
         return lines
 
     def write(self, chunks: Iterable[Sequence[str]]) -> None:
-        """Append chunks of lines; the last one makes it whole."""
+        """Append chunks of lines; the last one makes it whole. Into a pipe they go as they come."""
+        if is_stream(self.output):
+            with atomic_file(self.output) as stream:
+                for lines in chunks:
+                    stream.write("".join(f"{line}\n" for line in lines).encode())
+                    stream.flush()
+            return
         with writing(self.output, "what is done so far is kept; --resume continues it"):
             with self.part.open("ab") as stream:
                 if not stream.tell():
@@ -78,13 +85,10 @@ class PairFile:
             self._without_header()
 
     def _without_header(self) -> None:
-        whole = Path(f"{self.output}.cadec-whole")
-        with self.part.open("rb") as stream, whole.open("wb") as target:
+        with self.part.open("rb") as stream, atomic_file(self.output) as target:
             stream.readline()
             while piece := stream.read(1 << 20):
                 target.write(piece)
-            os.fsync(target.fileno())
-        whole.replace(self.output)
         self.part.unlink()
 
     def _header(self) -> bytes:

@@ -19,6 +19,7 @@ from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.records import json_line, records, text_record
+from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import Interrupted
@@ -117,9 +118,7 @@ class FileTranslation:
 
         `resumed` is told how many sentences were there already. Interrupted, it says how many there are.
         """
-        assert self.plan is not None, "nobody said where to"
-        open_journal = Journal.resume if resume else Journal.begin
-        with open_journal(self.plan.journal, self._header(json_lines, companion)) as journal:
+        with self._journal(self._header(json_lines, companion), resume) as journal:
             if journal.outputs:
                 resumed(len(journal.outputs))
             try:
@@ -132,14 +131,19 @@ class FileTranslation:
                     companion.write([journal.outputs[key][1] for key in sorted(outputs)])
             except KeyboardInterrupt:
                 raise Interrupted(
-                    f"{journal.kept:,} of {self.sentences:,} sentences are done; "
-                    "the same command with --resume goes on"
+                    f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.goes_on}"
                 ) from None
             journal.finish()
             return list(doubts_among(outputs, [one for file in self.files for one in file.documents]))
 
+    def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _Memory:
+        assert self.plan is not None, "nobody said where to"
+        if self.plan.journal is None:
+            return _Memory()
+        return (Journal.resume if resume else Journal.begin)(self.plan.journal, header)
+
     def _translate(
-        self, journal: Journal, json_lines: bool, track: Track, companion: Companion | None
+        self, journal: Journal | _Memory, json_lines: bool, track: Track, companion: Companion | None
     ) -> None:
         translations = self.translator.translate_documents(
             self.documents,
@@ -195,6 +199,32 @@ def document_by_document(
             if arrived[current] < lengths[current]:
                 break
             current += 1
+
+
+class _Memory:
+    """What is done so far, where it can't be kept on disk: a journal for what goes down a pipe."""
+
+    start: State | None = None
+    kept = 0
+    goes_on = "what goes to a pipe or a device can't be resumed"
+
+    def __init__(self) -> None:
+        self.outputs: dict[tuple[int, int], Any] = {}
+
+    def add(self, document: int, sentence: int, output: Any) -> None:
+        self.outputs[document, sentence] = output
+
+    def checkpoint(self, state: State) -> None:
+        self.kept = len(self.outputs)
+
+    def finish(self) -> None:
+        pass
+
+    def __enter__(self) -> _Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:

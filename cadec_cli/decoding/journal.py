@@ -25,6 +25,8 @@ HINT = "free some space and run it again with --resume: nothing that was transla
 class Journal:
     """The journal of one translation, open for appending."""
 
+    goes_on = "the same command with --resume goes on"
+
     def __init__(
         self, path: Path, stream: IO[bytes], outputs: dict[tuple[int, int], Any], start: State | None
     ):

@@ -9,7 +9,6 @@ a sentence, so all translations are given the same length.
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.quantised import quantised
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import EOS, SPECIAL_PIECES
+from cadec_cli.unfinished import scratch_directory
 from cadec_cli.workers import available_cores
 from converters.ctranslate2_models import convert_translation_model
 
@@ -138,8 +138,8 @@ def measure(
     note("scoring n-best lists …")
     figures = scoring(networks)
     note("translating …")
-    with tempfile.TemporaryDirectory() as name:
-        return [*figures, *translating(networks, Path(name) / "model", documents, sentences)]
+    with scratch_directory() as scratch:
+        return [*figures, *translating(networks, scratch / "model", documents, sentences)]
 
 
 def made_up_list(random: np.random.Generator, vocabulary: int) -> list[tuple[int, ...]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
+from cadec_cli.places import beside, final_place
 from cadec_cli.text.formats import COMPRESSED
 from cadec_cli.text.languages import iso_code
 
@@ -37,11 +38,12 @@ class OutputPlan:
     """The file that each input becomes, and where to note what is done so far."""
 
     paths: tuple[Path, ...]
-    journal: Path
+    journal: Path | None  # none where they go down a pipe, beside which nothing can be kept
 
     def has(self, path: Path) -> bool:
         """Tell whether a file is one of these, however it is spelt."""
-        return path.resolve() in {own.resolve() for own in (*self.paths, self.journal)}
+        own = [*self.paths, *([self.journal] if self.journal is not None else [])]
+        return final_place(path) in map(final_place, own)
 
 
 # What a name that ends so is meant to be: a file that we write, and one that we can't.
@@ -90,7 +92,7 @@ def plan_outputs(
             raise CadecError(f"{path}: {path.suffix} can't be written", "text, jsonl, srt, vtt and ass can")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
-    journal = Path(output, ".cadec-journal") if in_directory else Path(f"{paths[0]}.cadec-journal")
+    journal = Path(output, ".cadec-journal") if in_directory else beside(paths[0], ".cadec-journal")
     return OutputPlan(tuple(paths), journal)
 
 

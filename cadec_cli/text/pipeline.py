@@ -79,7 +79,7 @@ class TextPipeline:
 
     def save(self, directory: Path) -> None:
         """Write the pipeline, whole or not at all."""
-        with atomic_directory(directory, marker="pipeline.json") as part:
+        with atomic_directory(directory, marker=FILES[0]) as part:
             for name, content in self._files().items():
                 (part / name).write_bytes(content)
 

@@ -7,7 +7,6 @@ with by ours, from the same weights: a name that one of them mistakes is found b
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
 from cadec_cli.models.pretrained import TranslationSettings
+from cadec_cli.unfinished import scratch_directory
 from cadec_cli.whole_files import atomic_directory, writing
 from converters.ctranslate2_models import quantise, weight_misfits
 from converters.translation.reference import Network, reference_of
@@ -64,8 +64,8 @@ class OpenedTranslation:
             raise CadecError(f"this model can't be converted to {compute_type}: {'; '.join(wrong[:8])}{more}")
         # Exact first: with fewer bits a mistake would look like rounding.
         if compute_type != "float32":
-            with writing(output), tempfile.TemporaryDirectory(prefix="cadec-") as exact:
-                self._written(Path(exact), "float32")
+            with writing(output), scratch_directory() as exact:
+                self._written(exact, "float32")
         with atomic_directory(output) as part:
             return self._written(part, compute_type)
 

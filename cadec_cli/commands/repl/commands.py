@@ -21,9 +21,10 @@ from cadec_cli.decoding.session_files import stored_session
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.method.options import AS_IT_COMES, with_flags
+from cadec_cli.places import final_place
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
-from cadec_cli.whole_files import atomic_file, writing
+from cadec_cli.whole_files import atomic_file
 
 NBEST_ROWS = 10
 FORCE = " --force"  # after the name of a file that may be replaced
@@ -184,18 +185,17 @@ def save(repl: Repl, rest: str) -> None:
     """Write the session, or its translations."""
     name = f" {rest}".removesuffix(FORCE).strip()
     path = _file("save", name)
-    with writing(path):
-        own = path.resolve() in repl.written
+    own = final_place(path) in repl.written
     check_outputs([path], force=own or name != rest, hint=f"/save {name}{FORCE} replaces it")
     if path.suffix.lower() == ".txt":
         documents = [
             "".join(f"{one_line(entry.text)}\n" for entry in document) for document in repl.session.documents
         ]
-        with atomic_file(path) as stream:
+        with atomic_file(path, private=True) as stream:  # as the session is
             stream.write("\n".join(text for text in documents if text).encode())
     else:
         write_session(path, repl.session)
-    repl.written.add(path.resolve())
+    repl.written.add(final_place(path))
     console.note(f"saved {_counted(repl.session)} to {path}")
 
 
@@ -211,7 +211,7 @@ def load(repl: Repl, rest: str) -> None:
     session.begin(stored.documents, stored.after)
     repl.autosave.begin_anew()
     repl.changed()
-    repl.written.add(path.resolve())
+    repl.written.add(final_place(path))
     other = "" if stored.options is not None else ", source and target only"
     console.note(f"loaded {_counted(session)} from {path}{other}")
 

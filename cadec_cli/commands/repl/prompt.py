@@ -5,6 +5,7 @@ Ctrl-C clears the line; on an empty one it says how to leave, and during a trans
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -163,6 +164,8 @@ class _History(FileHistory):
 
     def store_string(self, string: str) -> None:
         try:
+            # Readable by nobody else from the first line on.
+            os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
             super().store_string(_whole(string))
         except OSError:
             return

@@ -7,7 +7,7 @@ comes through a pipe is a session apart: it never takes the place of a person's.
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from cadec_cli.decoding.session_files import StoredSession, session_json, stored
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
-from cadec_cli.user_directories import lock, state_directory
+from cadec_cli.user_directories import lock, open_lock, state_directory
 from cadec_cli.whole_files import atomic_file
 
 # Sessions kept besides the newest.
@@ -29,8 +29,8 @@ SHARE = 10
 
 
 def write_session(path: Path, session: Session) -> None:
-    """Write a session, whole or not at all."""
-    with atomic_file(path) as stream:
+    """Write a session, whole or not at all; a new file is for nobody else to read."""
+    with atomic_file(path, private=True) as stream:
         stream.write(session_json(session).encode())
 
 
@@ -52,11 +52,13 @@ class Autosave:
         """Find or make the place, for this process alone."""
         autosave = cls(state_directory(), "repl-pipe" if pipe else "repl-session")
         try:
-            # Sessions are private.
             autosave.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            autosave._lock = (autosave.directory / f"{autosave.name}.lock").open("w")
+            _make_private(autosave.directory)
+            autosave._lock = open_lock(autosave.directory / f"{autosave.name}.lock")
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
+        except CadecError as error:
+            autosave._give_up(error.message)
         else:
             if not lock(autosave._lock, wait=False):
                 autosave._give_up("another cadec repl is running and saves its own")
@@ -107,11 +109,20 @@ class Autosave:
         for number in range(KEPT - 1, 0, -1):
             if self.previous(number).exists():
                 self.previous(number).replace(self.previous(number + 1))
-        shutil.copyfile(self.path, self.previous())
+        with atomic_file(self.previous(), private=True) as stream:
+            stream.write(self.path.read_bytes())
 
     def _give_up(self, why: str) -> None:
         self._broken = True
         console.warn(f"this session is not saved as you go ({why}); /save FILE saves it")
+
+
+def _make_private(directory: Path) -> None:
+    """Close what cadec keeps of sessions to all others, as it was not always made."""
+    for path in (directory, *directory.glob("repl-*")):
+        with contextlib.suppress(OSError):
+            if not path.is_symlink():  # which leads to what is not cadec's own
+                path.chmod(path.stat().st_mode & 0o700)
 
 
 def resumed(autosave: Autosave, direction: Direction, language: LanguageModel | None) -> StoredSession | None:

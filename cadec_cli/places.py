@@ -1,0 +1,153 @@
+"""Where something is to be written: what a name leads to, and whether it can be, known before the work.
+
+Links are followed, as a shell follows them. A name may also be that of a stream: a pipe, a terminal,
+`/dev/null`, or an open descriptor as in `/dev/stdout` and `>(…)`. Nothing is created here.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import IO
+
+from cadec_cli.errors import CadecError
+
+# What almost every file system allows for a name, in bytes; and Linux for a path, with the zero at its end.
+NAME_LIMIT = 255
+_PATH_LIMIT = 4096
+# What a name gets besides on its way: see `unfinished`.
+ROOM_FOR_PARTS = 32
+
+_OWN_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/(?:self|thread-self)/fd)/([0-9]{1,9})")
+_LINKS_IN_A_ROW = 40  # as many as Linux follows
+
+_UNWRITABLE = {stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
+
+
+def final_place(path: Path) -> Path:
+    """The path behind all links, whether something is there or not; links in a circle are a CadecError."""
+    try:
+        place = Path(os.path.realpath(path))  # Path.resolve would fail with links in a circle
+    except ValueError:  # a zero byte, or half a character
+        raise CadecError(f"no file can be named {str(path)!r}") from None
+    with contextlib.suppress(OSError):  # a name that is too long is that of no link
+        if place.is_symlink():
+            raise CadecError(f"{path} is a link that leads to itself", "name a file")
+    return place
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a name is that of a pipe, a character device or an open descriptor."""
+    if _own_descriptor(path) is not None:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def open_stream(path: Path) -> IO[bytes]:
+    """Open what `is_stream` for writing; a named pipe waits for its reader."""
+    number = _own_descriptor(path)
+    # A copy of the descriptor, not what it leads to opened again: that would write over a file's beginning.
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY) if number is None else os.dup(number)
+    return os.fdopen(descriptor, "wb")
+
+
+def check_place(path: Path, *, directory: bool = False) -> None:
+    """Raise an error, OSError or CadecError, if nothing could be written under this name, as far as is known.
+
+    What is there already is none unless it is of another kind: a directory, where a file is to be written.
+    """
+    if is_stream(path):
+        _check_stream(path, directory)
+        return
+    place = final_place(path)
+    _check_parent(path, place)
+    with contextlib.suppress(FileNotFoundError):
+        mode = place.lstat().st_mode
+        if kind := _UNWRITABLE.get(stat.S_IFMT(mode)):
+            raise CadecError(f"{path} is {kind}: it can't be replaced", "name a file")
+        if stat.S_ISDIR(mode) and not directory:
+            raise CadecError(f"{path} is a directory, not a file", "name a file in it")
+        if not stat.S_ISDIR(mode) and directory:
+            raise CadecError(f"{path} is a file, not a directory", "name a directory")
+        if directory and place.is_mount():
+            raise CadecError(
+                f"{path} is where another file system begins: it can't be replaced",
+                "name a directory in it",
+            )
+
+
+def shortened(name: str, room: int) -> str:
+    """A name that takes no more than so many bytes: itself, or its beginning and a digest of all of it."""
+    raw = os.fsencode(name)
+    if len(raw) <= room:
+        return name
+    digest = hashlib.sha256(raw).hexdigest()[:12]
+    # Half a character at the end would be no UTF-8.
+    return raw[: room - 13].decode("utf-8", "ignore") + "~" + digest
+
+
+def beside(path: Path, ending: str) -> Path:
+    """The companion of a file: its name with an ending, shortened if that would be too long."""
+    return path.with_name(shortened(path.name, NAME_LIMIT - len(ending)) + ending)
+
+
+def name_limit(directory: Path) -> int:
+    """How many bytes a name in a directory may have."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        limit = os.pathconf(directory, "PC_NAME_MAX")
+        return limit if limit > 0 else NAME_LIMIT
+    return NAME_LIMIT
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """The number of the descriptor that a name stands for, by whatever links."""
+    path = path.absolute()
+    for _ in range(_LINKS_IN_A_ROW):
+        if match := _OWN_DESCRIPTOR.fullmatch(os.path.normpath(path)):
+            return int(match[1])
+        try:
+            path = path.parent / path.readlink()
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+def _check_stream(path: Path, directory: bool) -> None:
+    if directory:
+        raise CadecError(f"{path} is no directory", "name a directory")
+    number = _own_descriptor(path)
+    if number is None:
+        if not os.access(path, os.W_OK):
+            raise CadecError(f"not allowed to write to {path}")
+        return
+    os.fstat(number)  # or it is not open
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise CadecError(f"{path} is open for reading only")
+
+
+def _check_parent(path: Path, place: Path) -> None:
+    """The directory that is to hold it is there and open to us, or can be made."""
+    parent = next(above for above in place.parents if os.path.lexists(above))
+    if not parent.is_dir():
+        raise CadecError(f"can't write {path}: {parent} is a file, not a directory", "name another place")
+    limit = name_limit(parent)
+    if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
+        raise CadecError(
+            f"can't write {path}: the name is too long", f"a name has at most {limit} bytes here"
+        )
+    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT:
+        raise CadecError(f"can't write {path}: the path is too long", "choose a shorter one")
+    effective = os.access in os.supports_effective_ids
+    if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):
+        read_only = os.statvfs(parent).f_flag & os.ST_RDONLY
+        why = "is on a read-only file system" if read_only else "is a directory that you may not write to"
+        raise CadecError(f"can't write {path}: {parent} {why}", "write to another place")

@@ -1,0 +1,156 @@
+"""What a kill leaves is cleared by the next who writes the same, and by nobody else; nothing is lost."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from contents import contents
+
+import cadec_cli.unfinished
+from cadec_cli.unfinished import scratch_directory
+from cadec_cli.whole_files import atomic_directory, atomic_file
+
+# Killed: what is left is cleared by the next, and by nobody else.
+
+_WRITER = """
+import sys, time
+from pathlib import Path
+from cadec_cli.whole_files import atomic_directory, atomic_file
+path = Path(sys.argv[1])
+with atomic_file(path / "file") as stream, atomic_directory(path / "d") as part:
+    stream.write(b"half")
+    stream.flush()
+    (part / "a").write_bytes(b"half")
+    print("here", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextlib.contextmanager
+def somebody_writing(directory: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process in the middle of writing `file` and `d`."""
+    with subprocess.Popen([sys.executable, "-c", _WRITER, str(directory)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"here\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_a_kill_left_is_cleared_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+    (tmp_path / ".file.cadec-00000000.part.txt").touch()  # somebody's own, whatever it is
+    (tmp_path / ".file.abcdefgh.part").touch()
+    (tmp_path / ".file.cadec-00000001.part").symlink_to(tmp_path / ".file.abcdefgh.part")
+    own = set(tmp_path.iterdir())
+    with somebody_writing(tmp_path) as living:
+        parts = set(tmp_path.iterdir()) - own
+        assert len(parts) == 2
+        with somebody_writing(tmp_path) as killed:
+            assert len(set(tmp_path.iterdir()) - own) == 4
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+        assert len(set(tmp_path.iterdir()) - own) == 4
+        with atomic_file(tmp_path / "file") as stream, atomic_directory(tmp_path / "d"):
+            stream.write(b"whole")
+        assert set(tmp_path.iterdir()) - own == {*parts, tmp_path / "file", tmp_path / "d"}
+        living.send_signal(signal.SIGKILL)
+        living.wait()
+    with atomic_file(tmp_path / "file") as stream, atomic_directory(tmp_path / "d"):
+        pass
+    assert set(tmp_path.iterdir()) - own == {tmp_path / "file", tmp_path / "d"}
+
+
+def test_long_names_are_cleared_too_and_others_left(tmp_path: Path) -> None:
+    name = "я" * 127
+    with pytest.raises(RuntimeError), atomic_file(tmp_path / name):
+        leftover = next(tmp_path.iterdir())
+        os.link(leftover, tmp_path / "kept")
+        raise RuntimeError
+    (tmp_path / "kept").rename(leftover)
+    with atomic_file(tmp_path / f"{name[:-1]}а"):
+        assert leftover.exists()
+    with atomic_file(tmp_path / name):
+        assert not leftover.exists()
+
+
+def test_a_scratch_directory_goes_and_so_does_one_that_a_kill_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_directory() as first, scratch_directory() as second:
+        assert first != second and first.stat().st_mode & 0o777 == 0o700
+    assert not list(tmp_path.iterdir())
+    first.mkdir()
+    (first / "a").touch()
+    with scratch_directory():
+        assert not first.exists()
+
+
+# Two steps: where names can't be swapped, what is replaced is out of the way for a moment.
+
+
+@pytest.fixture(params=[True, False], ids=["swapped", "in two steps"])
+def swapping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Systems that can swap names, and those that can't."""
+    if not request.param:
+        monkeypatch.setattr(cadec_cli.unfinished, "_exchange", lambda one, other: False)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("swapping")
+def test_a_directory_is_replaced_again_and_again(tmp_path: Path) -> None:
+    for text in (b"1", b"2", b"3"):
+        with atomic_directory(tmp_path / "d") as part:
+            (part / text.decode()).write_bytes(text)
+        assert contents(tmp_path) == {f"d/{text.decode()}": text}
+
+
+@pytest.mark.usefixtures("swapping")
+def test_two_may_write_one_directory(tmp_path: Path) -> None:
+    for _ in range(2):
+        with atomic_directory(tmp_path / "d") as first, atomic_directory(tmp_path / "d") as second:
+            (first / "a").write_bytes(b"1")
+            (second / "b").write_bytes(b"2")
+    assert contents(tmp_path) == {"d/a": b"1"}
+
+
+_CUT_SHORT = """
+import os, signal, sys
+from pathlib import Path
+import cadec_cli.unfinished
+from cadec_cli.whole_files import atomic_directory
+if sys.argv[2] == "two steps":
+    cadec_cli.unfinished._exchange = lambda one, other: False
+rename = Path.rename
+def rename_and_die(path, target):
+    rename(path, target)
+    os.kill(os.getpid(), signal.SIGKILL)
+Path.rename = rename_and_die
+cadec_cli.unfinished.shutil.rmtree = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+with atomic_directory(Path(sys.argv[1])) as part:
+    (part / "a").write_bytes(b"after")
+"""
+
+
+@pytest.mark.parametrize(("how", "found"), [("two steps", b"before"), ("swapped", b"after")])
+def test_a_kill_while_a_directory_takes_its_place_loses_nothing(
+    tmp_path: Path, how: str, found: bytes
+) -> None:
+    place = tmp_path / "d"
+    with atomic_directory(place) as part:
+        (part / "a").write_bytes(b"before")
+    done = subprocess.run([sys.executable, "-c", _CUT_SHORT, str(place), how])
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    if how == "two steps":
+        assert not place.exists()
+    with pytest.raises(RuntimeError), atomic_directory(place):
+        assert contents(place) == {"a": found}
+        raise RuntimeError
+    assert contents(tmp_path) == {"d/a": found}
