@@ -79,9 +79,9 @@ def test_streams_that_can_not_be_written_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="Bad file descriptor"), atomic_file(Path(f"/dev/fd/{number}")):
         pass
     with (
-        (tmp_path / "file").open("rb") as file,
+        (tmp_path / "file").open("rb") as reader,
         pytest.raises(CadecError, match="for reading only"),
-        atomic_file(Path(f"/dev/fd/{file.fileno()}")),
+        atomic_file(Path(f"/dev/fd/{reader.fileno()}")),
     ):
         pass
     with pytest.raises(CadecError, match="no directory"), atomic_directory(Path("/dev/null")):

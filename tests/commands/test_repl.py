@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -389,6 +390,39 @@ def test_where_nothing_can_be_saved_it_is_said_once(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert len(repl(TOM, NOBODY)) == 2
     assert repl.err.count("not saved as you go") == 1
+
+
+def test_sessions_are_for_their_owner_alone(repl: Repl, state: Path, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        for _ in range(3):  # the first of which becomes a previous one
+            repl(TOM, "/save s.json --force", "/save t.txt --force")
+        kept = {path.name: path for path in state.iterdir()}
+        assert {"repl-pipe.json", "repl-pipe.lock", "repl-pipe-previous-1.json"} <= set(kept)
+        written = [*kept.values(), tmp_path / "s.json", tmp_path / "t.txt"]
+        assert {mode(path) for path in written} == {0o600} and mode(state) == 0o700
+        for path in kept.values():
+            path.chmod(0o644)
+        (state / "repl-history").touch(0o644)
+        state.chmod(0o755)
+        (tmp_path / "s.json").chmod(0o664)
+        repl(TOM, "/save s.json --force")
+    finally:
+        os.umask(before)
+    assert {mode(path) for path in state.iterdir()} == {0o600} and mode(state) == 0o700
+    assert mode(tmp_path / "s.json") == 0o664  # as the user has it
+
+
+def test_a_lock_that_is_a_link_is_not_followed(repl: Repl, state: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    state.mkdir(parents=True)
+    (state / "repl-pipe.lock").symlink_to(tmp_path / "precious")
+    assert len(repl(TOM)) == 1
+    assert "not saved as you go" in repl.err and (tmp_path / "precious").read_text() == "mine"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_bundle_that_does_not_load_ends_it(repl: Repl, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The REPL at a terminal, its keys sent through a pipe: editing, paste, completion, Ctrl-C and Ctrl-D."""
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def test_lines_are_translated_until_ctrl_d(
 
 def test_quit_leaves_and_the_rest_is_not_read(repl: Repl, keys: PipeInput, tmp_path: Path) -> None:
     assert press(repl, keys, tmp_path / "h", TOM, ENTER, "/quit", ENTER, NOBODY, ENTER) == [TOM]
+
+
+def test_the_history_is_for_its_owner_alone(repl: Repl, keys: PipeInput, tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        press(repl, keys, tmp_path / "h", TOM, ENTER)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "h").stat().st_mode & 0o777 == 0o600
+    assert TOM in (tmp_path / "h").read_text()
 
 
 def test_pasted_lines_are_translated_in_order(repl: Repl, keys: PipeInput, tmp_path: Path) -> None:
