@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from contents import contents
+from devices import device
 
 from cadec_cli.errors import CadecError
 from cadec_cli.places import beside, check_place, shortened
@@ -39,15 +40,13 @@ def test_a_named_pipe_is_written_through(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
 
 
-def test_a_device_is_written_through() -> None:
-    with atomic_file(Path("/dev/null")) as stream:
+def test_a_device_is_written_through(tmp_path: Path) -> None:
+    null, full = device(tmp_path, "null"), device(tmp_path, "full")
+    with atomic_file(null) as stream:
         stream.write(b"text")
-    assert Path("/dev/null").is_char_device()
-    with (
-        pytest.raises(CadecError, match="no space left to write /dev/full"),
-        atomic_file(Path("/dev/full")) as f,
-    ):
-        f.write(b"text")
+    assert null.is_char_device()
+    with pytest.raises(CadecError, match=f"no space left to write {full}"), atomic_file(full) as stream:
+        stream.write(b"text")
 
 
 def test_a_descriptor_is_gone_on_with_whatever_it_leads_to(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_streams_that_can_not_be_written_are_an_error(tmp_path: Path) -> None:
         atomic_file(Path(f"/dev/fd/{reader.fileno()}")),
     ):
         pass
-    with pytest.raises(CadecError, match="no directory"), atomic_directory(Path("/dev/null")):
+    with pytest.raises(CadecError, match="no directory"), atomic_directory(device(tmp_path, "null")):
         pass
 
 
