@@ -5,6 +5,7 @@ Links are followed, as a shell follows them. A name may also be that of a stream
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -66,7 +67,7 @@ def check_place(path: Path, *, directory: bool = False) -> None:
         _check_stream(path, directory)
         return
     place = final_place(path)
-    _check_parent(path, place)
+    _check_parent(place)
     with contextlib.suppress(FileNotFoundError):
         mode = place.lstat().st_mode
         if kind := _UNWRITABLE.get(stat.S_IFMT(mode)):
@@ -124,7 +125,7 @@ def _check_stream(path: Path, directory: bool) -> None:
     number = _own_descriptor(path)
     if number is None:
         if not os.access(path, os.W_OK):
-            raise CadecError(f"not allowed to write to {path}")
+            raise PermissionError(errno.EACCES, "you may not write to it")
         return
     os.fstat(number)  # or it is not open
     with contextlib.suppress(ImportError):
@@ -134,20 +135,18 @@ def _check_stream(path: Path, directory: bool) -> None:
             raise CadecError(f"{path} is open for reading only")
 
 
-def _check_parent(path: Path, place: Path) -> None:
+def _check_parent(place: Path) -> None:
     """The directory that is to hold it is there and open to us, or can be made."""
-    parent = next(above for above in place.parents if os.path.lexists(above))
+    parent = next((above for above in place.parents if os.path.lexists(above)), place)
     if not parent.is_dir():
-        raise CadecError(f"can't write {path}: {parent} is a file, not a directory", "name another place")
+        raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a file, not a directory")
     limit = name_limit(parent)
     if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
-        raise CadecError(
-            f"can't write {path}: the name is too long", f"a name has at most {limit} bytes here"
-        )
+        raise OSError(errno.ENAMETOOLONG, f"the name is too long; {limit} bytes is the most that is allowed")
     if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT:
-        raise CadecError(f"can't write {path}: the path is too long", "choose a shorter one")
+        raise OSError(errno.ENAMETOOLONG, "the path is too long")
     effective = os.access in os.supports_effective_ids
     if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):
-        read_only = os.statvfs(parent).f_flag & os.ST_RDONLY
-        why = "is on a read-only file system" if read_only else "is a directory that you may not write to"
-        raise CadecError(f"can't write {path}: {parent} {why}", "write to another place")
+        if os.statvfs(parent).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, f"{parent} is on a read-only file system")
+        raise PermissionError(errno.EACCES, f"you may not write to the directory {parent}")

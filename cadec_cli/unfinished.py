@@ -121,7 +121,8 @@ def _step_aside(new: Path, place: Path) -> None:
                 old.rename(place)
             raise
         finally:
-            shutil.rmtree(old, ignore_errors=True)
+            if place.is_dir():  # else it is all that there is
+                shutil.rmtree(old, ignore_errors=True)
     finally:
         os.close(descriptor)
 

@@ -125,6 +125,11 @@ def write_json(path: Path, value: Any) -> None:
         stream.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
 
 
+def append_privately(path: Path, buffering: int = -1) -> IO[bytes]:
+    """Open a file to go on at its end; if it is made here, nobody else can read it."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering)
+
+
 def _status(place: Path) -> os.stat_result | None:
     with contextlib.suppress(FileNotFoundError):
         return place.stat()

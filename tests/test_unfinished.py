@@ -92,6 +92,35 @@ def test_a_scratch_directory_goes_and_so_does_one_that_a_kill_left(
         assert not first.exists()
 
 
+_MANY_TIMES = """
+import sys
+from pathlib import Path
+import cadec_cli.unfinished
+from cadec_cli.whole_files import atomic_directory, atomic_file
+place, own = Path(sys.argv[1]), sys.argv[2]
+if own == "in two steps":
+    cadec_cli.unfinished._exchange = lambda one, other: False
+for _ in range(40):
+    with atomic_file(place / "file") as stream, atomic_directory(place / "d") as part:
+        for name in "ab":
+            (part / name).write_text(own)
+            stream.write(own.encode())
+"""
+
+
+def test_many_at_once_leave_one_of_them_whole(tmp_path: Path) -> None:
+    names = ["1", "22", "in two steps"]
+    running = [
+        subprocess.Popen([sys.executable, "-c", _MANY_TIMES, str(tmp_path), name], stderr=subprocess.PIPE)
+        for name in names
+    ]
+    for process in running:
+        assert process.communicate(timeout=60)[1] == b"" and process.returncode == 0
+    found = contents(tmp_path)
+    assert sorted(found) == ["d/a", "d/b", "file"] and found["d/a"] == found["d/b"]
+    assert found["d/a"].decode() in names and found["file"].decode() in [name * 2 for name in names]
+
+
 # Two steps: where names can't be swapped, what is replaced is out of the way for a moment.
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines
 from cadec_cli.places import beside, is_stream
-from cadec_cli.whole_files import atomic_file, writing
+from cadec_cli.whole_files import append_privately, atomic_file, writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512
@@ -74,7 +74,7 @@ class PairFile:
                     stream.flush()
             return
         with writing(self.output, "what is done so far is kept; --resume continues it"):
-            with self.part.open("ab") as stream:
+            with append_privately(self.part) as stream:
                 if not stream.tell():
                     stream.write(self._header())
                     stream.flush()

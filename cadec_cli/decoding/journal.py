@@ -16,7 +16,7 @@ from typing import IO, Any
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
-from cadec_cli.whole_files import writing
+from cadec_cli.whole_files import append_privately, writing
 
 FORMAT_VERSION = 3
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
@@ -121,7 +121,8 @@ def refuse_unfinished(path: Path) -> None:
 
 
 def _appending(path: Path) -> IO[bytes]:
-    return path.open("ab", buffering=0)  # a buffer would try again, on closing, what a full disk refused
+    # A buffer would try again, on closing, what a full disk refused.
+    return append_privately(path, buffering=0)
 
 
 def _parsed(raw: bytes) -> Any:

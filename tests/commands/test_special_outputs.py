@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from contents import contents
 from devices import device
 from repl_parts import SENTENCES, tiny_bundle
 
+from cadec_cli.decoding.back_translation import PairFile
+from cadec_cli.decoding.journal import Journal
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -159,6 +161,19 @@ def test_a_private_file_stays_private(run: Run, expected: bytes, tmp_path: Path)
     assert run("a.txt", "-o", "out.txt", "--force") == 0
     assert (tmp_path / "out.txt").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "out.txt").read_bytes() == expected
+
+
+def test_unfinished_work_is_for_nobody_else(tmp_path: Path) -> None:
+    def stopped() -> Iterator[list[str]]:
+        yield ["Tom.\tТом."]
+        raise KeyboardInterrupt
+
+    pairs = PairFile(tmp_path / "pairs.tsv", {})
+    with pytest.raises(KeyboardInterrupt):
+        pairs.write(stopped())
+    Journal.begin(tmp_path / "journal", {})
+    for path in (pairs.part, tmp_path / "journal"):
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_name_may_be_as_long_as_names_are(run: Run, expected: bytes, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import counted
 from cadec_cli.method.options import AS_IT_COMES
+from cadec_cli.whole_files import append_privately
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
 
@@ -165,7 +166,7 @@ class _History(FileHistory):
     def store_string(self, string: str) -> None:
         try:
             # Readable by nobody else from the first line on.
-            os.close(os.open(self.filename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            append_privately(Path(os.fsdecode(self.filename))).close()
             super().store_string(_whole(string))
         except OSError:
             return
