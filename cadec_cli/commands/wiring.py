@@ -269,6 +269,7 @@ def write_translations(
             resume=resume,
             track=track_translations,
             resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+            damaged=console.warn,
             companion=companion,
         )
     doubts = Doubts(work.judge)

@@ -18,11 +18,12 @@ from typing import Any
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
+from cadec_cli.decoding.journal_reading import Gap
 from cadec_cli.decoding.records import json_line, records, text_record
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.errors import Interrupted
+from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.method.context import Context
 from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
@@ -112,13 +113,17 @@ class FileTranslation:
         resume: bool,
         track: Track = untracked,
         resumed: Callable[[int], None] = lambda sentences: None,
+        damaged: Callable[[str], None] = lambda message: None,
         companion: Companion | None = None,
     ) -> list[Doubt]:
         """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
 
-        `resumed` is told how many sentences were there already. Interrupted, it says how many there are.
+        `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
+        written. Interrupted, it says how many there are.
         """
         with self._journal(self._header(json_lines, companion), resume) as journal:
+            if journal.damage:
+                damaged(journal.damage)
             if journal.outputs:
                 resumed(len(journal.outputs))
             try:
@@ -145,17 +150,35 @@ class FileTranslation:
     def _translate(
         self, journal: Journal | _Memory, json_lines: bool, track: Track, companion: Companion | None
     ) -> None:
-        translations = self.translator.translate_documents(
-            self.documents,
-            contexts=self.contexts,
-            start=journal.start,
-            checkpoint=journal.checkpoint,
-        )
+        translations = self._missing(journal)
         for translation in track(self._placed(translations), self.sentences - len(journal.outputs)):
             done: Any = (records if json_lines else text_record)(translation, self.judge)
             if companion is not None:
                 done = [done, companion.of(translation)]
             journal.add(translation.document, translation.sentence, done)
+
+    def _missing(self, journal: Journal | _Memory) -> Iterator[Translation]:
+        """All that a journal does not have: what it lost, from where that began; then what comes after."""
+        for gap in journal.gaps:
+            lost = set(gap.lost)
+            for translation in self._from(gap.start()):
+                if (translation.document, translation.sentence) in lost:
+                    lost.discard((translation.document, translation.sentence))
+                    yield translation
+                if not lost:
+                    break
+            if lost:
+                raise CadecError(
+                    f"{gap.path} has sentences that the input does not have", "start over with --force"
+                )
+        yield from self._from(journal.start, journal.checkpoint)
+
+    def _from(
+        self, start: State | None, checkpoint: Callable[[State], None] | None = None
+    ) -> Iterator[Translation]:
+        return self.translator.translate_documents(
+            self.documents, contexts=self.contexts, start=start, checkpoint=checkpoint
+        )
 
     def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool) -> None:
         assert self.plan is not None
@@ -205,6 +228,8 @@ class _Memory:
     """What is done so far, where it can't be kept on disk: a journal for what goes down a pipe."""
 
     start: State | None = None
+    gaps: tuple[Gap, ...] = ()
+    damage = ""
     kept = 0
     goes_on = "what goes to a pipe or a device can't be resumed"
 

@@ -1,40 +1,59 @@
 """What a translation has done so far, on disk: so that Ctrl-C, a crash or a full disk loses nothing.
 
-JSON lines: a header that tells what is being translated how, then an {"output"} for every sentence and a
-{"snapshot"} now and then. What was written after the last snapshot is done again, with the same result.
+Checked lines of JSON: a header that tells what is being translated how, then an {"output"} for every sentence
+and a {"snapshot"} now and then, with the sentences of each document that were done by then. What was written
+after the last snapshot is done again, with the same result; so is a sentence whose record was damaged.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from cadec_cli.decoding.checked_lines import key_of, sealed
+from cadec_cli.decoding.journal_reading import Gap, Place, read_journal
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
-from cadec_cli.whole_files import append_privately, writing
+from cadec_cli.whole_files import append_privately, atomic_file, writing
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
 
 
 class Journal:
-    """The journal of one translation, open for appending."""
+    """The journal of one translation, open for appending.
+
+    `gaps` is what is missing among the outputs up to `start`, where the translation goes on; all of it has to
+    be added before the first checkpoint. `damage` is what a user should be told.
+    """
 
     goes_on = "the same command with --resume goes on"
 
     def __init__(
-        self, path: Path, stream: IO[bytes], outputs: dict[tuple[int, int], Any], start: State | None
+        self,
+        path: Path,
+        stream: IO[bytes],
+        key: bytes,
+        outputs: dict[tuple[int, int], Any] | None = None,
+        start: State | None = None,
+        gaps: Sequence[Gap] = (),
+        damage: str = "",
     ):
         self.path = path
-        self.outputs = outputs  # (document, sentence) → what the sentence became
+        self.outputs = outputs or {}  # (document, sentence) → what the sentence became
         self.start = start
-        self.kept = len(outputs)  # how many of them a translation that is taken up again need not make
+        self.gaps = gaps
+        self.damage = damage
+        self.kept = len(self.outputs)  # how many of them a translation that is taken up again need not make
         self._stream = stream
+        self._key = key
+        self._done = Counter(document for document, _ in self.outputs)
 
     @classmethod
     def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
@@ -42,49 +61,37 @@ class Journal:
         refuse_unfinished(path)
         with writing(path, HINT):
             path.parent.mkdir(parents=True, exist_ok=True)
-            journal = cls(path, _appending(path), {}, None)
-        journal._write({"format": FORMAT_VERSION, **header})
+            first = header_content(header)
+            journal = cls(path, _appending(path), key_of(first))
+        journal._write(sealed(first))
         return journal
 
     @classmethod
     def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
-        """Take a journal up again, up to its last snapshot; without one, start it."""
+        """Take a journal up again, up to its last snapshot that is whole; without one, start it."""
         if not path.exists():
             return cls.begin(path, header)
-        outputs: dict[tuple[int, int], Any] = {}
-        kept: dict[tuple[int, int], Any] = {}
-        start = None
-        end = position = 0
-        with reading(path), path.open("rb") as stream:
-            for number, raw in enumerate(stream):
-                position += len(raw)
-                record = _parsed(raw)
-                if number == 0 and not raw.endswith(b"\n"):
-                    break  # killed before there was anything
-                if number == 0:
-                    _check_header(path, record, {"format": FORMAT_VERSION, **header})
-                    end = position
-                elif record is None:  # cut short by a crash or a full disk: nothing after it can be whole
-                    break
-                elif "snapshot" in record:
-                    start, kept, end = State.from_json(record["snapshot"]), dict(outputs), position
-                else:
-                    outputs[record["document"], record["sentence"]] = record["output"]
-        if not end:
+        first = header_content(header)
+        with reading(path):
+            found = read_journal(path, first)
+        if found is None:  # killed before there was anything
             path.unlink()
             return cls.begin(path, header)
+        _keep(path, sealed(first), found.kept)
         with writing(path, HINT):
-            os.truncate(path, end)
-            return cls(path, _appending(path), kept, start)
+            stream = _appending(path)
+        return cls(path, stream, key_of(first), found.outputs, found.start, found.gaps, found.damage)
 
     def add(self, document: int, sentence: int, output: Any) -> None:
         """Note what a sentence became."""
         self.outputs[document, sentence] = output
-        self._write({"document": document, "sentence": sentence, "output": output})
+        self._done[document] += 1
+        self._note({"document": document, "sentence": sentence, "output": output})
 
     def checkpoint(self, state: State) -> None:
         """Note where the search stands; all that was added before is complete up to here."""
-        self._write({"snapshot": state.to_json()})
+        done = [self._done[number] for number in range(len(state.documents))]
+        self._note({"snapshot": state.to_json(), "done": done})
         self.kept = len(self.outputs)
         with writing(self.path, HINT):
             os.fsync(self._stream.fileno())
@@ -104,11 +111,19 @@ class Journal:
         if error is not None and not self.outputs:  # it would only be in the way
             self.path.unlink(missing_ok=True)
 
-    def _write(self, record: Mapping[str, Any]) -> None:
+    def _note(self, record: Mapping[str, Any]) -> None:
+        content = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        self._write(sealed(content, self._key))
+
+    def _write(self, line: bytes) -> None:
         with writing(self.path, HINT):
-            line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             while line:
                 line = line[self._stream.write(line) :]
+
+
+def header_content(header: Mapping[str, Any]) -> bytes:
+    """What the first line says: all that the outcome depends on."""
+    return json.dumps({"format": FORMAT_VERSION, **header}).encode()
 
 
 def refuse_unfinished(path: Path) -> None:
@@ -125,19 +140,21 @@ def _appending(path: Path) -> IO[bytes]:
     return append_privately(path, buffering=0)
 
 
-def _parsed(raw: bytes) -> Any:
-    try:
-        return json.loads(raw) if raw.endswith(b"\n") else None
-    except ValueError:
-        return None
-
-
-def _check_header(path: Path, found: Any, expected: Mapping[str, Any]) -> None:
-    if not isinstance(found, dict):
-        raise CadecError(f"{path} is damaged", "delete it and start over")
-    other = [key for key in expected if found.get(key) != json.loads(json.dumps(expected[key]))]
-    if other:
-        raise CadecError(
-            f"{path} belongs to a translation with another {', '.join(other)}",
-            "resume with the same input and options, or delete that file to start over",
-        )
+def _keep(path: Path, header: bytes, places: Sequence[Place]) -> None:
+    """Leave only these lines of a journal. They are cut off where they are its beginning; else copied."""
+    end = len(header)
+    for place in places:
+        if place.start != end:
+            break
+        end += place.length
+    else:
+        with reading(path), path.open("rb") as stream:
+            begins = stream.read(len(header)) == header
+        if begins:
+            with writing(path, HINT):
+                os.truncate(path, end)
+            return
+    with reading(path), path.open("rb") as stream, atomic_file(path, HINT) as target:
+        target.write(header)
+        for place in places:
+            target.write(place.of(stream))

@@ -15,6 +15,7 @@ import made_up
 import pytest
 from in_process import cadec
 
+from cadec_cli.decoding.checked_lines import sealed
 from cadec_cli.decoding.journal import FORMAT_VERSION
 from cadec_cli.main import exit_code
 
@@ -162,8 +163,15 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
     journal.write_text("")
     assert exit_code(arguments) == 1
     assert "--resume" in capsys.readouterr().err
-    for version, message in ((FORMAT_VERSION, "another input"), (1, "another format, input")):
-        journal.write_text(json.dumps({"format": version, "input": "another"}) + "\n")
+    other, older = (json.dumps({"format": version, "input": "another"}) for version in (FORMAT_VERSION, 1))
+    whole, damaged = sealed(other.encode()), sealed(other.encode()).replace(b"other", b"ather")
+    refused = {
+        whole: "another input",
+        f"{older}\n".encode(): "another format, input",
+        damaged: "is damaged: what it belongs to can't be told",
+    }
+    for left, message in refused.items():
+        journal.write_bytes(left)
         assert exit_code([*arguments, "--resume"]) == 1
         assert message in " ".join(capsys.readouterr().err.split())
     journal.unlink()

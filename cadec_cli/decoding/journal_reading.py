@@ -1,0 +1,205 @@
+"""A journal as it is found, damaged or not: what of it is whole, what is missing, and where to go on.
+
+Every record says which sentence or which moment it is about, so it does not matter where it stands. What was
+translated by a moment is known from its snapshot: a sentence without its record is found missing, however it
+was lost, and can be made again from the snapshot before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from cadec_cli.decoding.checked_lines import key_of, opened
+from cadec_cli.decoding.state import State
+from cadec_cli.errors import CadecError
+
+Sentence = tuple[int, int]  # its document's number, and its own in that
+
+_DAMAGED = "delete it, or start over with --force"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file a line is."""
+
+    start: int
+    length: int
+
+    def of(self, stream: IO[bytes]) -> bytes:
+        """The line."""
+        stream.seek(self.start)
+        return stream.read(self.length)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Sentences that are missing between two snapshots, and the first of these as it was written."""
+
+    path: Path
+    before: bytes | None  # none where it all began
+    lost: frozenset[Sentence]
+
+    def start(self) -> State | None:
+        """Where the search stood before any of them."""
+        return None if self.before is None else _state(self.path, self.before)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What can be gone on with: outputs up to a moment, but for the gaps, and where they are in the file."""
+
+    outputs: dict[Sentence, Any]
+    start: State | None
+    gaps: tuple[Gap, ...]
+    kept: tuple[Place, ...]
+    damage: str
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """What was done of each document at a moment of the search."""
+
+    taken: int
+    done: tuple[int, ...]
+    place: Place
+
+    def has(self, sentence: Sentence) -> bool:
+        document, number = sentence
+        return 0 <= document < len(self.done) and 0 <= number < self.done[document]
+
+
+@dataclass
+class _Lines:
+    """All lines that are whole."""
+
+    outputs: dict[Sentence, Any] = field(default_factory=dict)
+    places: dict[Sentence, Place] = field(default_factory=dict)
+    snapshots: list[_Snapshot] = field(default_factory=list)
+    damaged: int = 0
+
+    def read(self, stream: IO[bytes], key: bytes) -> None:
+        position = stream.tell()
+        for line in stream:
+            place = Place(position, len(line))
+            position += len(line)
+            if not line.endswith(b"\n"):  # cut short by a crash or a full disk
+                return
+            content = opened(line, key)
+            if content is None or not self._take(_parsed(content), place):
+                self.damaged += 1
+
+    def _take(self, record: Any, place: Place) -> bool:
+        """Tell whether a record is one of ours, and remember it if so."""
+        match record:
+            case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
+                if len(done) != len(documents) or not all(type(count) is int for count in done):
+                    return False
+                self.snapshots.append(_Snapshot(taken, tuple(done), place))
+            case {"document": int(document), "sentence": int(sentence), "output": output}:
+                if (document, sentence) not in self.outputs:  # a line that stands twice counts once
+                    self.outputs[document, sentence] = output
+                    self.places[document, sentence] = place
+            case _:
+                return False
+        return True
+
+
+def read_journal(path: Path, header: bytes) -> Found | None:
+    """What a journal with this header has; None where it was killed before it had one.
+
+    A header of another translation is refused. A damaged one is as well, unless some line after it has a
+    checksum that only this header's translation could have made.
+    """
+    with path.open("rb") as stream:
+        first = stream.readline()
+        if not first.endswith(b"\n"):
+            return None
+        header_is_whole = _check_header(path, first, header)
+        lines = _Lines()
+        lines.read(stream, key_of(header))
+        if not header_is_whole and not (lines.outputs or lines.snapshots):
+            raise CadecError(f"{path} is damaged: what it belongs to can't be told", _DAMAGED)
+        return _found(path, stream, lines, lines.damaged + (not header_is_whole))
+
+
+def _found(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> Found:
+    snapshots = sorted(lines.snapshots, key=lambda snapshot: snapshot.taken)
+    if not snapshots:
+        return Found({}, None, (), (), _damage(path, damaged, 0))
+    last = snapshots[-1]
+    outputs = {sentence: output for sentence, output in lines.outputs.items() if last.has(sentence)}
+    kept = [*(snapshot.place for snapshot in snapshots), *(lines.places[sentence] for sentence in outputs)]
+    gaps = tuple(_gaps(path, stream, snapshots, outputs))
+    return Found(
+        outputs,
+        _state(path, last.place.of(stream)),
+        gaps,
+        tuple(sorted(kept, key=lambda place: place.start)),
+        _damage(path, damaged, sum(len(gap.lost) for gap in gaps)),
+    )
+
+
+def _gaps(
+    path: Path, stream: IO[bytes], snapshots: list[_Snapshot], outputs: dict[Sentence, Any]
+) -> Iterator[Gap]:
+    """What is missing between each snapshot and the next."""
+    before: _Snapshot | None = None
+    for snapshot in snapshots:
+        earlier = before.done if before is not None else (0,) * len(snapshot.done)
+        lost = frozenset(
+            (document, sentence)
+            for document, (first, end) in enumerate(zip(earlier, snapshot.done, strict=False))
+            for sentence in range(first, end)
+            if (document, sentence) not in outputs
+        )
+        if lost:
+            yield Gap(path, before.place.of(stream) if before is not None else None, lost)
+        before = snapshot
+
+
+def _damage(path: Path, damaged: int, lost: int) -> str:
+    """What a user is told."""
+    if not damaged and not lost:
+        return ""
+    count = max(damaged, lost)
+    records = f"{count:,} damaged record{'s' if count > 1 else ''} in {path}"
+    if not lost:
+        return f"{records}: no sentence is lost"
+    return f"{records}: {lost:,} sentence{'s are' if lost > 1 else ' is'} translated again"
+
+
+def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
+    """Refuse a journal of another translation; tell whether the header is whole."""
+    content = opened(line)
+    if content == expected:
+        return True
+    wanted = json.loads(expected)
+    found = _parsed(line if content is None else content)
+    # Journals of before had no checksums; whatever else has none is a damaged one of ours.
+    if not isinstance(found, dict) or (content is None and found.get("format") == wanted["format"]):
+        return False
+    other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
+    raise CadecError(
+        f"{path} belongs to a translation with another {', '.join(other)}",
+        "resume with the same input and options, or delete that file to start over",
+    )
+
+
+def _state(path: Path, line: bytes) -> State:
+    """The state of the search that a snapshot's line has."""
+    content = line.rstrip(b"\r\n").partition(b" ")[2]
+    try:
+        return State.from_json(_parsed(content)["snapshot"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CadecError(f"{path} has a snapshot that is none: {error!r}", _DAMAGED) from None
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
