@@ -209,11 +209,15 @@ def write_pairs(
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
     done = pairs.done(resume=resume)
+    translate = translation(done.lines)
+    if done.damage:
+        console.warn(done.damage)
+        pairs.mend(input_lines(documents, encoding), translate, done)
     total = sum(1 for _ in input_lines(documents, encoding))
     lines = console.track(input_lines(documents, encoding), what, total)
-    for _ in range(done):
+    for _ in range(done.lines):
         next(lines, None)
-    if done:
-        console.note(f"{done:,} of {total:,} lines are done already")
-    pairs.write(paired(lines, translation(done)))
+    if done.lines:
+        console.note(f"{done.lines - done.lost:,} of {total:,} lines are done already")
+    pairs.write(paired(lines, translate), done.lines)
     console.note(f"{output}: {total:,} lines")

@@ -1,7 +1,7 @@
 """Target-side documents to pseudo-parallel ones: every line translated back, documents parted as they were.
 
 Line for line, as a stream: what is done is in a file beside the output, so that after a kill the lines in it
-need not be made again. Which model translates, and how, is not known here.
+need not be made again, but for damaged ones. Which model translates, and how, is not known here.
 """
 
 from __future__ import annotations
@@ -13,21 +13,36 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines
+from cadec_cli.files import read_lines, reading
 from cadec_cli.places import beside, is_stream
 from cadec_cli.whole_files import append_privately, atomic_file, writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512
+HINT = "what is done so far is kept; --resume continues it"
 
 Translate = Callable[[Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
+class Done:
+    """The lines that unfinished work has: all before `lines`, but for those lost."""
+
+    lines: int = 0
+    lost: int = 0
+    damage: str = ""  # what a user should be told, if the file has to be mended
+
+
+@dataclass(frozen=True)
 class PairFile:
-    """The output: `translation TAB line`, blank where the input is; `origin` is all that it depends on."""
+    """The output: `translation TAB line`, blank where the input is; `origin` is all that it depends on.
+
+    What is done so far is in checked lines, each with its number.
+    """
 
     output: Path
     origin: Mapping[str, str]
@@ -37,63 +52,131 @@ class PairFile:
         """What is done so far."""
         return beside(self.output, ".cadec-part")
 
-    def done(self, *, resume: bool) -> int:
-        """How many lines are done; unfinished work is gone on with only if that is asked for."""
+    def done(self, *, resume: bool) -> Done:
+        """How much is done; unfinished work is gone on with only if that is asked for."""
         if is_stream(self.output) or not self.part.is_file():
-            return 0
+            return Done()
         if not resume:
             raise CadecError(
                 f"{self.part} holds unfinished work", "--resume continues it; delete it to begin anew"
             )
-        lines = 0
-        with self.part.open("rb") as stream:
+        with reading(self.part), self.part.open("rb") as stream:
             first = stream.readline()
-            if not first.endswith(b"\n"):  # killed before there was anything
-                os.truncate(self.part, 0)
-                return 0
-            if first != self._header():
-                raise CadecError(
-                    f"{self.part} was made of other files, or with other options",
-                    "give the same ones, or delete it to begin anew",
-                )
-            end = stream.tell()
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    break
-                end += len(line)
-                lines += 1
-        os.truncate(self.part, end)
-        return lines
+            if first.endswith(b"\n"):
+                header_is_whole = self._check_header(first)
+                records = _Records(stream, self._key)
+                for _ in records:
+                    pass
+        if not first.endswith(b"\n"):  # killed before there was anything
+            os.truncate(self.part, 0)
+            return Done()
+        if not header_is_whole and not records.end:
+            raise CadecError(f"{self.part} is damaged: what it belongs to can't be told", "delete it")
+        if not (lost := records.next - records.found) and header_is_whole:
+            os.truncate(self.part, records.end or len(first))
+        damaged = records.damaged + (not header_is_whole)
+        return Done(records.next, lost, damage(self.part, damaged, lost, "line"))
 
-    def write(self, chunks: Iterable[Sequence[str]]) -> None:
-        """Append chunks of lines; the last one makes it whole. Into a pipe they go as they come."""
+    def mend(self, lines: Iterable[str], translate: Translate, done: Done) -> None:
+        """Make again what was lost of the lines so far; what is there stays until all of it is."""
+        numbered = itertools.islice(enumerate(lines), done.lines)
+        with reading(self.part), self.part.open("rb") as stream, atomic_file(self.part, HINT) as target:
+            stream.readline()
+            records = iter(_Records(stream, self._key))
+            target.write(sealed(self._header))
+            record = next(records, None)
+            while chunk := dict(itertools.islice(numbered, CHUNK)):
+                known = {}
+                while record is not None and record[0] in chunk:
+                    known[record[0]] = record[1]
+                    record = next(records, None)
+                missing = [line for number, line in chunk.items() if number not in known]
+                made = (line.encode() for lines in paired(missing, translate) for line in lines)
+                for number in chunk:
+                    text = known[number] if number in known else next(made)
+                    target.write(sealed(b"%d %s" % (number, text), self._key))
+
+    def write(self, chunks: Iterable[Sequence[str]], done: int = 0) -> None:
+        """Append chunks of lines after those that are done; the last one makes it whole.
+
+        Into a pipe they go as they come.
+        """
         if is_stream(self.output):
             with atomic_file(self.output) as stream:
                 for lines in chunks:
                     stream.write("".join(f"{line}\n" for line in lines).encode())
                     stream.flush()
             return
-        with writing(self.output, "what is done so far is kept; --resume continues it"):
+        numbers = itertools.count(done)
+        with writing(self.output, HINT):
             with append_privately(self.part) as stream:
                 if not stream.tell():
-                    stream.write(self._header())
+                    stream.write(sealed(self._header))
                     stream.flush()
                 for lines in chunks:
-                    stream.write("".join(f"{line}\n" for line in lines).encode())
+                    contents = (f"{next(numbers)} {line}".encode() for line in lines)
+                    stream.write(b"".join(sealed(content, self._key) for content in contents))
                     stream.flush()
                 os.fsync(stream.fileno())
-            self._without_header()
+            self._as_it_is_wanted(next(numbers))
 
-    def _without_header(self) -> None:
+    def _as_it_is_wanted(self, count: int) -> None:
+        """The lines alone, under the output's name."""
         with self.part.open("rb") as stream, atomic_file(self.output) as target:
             stream.readline()
-            while piece := stream.read(1 << 20):
-                target.write(piece)
+            records = _Records(stream, self._key)
+            for _, text in records:
+                target.write(text + b"\n")
+            if records.found != count:
+                raise CadecError(
+                    f"{self.part} is not as it was written", "--resume makes the lost lines again"
+                )
         self.part.unlink()
 
+    @property
     def _header(self) -> bytes:
         digest = hashlib.sha256(json.dumps(dict(self.origin), sort_keys=True).encode())
-        return f"# cadec back-translation {digest.hexdigest()}\n".encode()
+        return f"cadec back-translation 2 {digest.hexdigest()}".encode()
+
+    @property
+    def _key(self) -> bytes:
+        return key_of(self._header)
+
+    def _check_header(self, line: bytes) -> bool:
+        """Refuse what other work has left; tell whether the header is whole."""
+        content = opened(line)
+        if content == self._header:
+            return True
+        if content is None and not line.startswith(b"# cadec back-translation "):  # as it was in format 1
+            return False
+        raise CadecError(
+            f"{self.part} was made of other files, or with other options",
+            "give the same ones, or delete it to begin anew",
+        )
+
+
+class _Records:
+    """The numbered lines of a file that are whole and in their order, from where a stream stands."""
+
+    def __init__(self, stream: IO[bytes], key: bytes) -> None:
+        self._stream, self._key = stream, key
+        self.found = self.damaged = 0
+        self.next = 0  # the number after the last one
+        self.end = 0  # where the last one ends; 0 where there is none
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        position = self._stream.tell()
+        for line in self._stream:
+            position += len(line)
+            content = opened(line, self._key)
+            number, _, text = (content or b"").partition(b" ")
+            if content is None or not number.isdigit() or len(number) > 18:
+                self.damaged += line.endswith(b"\n")  # else it was cut short by a crash or a full disk
+            elif int(number) >= self.next:  # before that, it stands twice or in another's place
+                self.next = int(number) + 1
+                self.found += 1
+                self.end = position
+                yield int(number), text
 
 
 def input_lines(paths: Sequence[Path], encoding: str | None = None) -> Iterator[str]:

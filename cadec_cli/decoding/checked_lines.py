@@ -8,6 +8,7 @@ that says what it is about can stand anywhere in a file, and twice.
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 _SIZE = 8
 
@@ -28,6 +29,17 @@ def opened(line: bytes, key: bytes = b"") -> bytes | None:
         return None
     checksum, _, content = line.rstrip(b"\r\n").partition(b" ")
     return content if checksum == _checksum(content, key) else None
+
+
+def damage(path: Path, damaged: int, lost: int, unit: str) -> str:
+    """What a user is told of lines that are damaged, and of what is lost for it; nothing if nothing is."""
+    if not damaged and not lost:
+        return ""
+    count = max(damaged, lost)
+    records = f"{count:,} damaged record{'s' if count > 1 else ''} in {path}"
+    if not lost:
+        return f"{records}: no {unit} is lost"
+    return f"{records}: {lost:,} {unit}{'s are' if lost > 1 else ' is'} translated again"
 
 
 def _checksum(content: bytes, key: bytes) -> bytes:

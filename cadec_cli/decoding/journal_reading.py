@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from cadec_cli.decoding.checked_lines import key_of, opened
+from cadec_cli.decoding.checked_lines import damage, key_of, opened
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 
@@ -129,7 +129,7 @@ def read_journal(path: Path, header: bytes) -> Found | None:
 def _found(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> Found:
     snapshots = sorted(lines.snapshots, key=lambda snapshot: snapshot.taken)
     if not snapshots:
-        return Found({}, None, (), (), _damage(path, damaged, 0))
+        return Found({}, None, (), (), damage(path, damaged, 0, "sentence"))
     last = snapshots[-1]
     outputs = {sentence: output for sentence, output in lines.outputs.items() if last.has(sentence)}
     kept = [*(snapshot.place for snapshot in snapshots), *(lines.places[sentence] for sentence in outputs)]
@@ -139,7 +139,7 @@ def _found(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> Found:
         _state(path, last.place.of(stream)),
         gaps,
         tuple(sorted(kept, key=lambda place: place.start)),
-        _damage(path, damaged, sum(len(gap.lost) for gap in gaps)),
+        damage(path, damaged, sum(len(gap.lost) for gap in gaps), "sentence"),
     )
 
 
@@ -159,17 +159,6 @@ def _gaps(
         if lost:
             yield Gap(path, before.place.of(stream) if before is not None else None, lost)
         before = snapshot
-
-
-def _damage(path: Path, damaged: int, lost: int) -> str:
-    """What a user is told."""
-    if not damaged and not lost:
-        return ""
-    count = max(damaged, lost)
-    records = f"{count:,} damaged record{'s' if count > 1 else ''} in {path}"
-    if not lost:
-        return f"{records}: no sentence is lost"
-    return f"{records}: {lost:,} sentence{'s are' if lost > 1 else ' is'} translated again"
 
 
 def _check_header(path: Path, line: bytes, expected: bytes) -> bool:

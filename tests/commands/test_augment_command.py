@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import made_up
 import pytest
+from damages import DAMAGES
+from in_process import cadec
 
 from cadec_cli.data.shards import Shard
-from cadec_cli.decoding.back_translation import PairFile, paired
+from cadec_cli.decoding import back_translation
+from cadec_cli.decoding.back_translation import Done, PairFile, paired
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 
@@ -130,8 +133,8 @@ def test_unfinished_work_is_neither_lost_nor_mixed_up(tmp_path: Path) -> None:
         PairFile(tmp_path / "out", {"beam": "5"}).done(resume=True)
     with pairs.part.open("ab") as stream:
         stream.write(b"half a l")
-    assert pairs.done(resume=True) == 4
-    pairs.write([["x2\ty2", ""]])
+    assert pairs.done(resume=True) == Done(4)
+    pairs.write([["x2\ty2", ""]], 4)
     assert (tmp_path / "out").read_text() == "x0\ty0\n\nx1\ty1\n\nx2\ty2\n\n"
 
 
@@ -148,6 +151,94 @@ def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path)
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
     for left in (b"", b"# cadec back-tr"):
         pairs.part.write_bytes(left)
-        assert pairs.done(resume=True) == 0
+        assert pairs.done(resume=True) == Done()
         pairs.write([["x\ty"]])
         assert (tmp_path / "out").read_text() == "x\ty\n"
+
+
+class Translation:
+    """Capitals; counts the lines that it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, texts: Sequence[str]) -> list[str]:
+        self.asked += len(texts)
+        return [text.upper() for text in texts]
+
+
+LINES = [f"line {number}" if number % 7 else "" for number in range(40)]
+
+
+def gone_on(pairs: PairFile, left: bytes) -> tuple[bytes, Translation, str]:
+    """The output of unfinished work that is found like this, what was asked for, what was told."""
+    pairs.part.write_bytes(left)
+    translate = Translation()
+    done = pairs.done(resume=True)
+    if done.damage:
+        pairs.mend(LINES, translate, done)
+        assert pairs.done(resume=True) == Done(done.lines)
+    pairs.write(paired(LINES[done.lines :], translate, 8), done.lines)
+    assert not pairs.part.exists() and not list(pairs.output.parent.glob("*.cadec-whole"))
+    return pairs.output.read_bytes(), translate, done.damage
+
+
+def unfinished(pairs: PairFile) -> bytes:
+    """Work of which all but the last five lines are done."""
+
+    def stopped() -> Iterator[list[str]]:
+        yield from paired(LINES[:35], Translation(), 8)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pairs.write(stopped())
+    return pairs.part.read_bytes()
+
+
+def test_damaged_lines_are_made_again_and_none_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(back_translation, "CHUNK", 8)
+    pairs = PairFile(tmp_path / "out", {"beam": "4"})
+    left = unfinished(pairs)
+    whole, translate, told = gone_on(pairs, left)
+    assert translate.asked == 4 and not told and whole.count(b"\n") == len(LINES)  # one of five is blank
+    header = left.index(b"\n") + 1
+    rng = random.Random(5)
+    for number in range(8 * len(DAMAGES)):
+        damage = DAMAGES[number % len(DAMAGES)]
+        found = damage(rng, left)
+        try:
+            assert gone_on(pairs, found)[0] == whole, damage.__name__
+        except CadecError as error:
+            assert found[:header] != left[:header] and "damaged" in error.message, damage.__name__
+    place = left.index(b"LINE 9")  # a letter that became another used to be a wrong line
+    made, translate, told = gone_on(pairs, left[:place] + b"P" + left[place + 1 :])
+    assert made == whole and translate.asked == 4 + 1
+    assert told == f"1 damaged record in {pairs.part}: 1 line is translated again"
+    assert gone_on(pairs, b"\0" + left[1:])[1].asked == 4  # its lines tell whose they are
+    with pytest.raises(CadecError, match="what it belongs to"):
+        gone_on(pairs, b"\0" + left[1:header])
+
+
+def test_a_part_of_before_is_refused_kindly(tmp_path: Path) -> None:
+    pairs = PairFile(tmp_path / "out", {"beam": "4"})
+    pairs.part.write_bytes(b"# cadec back-translation 0123\nX\tx\n")
+    with pytest.raises(CadecError, match="made of other files"):
+        pairs.done(resume=True)
+
+
+def test_the_command_says_what_it_makes_again(
+    made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.tsv"
+    monkeypatch.setattr(PairFile, "_as_it_is_wanted", lambda pairs, count: None)
+    assert exit_code(arguments(made_up_bundle, text, output)) == 0
+    monkeypatch.undo()
+    part = Path(f"{output}.cadec-part")
+    lines = part.read_bytes().splitlines(keepends=True)
+    part.write_bytes(b"".join([*lines[:3], lines[3][:-9] + b"\n", *lines[5:]]))
+    done = cadec(*arguments(made_up_bundle, text, output, "--resume"))
+    assert done.returncode == 0, done.stderr
+    assert "2 lines are translated again" in " ".join(done.stderr.split())
+    assert [line.rstrip(b"\n").split(b" ", 2)[2] for line in lines[1:]] == output.read_bytes().splitlines()
