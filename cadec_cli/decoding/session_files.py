@@ -1,16 +1,19 @@
 """A session as JSON, and back: every sentence with its translation and the hypotheses it came from.
 
 What is read may have been written by anybody, and with another bundle: then only source and target count. A
-file by hand needs no more than {"documents": [[{"source": …, "target": …}, …], …]}.
+file by hand needs no more than {"documents": [[{"source": …, "target": …}, …], …]}. What says that it is of
+this format has a checksum at its end: damaged, it is an error rather than something that nobody said.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.session import Direction, Entry, Session, context_after
@@ -18,11 +21,14 @@ from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translations import TranslatedPart
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json, reading
 from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions
 
 # Sessions of format 1 did not say which context a translation was chosen in: of those, the text is taken.
-FORMAT = "cadec session 2"
+# Those of format 2 had no checksum.
+FORMAT = "cadec session 3"
+_WHOLE = ("cadec session 2", FORMAT)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,33 @@ def session_json(session: Session) -> str:
     documents = ",\n".join(
         "[" + ",\n".join(entry.json for entry in document) + "]" for document in session.documents
     )
-    return json.dumps(head)[:-1] + f', "documents": [\n{documents}]}}\n'
+    content = json.dumps(head)[:-1] + f', "documents": [\n{documents}]'
+    return content + _end(content.encode())
+
+
+def read_session(
+    path: Path,
+    direction: Direction,
+    language: LanguageModel | None,
+    options: TranslationOptions | None = None,
+) -> StoredSession:
+    """Read a session's file; one that is damaged or something else is one CadecError."""
+    data = read_json(path)
+    if isinstance(data, dict) and (data.get("format") == FORMAT or "checksum" in data):
+        with reading(path):
+            raw = path.read_bytes().replace(b"\r\n", b"\n")
+        content, separator, _ = raw.rpartition(b",\n")
+        if not separator or raw.rstrip() != content + _end(content).encode().rstrip():
+            raise CadecError(
+                f"{path} is damaged: it is not as it was written",
+                'if you changed it by hand, take "format" and "checksum" out: then source and target count',
+            )
+    return stored_session(data, direction, language, str(path), options)
+
+
+def _end(content: bytes) -> str:
+    """How a session ends that begins like this."""
+    return f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"}}\n'
 
 
 def stored_session(
@@ -58,7 +90,7 @@ def stored_session(
     """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
-        whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
+        whole = data.get("bundle") == direction.identity and data.get("format") in _WHOLE
         stored = _options(data["options"]) if whole else None
         after = data.get("after", [])
         _require(isinstance(after, list), "what comes before is no list of sentences")

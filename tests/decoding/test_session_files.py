@@ -2,19 +2,21 @@
 
 import dataclasses
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bundle_parts import checksums, shaken
+from damages import DAMAGES
 from repl_parts import SENTENCES, tiny_bundle
-from session_parts import LONG, OPTIONS, add, new_session, stored_in
+from session_parts import LONG, OPTIONS, add, direction_of, models_of, new_session, stored_in
 
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Session
-from cadec_cli.decoding.session_files import session_json
+from cadec_cli.decoding.session_files import StoredSession, read_session, session_json
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import load_model, save_model
 from cadec_cli.text.pipeline import TextPipeline
@@ -174,3 +176,38 @@ def test_data_that_is_no_session_is_one_clear_error(bundle: Bundle, change: Call
     change(data)
     with pytest.raises(CadecError, match=r"x\.json is not a session"):
         stored_in(data, bundle, "x.json")
+
+
+def test_a_damaged_file_is_one_clear_error_and_never_another_session(bundle: Bundle, tmp_path: Path) -> None:
+    session, path = full(bundle), tmp_path / "session.json"
+    whole, language = session_json(session).encode(), models_of(bundle).language
+
+    def read(content: bytes) -> StoredSession:
+        path.write_bytes(content)
+        return read_session(path, direction_of(bundle), language)
+
+    expected = read(whole)
+    assert [list(document) for document in expected.documents] == session.documents
+    assert read(whole.replace(b"\n", b"\r\n")) == expected
+    rng = random.Random(2)
+    refused = 0
+    for number in range(6 * len(DAMAGES)):
+        damage = DAMAGES[number % len(DAMAGES)]
+        try:
+            assert read(damage(rng, whole)) == expected, damage.__name__
+        except CadecError as error:
+            assert str(path) in error.message
+            refused += 1
+    assert refused > 4 * len(DAMAGES)
+    source = json.dumps(SENTENCES[0], ensure_ascii=False)[1:-1].encode()
+    assert whole.count(source) > 1
+    other = whole.replace(source, source.swapcase())  # well-formed, and yet nothing that was said
+    with pytest.raises(CadecError, match="is damaged") as caught:
+        read(other)
+    assert "by hand" in caught.value.hint
+    by_hand = {key: value for key, value in json.loads(other).items() if key not in ("format", "checksum")}
+    assert read(json.dumps(by_hand).encode()).documents[0][0].source == SENTENCES[0].swapcase()
+    # Sessions from before there was a checksum.
+    before = {**json.loads(whole), "format": "cadec session 2"}
+    del before["checksum"]
+    assert read(json.dumps(before).encode()) == expected

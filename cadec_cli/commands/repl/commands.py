@@ -17,9 +17,8 @@ from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.state import write_session
 from cadec_cli.commands.repl.views import counted
 from cadec_cli.decoding.session import Entry, Session
-from cadec_cli.decoding.session_files import stored_session
+from cadec_cli.decoding.session_files import read_session
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
 from cadec_cli.method.options import AS_IT_COMES, with_flags
 from cadec_cli.places import final_place
 from cadec_cli.text.formats import TextFile, read_text_file
@@ -204,7 +203,7 @@ def load(repl: Repl, rest: str) -> None:
     path = _file("load", rest)
     session = repl.session
     language = session.models.language
-    stored = stored_session(read_json(path), session.direction, language, str(path), session.options)
+    stored = read_session(path, session.direction, language, session.options)
     repl.autosave.finish(session)  # of what is replaced, the last state is kept
     if stored.options is not None:
         session.configure(stored.options)

@@ -15,10 +15,9 @@ from typing import IO
 
 from cadec_cli import console
 from cadec_cli.decoding.session import Direction, Session
-from cadec_cli.decoding.session_files import StoredSession, session_json, stored_session
+from cadec_cli.decoding.session_files import StoredSession, read_session, session_json
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
 from cadec_cli.user_directories import lock, open_lock, state_directory
 from cadec_cli.whole_files import atomic_file
 
@@ -132,7 +131,7 @@ def resumed(autosave: Autosave, direction: Direction, language: LanguageModel | 
         console.note(f"there is no session to resume; this is a new one{older}")
         return None
     try:
-        stored = stored_session(read_json(autosave.path), direction, language, str(autosave.path))
+        stored = read_session(autosave.path, direction, language)
     except CadecError as error:
         console.warn(f"{error.message}; this is a new session")
         return None
