@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from cadec_cli.arrays import Ints
-from cadec_cli.data.shards import Shard, Tokens
+from cadec_cli.data.shards import Shard, Side, Tokens
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, PAD
 
@@ -180,13 +180,13 @@ class DocumentWindows:
             raise CadecError(f"the stride ({stride}) must be between 1 and the window ({window})")
         self._window, self._stride = window, stride
         self._weights = [weighted.weight for weighted in shards]
-        self._tokens = []
+        self._sides: list[Side] = []
         self._documents: list[tuple[Ints, Ints]] = []
         for weighted in shards:
             if len(weighted.shard.sides) != 1:
                 raise CadecError(f"{weighted.shard.directory} is a parallel corpus, not a monolingual one")
             side = weighted.shard.sides[0]
-            self._tokens.append(side.tokens)
+            self._sides.append(side)
             ends = side.ends[weighted.shard.document_ends - 1].astype(np.int64)
             # From the boundary before the first sentence up to the one after the last, both included.
             starts = np.concatenate([[np.int64(0)], ends[:-1] - 1])
@@ -225,7 +225,7 @@ class DocumentWindows:
     def batch(self, examples: Ints) -> Batch:
         """tokens (B, T) and labels (B, T), one further on."""
         windows = [
-            self._tokens[shard][start : start + length + 1]
+            self._sides[shard].cut(start, start + length + 1)
             for shard, start, length in zip(
                 self._shard[examples], self._start[examples], self._length[examples], strict=True
             )
@@ -301,9 +301,9 @@ def tokens_seen(shards: Sequence[WeightedShard]) -> Ints:
     """The ids that occur in some corpora, rising."""
     seen = np.zeros(max(weighted.shard.sides[0].info.vocabulary_size for weighted in shards), bool)
     for weighted in shards:
-        tokens = weighted.shard.sides[0].tokens
-        for first in range(0, len(tokens), POOL):  # the corpus is mapped, and may be larger than memory
-            seen[tokens[first : first + POOL]] = True
+        side = weighted.shard.sides[0]
+        for first in range(0, len(side.tokens), POOL):  # the corpus is mapped, and may be larger than memory
+            seen[side.cut(first, first + POOL)] = True
     return np.flatnonzero(seen)
 
 

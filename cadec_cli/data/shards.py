@@ -2,7 +2,7 @@
 
 A shard is a directory:
 
-    shard.json               languages, pipeline checksums, counts
+    shard.json               languages, pipeline checksums, counts; checksums of the files below, and its own
     documents.bin            int64: for each document, the number of sentences up to its end
     0-<language>.tokens.bin  uint16 or uint32: the boundary, then every sentence followed by it
     0-<language>.ends.bin    int64: for each sentence, the number of tokens up to its end, boundary included
@@ -10,27 +10,39 @@ A shard is a directory:
 The boundary is EOS, or what the tokenizer of a pretrained model has for it. The one at the very start makes
 every document, with its opening and closing boundary, one contiguous slice: what the D-LM is trained on.
 Monolingual shards have one side; parallel ones have a second, 1-<language>, with as many sentences.
+
+Opening a shard looks at sizes alone. `verify`, before something is learnt from it, reads the indices and, of
+a corpus that is not too large for that, all the rest; ids are looked at when they are taken.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.files import read_json, sha256
 from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.specials import EOS
 from cadec_cli.whole_files import atomic_directory, write_json
 
 FORMAT_VERSION = 1
+
+# Bytes of a shard up to which `verify` reads all of it: some seconds. Of a corpus of 100 GB it would be many
+# minutes, each time that a run is continued.
+READ_WHOLE = 2 << 30
+# Entries of an index that are looked at together.
+_BLOCK = 1 << 20
+_AGAIN = "prepare the corpus again"
 
 Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 
@@ -44,6 +56,16 @@ class SideInfo:
     vocabulary_size: int
     boundary: int = EOS
     text: str = "pipeline"  # what kind of text it was
+
+    def __post_init__(self) -> None:
+        """Refuse what no text can be."""
+        texts = (self.language, self.pipeline_checksum, self.text)
+        if not all(isinstance(text, str) for text in texts) or "/" in self.language:
+            raise ValueError("a side has a language, a checksum and a kind of text")
+        if type(self.vocabulary_size) is not int or not 0 < self.vocabulary_size <= 1 << 32:
+            raise ValueError(f"a vocabulary can't have {self.vocabulary_size!r} pieces")
+        if type(self.boundary) is not int or not 0 <= self.boundary < self.vocabulary_size:
+            raise ValueError(f"the boundary can't be {self.boundary!r}")
 
     @classmethod
     def of(cls, text: CorpusText) -> SideInfo:
@@ -76,7 +98,18 @@ class Side:
     def between(self, first: int, last: int) -> Tokens:
         """Some sentences in a row, each with its EOS; nothing where the last comes before the first."""
         start = self.ends[first - 1] if first else 1
-        return self.tokens[start : self.ends[last]] if last >= first else self.tokens[:0]
+        return self.cut(start, self.ends[last]) if last >= first else self.tokens[:0]
+
+    def cut(self, start: int | np.int64, end: int | np.int64) -> Tokens:
+        """Tokens from one place to another: all of them are ids of the vocabulary."""
+        tokens = self.tokens[start:end]
+        if len(tokens) and tokens.max() >= self.info.vocabulary_size:
+            raise CadecError(
+                f"{getattr(self.tokens, 'filename', 'a corpus')} is damaged: "
+                f"it has an id that is not in its vocabulary of {self.info.vocabulary_size:,}",
+                _AGAIN,
+            )
+        return tokens
 
 
 class Shard:
@@ -90,9 +123,10 @@ class Shard:
             )
         meta = read_json(directory / "shard.json")
         if not isinstance(meta, dict) or meta.get("format") != FORMAT_VERSION:
-            raise CadecError(
-                f"{directory}/shard.json is not of format {FORMAT_VERSION}", "prepare the corpus again"
-            )
+            raise CadecError(f"{directory}/shard.json is not of format {FORMAT_VERSION}", _AGAIN)
+        # Those of before have no checksums.
+        if "checksum" in meta and meta["checksum"] != _checksum(meta):
+            raise CadecError(f"{directory}/shard.json is damaged: it is not as it was written", _AGAIN)
         self.directory = directory
         try:
             self.sides = tuple(
@@ -105,17 +139,35 @@ class Shard:
             )
             self.document_ends: Ints = _map(directory / "documents.bin", np.dtype(np.int64))
             expected = (meta["documents"], meta["sentences"], meta["tokens"])
+            self._checksums = dict(meta.get("checksums", {}))
         except (KeyError, TypeError, OSError, ValueError) as error:
-            raise CadecError(f"{directory} is damaged: {error}", "prepare the corpus again") from None
+            raise CadecError(f"{directory} is damaged: {error}", _AGAIN) from None
         # The last entries stand for all: reading every one would take the memory that mapping saves.
         found = (_last(self.document_ends), [_last(side.ends, 1) for side in self.sides])
         sizes = (len(self.document_ends), *{len(side.ends) for side in self.sides})
         counts = [len(side.tokens) for side in self.sides]
         if (*sizes, counts) != expected or found != (len(self), counts):
             raise CadecError(
-                f"{directory} is damaged: its files do not have the sizes that shard.json tells",
-                "prepare the corpus again",
+                f"{directory} is damaged: its files do not have the sizes that shard.json tells", _AGAIN
             )
+
+    def verify(self) -> None:
+        """Refuse a corpus that is not as it was written, as far as that can be told in reasonable time."""
+        indices = {"documents.bin": self.document_ends}
+        names = ["documents.bin"]
+        for number, side in enumerate(self.sides):
+            tokens, ends = (f"{number}-{side.info.language}.{what}.bin" for what in ("tokens", "ends"))
+            indices[ends] = side.ends
+            names += [tokens, ends]
+        for name, found in indices.items():
+            if not _ascending(found, int(name != "documents.bin")):
+                raise CadecError(f"{self.directory / name} is damaged: it does not ascend", _AGAIN)
+        paths = [self.directory / name for name in names if name in self._checksums]
+        if sum(path.stat().st_size for path in paths) > READ_WHOLE:
+            return
+        for path in paths:
+            if sha256(path) != self._checksums[path.name]:
+                raise CadecError(f"{path} is damaged: it is not as it was written", _AGAIN)
 
     def __len__(self) -> int:
         """The number of sentences (or pairs)."""
@@ -130,8 +182,12 @@ class ShardWriter:
         self._sides = sides
         self._dtypes = [_dtype(side.vocabulary_size) for side in sides]
 
-        def created(name: str) -> IO[bytes]:
-            return stack.enter_context((directory / name).open("wb"))
+        self._written: dict[str, _Written] = {}
+
+        def created(name: str) -> _Written:
+            file = _Written(stack.enter_context((directory / name).open("wb")))
+            self._written[name] = file
+            return file
 
         self._documents = created("documents.bin")
         self._tokens = [created(f"{index}-{side.language}.tokens.bin") for index, side in enumerate(sides)]
@@ -163,16 +219,27 @@ class ShardWriter:
     def finish(self) -> None:
         """Write what shard.json tells."""
         self.end_document()
-        write_json(
-            self._directory / "shard.json",
-            {
-                "format": FORMAT_VERSION,
-                "sides": [vars(side) for side in self._sides],
-                "documents": self.documents,
-                "sentences": self.sentences,
-                "tokens": self.token_counts,
-            },
-        )
+        meta: dict[str, Any] = {
+            "format": FORMAT_VERSION,
+            "sides": [vars(side) for side in self._sides],
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "tokens": self.token_counts,
+            "checksums": {name: file.digest.hexdigest() for name, file in self._written.items()},
+        }
+        write_json(self._directory / "shard.json", {**meta, "checksum": _checksum(meta)})
+
+
+class _Written:
+    """A file that is being written, and the checksum of what it has so far."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+
+    def write(self, content: bytes) -> None:
+        self._stream.write(content)
+        self.digest.update(content)
 
 
 @contextlib.contextmanager
@@ -188,6 +255,22 @@ def writing_shard(directory: Path, sides: Sequence[SideInfo]) -> Iterator[ShardW
 
 def _dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
     return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<u4")
+
+
+def _checksum(meta: Mapping[str, Any]) -> str:
+    """That of all else that shard.json tells."""
+    told = {name: value for name, value in meta.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _ascending(ends: Ints, start: int) -> bool:
+    """Tell whether every entry is more than the one before it."""
+    for first in range(0, len(ends), _BLOCK):
+        block = ends[first : first + _BLOCK]
+        if block[0] <= start or not (block[1:] > block[:-1]).all():
+            return False
+        start = int(block[-1])
+    return True
 
 
 def _last(ends: Ints, empty: int = 0) -> int:

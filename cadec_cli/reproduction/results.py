@@ -14,7 +14,7 @@ from typing import Any
 
 from cadec_cli.files import read_json
 from cadec_cli.reproduction.places import Places
-from cadec_cli.reproduction.steps import read_records, seconds_of
+from cadec_cli.reproduction.steps import as_made, read_records, seconds_of
 from cadec_cli.reproduction.systems import ALONE, FEWER, FIRST, SYSTEMS, TUNED
 from cadec_cli.reproduction.tuned import chosen_point
 
@@ -120,6 +120,8 @@ def collect(places: Places) -> Results:
         if (bundle, name) in accuracies
     ]
     first = places.result("quality-sentence.jsonl")
+    with as_made(first):
+        sentences = int(str(read_records(first)[0]["sentences"])) if first.is_file() else None
     figure = places.work / "figures" / "pmi.png"
     return Results(
         scale=scale.name,
@@ -132,7 +134,7 @@ def collect(places: Places) -> Results:
         panels=_panels(places.result("pmi.jsonl")),
         tuning=_tuning(places),
         minutes=round(sum(seconds_of(places.work).values()) / 60, 1),
-        sentences=int(str(read_records(first)[0]["sentences"])) if first.is_file() else None,
+        sentences=sentences,
         figure=figure if figure.is_file() else None,
     )
 
@@ -142,45 +144,51 @@ def _quality(places: Places, name: str) -> dict[str, Quality]:
     if not path.is_file():
         return {}
     records: list[Any] = read_records(path)
-    against = records[1]["figures"] if len(records) > 1 else {}
-    return {
-        measure: Quality(figure["score"], against[measure]["difference"]["p"] if measure in against else None)
-        for measure, figure in records[0]["figures"].items()
-    }
+    with as_made(path):
+        against = records[1]["figures"] if len(records) > 1 else {}
+        return {
+            measure: Quality(
+                float(figure["score"]), against[measure]["difference"]["p"] if measure in against else None
+            )
+            for measure, figure in records[0]["figures"].items()
+        }
 
 
 def _accuracies(path: Path) -> dict[str, dict[str, Accuracy]]:
     """By objective and set."""
     found: dict[str, dict[str, Accuracy]] = {}
     records: list[Any] = read_records(path) if path.is_file() else []
-    for record in records:
-        by_distance = {name: one["accuracy"] for name, one in record["by_distance"].items()}
-        low, high = record["interval"]
-        found.setdefault(record["objective"], {})[Path(record["set"]).stem] = Accuracy(
-            record["accuracy"], low, high, record["chance"], by_distance
-        )
+    with as_made(path):
+        for record in records:
+            by_distance = {name: one["accuracy"] for name, one in record["by_distance"].items()}
+            low, high = record["interval"]
+            found.setdefault(record["objective"], {})[Path(record["set"]).stem] = Accuracy(
+                record["accuracy"], low, high, record["chance"], by_distance
+            )
     return found
 
 
 def _speed(path: Path) -> float | None:
     stored: Any = read_json(path) if path.is_file() else {}
-    return float(stored["per_second"]) if "per_second" in stored else None
+    with as_made(path):
+        return float(stored["per_second"]) if "per_second" in stored else None
 
 
 def _panels(path: Path) -> tuple[Panel, ...]:
     records: list[Any] = read_records(path) if path.is_file() else []
-    return tuple(
-        Panel(
-            Path(record["text"]).name,
-            record["value"],
-            record["contexts"],
-            record["points"],
-            record["pearson"],
-            record["spearman"],
+    with as_made(path):
+        return tuple(
+            Panel(
+                Path(record["text"]).name,
+                record["value"],
+                record["contexts"],
+                record["points"],
+                record["pearson"],
+                record["spearman"],
+            )
+            for record in records
+            if "value" in record
         )
-        for record in records
-        if "value" in record
-    )
 
 
 def _tuning(places: Places) -> dict[str, dict[str, Any]]:

@@ -34,7 +34,12 @@ def started(
     path = work / SETTINGS
     before: Any = read_json(path) if path.is_file() else None
     if isinstance(before, dict) and before.get("scale") == name and effort == 1 and not sizes:
-        sizes = {**before.get("sizes", {}), **before.get("updates", {})}
+        parts = [before.get("sizes"), before.get("updates")]
+        sizes = {key: size for part in parts if isinstance(part, dict) for key, size in part.items()}
+        if not all(isinstance(part, dict) for part in parts) or any(
+            type(n) is not int for n in sizes.values()
+        ):
+            raise CadecError(f"{path} is damaged: its sizes are none", "give a new directory to --work")
     scale = replace(BY_NAME[name].changed(effort, sizes or {}), threads=threads)
     work, data = work.absolute(), data.absolute() if data is not None else None
     experiment = Experiment(scale, work, data)

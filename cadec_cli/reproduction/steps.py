@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.files import read_json, reading
 from cadec_cli.whole_files import atomic_file, write_json
 
 Command = tuple[str, ...]
@@ -100,8 +101,13 @@ def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> 
 def seconds_of(work: Path) -> dict[str, float]:
     """How long the steps took that were done in one go or the last go of them."""
     path = work / SECONDS
-    known = read_json(path) if path.is_file() else {}
-    return dict(known) if isinstance(known, dict) else {}
+    try:
+        known = read_json(path) if path.is_file() else {}
+    except CadecError as error:  # nothing depends on it
+        console.warn(f"{error.message}; how long earlier steps took is not known")
+        return {}
+    found = known.items() if isinstance(known, dict) else ()
+    return {name: took for name, took in found if type(took) in (int, float) and 0 <= took < 1e12}
 
 
 def _do(step: Step, execute: Execute) -> None:
@@ -165,9 +171,24 @@ def _note_seconds(work: Path, name: str, seconds: float) -> None:
     write_json(work / SECONDS, {**seconds_of(work), name: round(seconds, 1)})
 
 
+@contextlib.contextmanager
+def as_made(path: Path) -> Iterator[None]:
+    """What is read in here of an output of ours has all that we wrote; if not, it was damaged."""
+    try:
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise CadecError(
+            f"{path} is damaged: {error!r}", "delete it: the same command makes it again"
+        ) from None
+
+
 def read_records(path: Path) -> list[dict[str, object]]:
     """The JSON lines that a command printed."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    with as_made(path), reading(path):
+        found = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        if not all(isinstance(record, dict) for record in found):
+            raise ValueError("a line of it is no object")
+        return found
 
 
 def _told(minutes: float) -> str:

@@ -10,14 +10,16 @@ from cadec_cli.evaluation.tuning.choosing import choose
 from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.files import read_json
+from cadec_cli.reproduction.steps import as_made
 from cadec_cli.reproduction.systems import System
 
 
 def chosen_point(curve: Path, protocol: str) -> tuple[Point, bool]:
     """The choice by a protocol, and whether it is one: where no setting keeps BLEU, the weakest D-LM."""
     stored: Any = read_json(curve)
-    level = _point(stored["sentence_level"])
-    points = [_point(one) for one in stored["points"]]
+    with as_made(curve):
+        level = _point(stored["sentence_level"])
+        points = [_point(one) for one in stored["points"]]
     try:
         return choose(protocol, level, points), True
     except CadecError:

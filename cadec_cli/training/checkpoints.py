@@ -3,28 +3,36 @@
 checkpoints/update-00001200/    a model directory (config.json, model.safetensors) and
     optimizer.safetensors       Adam's moments of what learns; only the newest checkpoint keeps them
     progress.json               where in the data, and all evaluations so far
+    checksums.json              of the files beside it
+
+What is not as it was written is not gone on from: a checkpoint before it is, if there is a whole one.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.files import read_json, sha256
 from cadec_cli.models.storage import SHOWN, Model, fill, load_tensors, model_files, model_state
-from cadec_cli.whole_files import atomic_directory
+from cadec_cli.whole_files import atomic_directory, writing
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+# More than anything that is counted here.
+_MOST = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,33 @@ class Checkpoints:
 
     def newest(self) -> Path | None:
         """The checkpoint to go on from."""
-        found = [path for path in self._all() if (path / "optimizer.safetensors").is_file()]
+        found = self._complete()
         return found[-1] if found else None
+
+    def go_on(self, model: Model, optimizer: torch.optim.Optimizer, *, first: bool = True) -> Progress:
+        """Continue from the newest checkpoint that is whole, or from the start where there is none at all.
+
+        Damaged ones after it are set aside, by the first process: the run will come to their updates again.
+        """
+        found = self._complete()[::-1]
+        damaged: list[tuple[Path, str]] = []
+        for path in found:
+            try:
+                progress = self.load(path, model, optimizer)
+            except CadecError as error:
+                damaged.append((path, error.message))
+                continue
+            for other, why in damaged if first else ():
+                console.warn(f"{why}; going on from {path} instead")
+                with writing(other):
+                    _set_aside(other)
+            return progress
+        if damaged:
+            path, why = damaged[0]
+            older = [other for other in self._all() if other < path]
+            hint = "no other checkpoint can be continued: begin the run again"
+            raise CadecError(why, f"{hint}, perhaps with --start-from {older[-1]}" if older else hint)
+        return Progress()
 
     def save(self, model: Model, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
         """Write a checkpoint; it replaces nothing before it is complete."""
@@ -76,11 +109,16 @@ class Checkpoints:
         hint = (
             f"free some space and continue with --resume; {newest or 'nothing'} is the last good checkpoint"
         )
+        files = {
+            **model_files(model, self._pipelines, model_state(model)),
+            "optimizer.safetensors": safetensors.torch.save(_moments(model, optimizer)),
+            "progress.json": (json.dumps(dataclasses.asdict(progress), indent=2) + "\n").encode(),
+        }
+        checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        files["checksums.json"] = (json.dumps(checksums, indent=2) + "\n").encode()
         with atomic_directory(self._path(progress.update), hint) as part:
-            for name, content in model_files(model, self._pipelines, model_state(model)).items():
+            for name, content in files.items():
                 (part / name).write_bytes(content)
-            (part / "optimizer.safetensors").write_bytes(safetensors.torch.save(_moments(model, optimizer)))
-            (part / "progress.json").write_text(json.dumps(dataclasses.asdict(progress), indent=2) + "\n")
 
     def prune(self, progress: Progress, criterion: str, keep: int) -> None:
         """Remove what is neither the newest nor among the best."""
@@ -99,30 +137,99 @@ class Checkpoints:
         """Put a checkpoint's weights and moments in place, and tell how far it had come."""
         fill(model, load_tensors(path / "model.safetensors"), path)
         _restore_moments(model, optimizer, load_tensors(path / "optimizer.safetensors"), path)
-        stored = read_json(path / "progress.json")
-        try:
-            evaluations = [Evaluation(**evaluation) for evaluation in stored.pop("evaluations")]
-            return Progress(**stored, evaluations=evaluations)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise CadecError(f"{path}/progress.json is damaged: {error}") from None
+        progress = _progress(path / "progress.json")
+        if progress.update != _update(path):
+            raise CadecError(f"{path}/progress.json is damaged: it is of update {progress.update:,}")
+        _verify(path, "model.safetensors", "optimizer.safetensors", "progress.json")
+        return progress
 
     def average(self, progress: Progress, criterion: str, keep: int) -> tuple[dict[str, Tensor], list[int]]:
         """The mean of the best checkpoints' weights, and which they were."""
         updates = [evaluation.update for evaluation in progress.best(criterion, keep)]
         paths = [path for path in map(self._path, updates) if path.is_dir()] or [self._path(progress.update)]
         total: dict[str, Tensor] = {}
-        for path in paths:
-            for name, tensor in load_tensors(path / "model.safetensors").items():
+        used: list[int] = []
+        for place, path in enumerate(paths):
+            try:
+                _verify(path, "model.safetensors")
+                weights = load_tensors(path / "model.safetensors")
+            except CadecError as error:
+                if not used and place + 1 == len(paths):
+                    raise
+                console.warn(f"{error.message}; the finished model is made without it")
+                continue
+            used.append(_update(path))
+            for name, tensor in weights.items():
                 total[name] = total[name] + tensor.double() if name in total else tensor.double()
-        mean = {name: (tensor / len(paths)).float() for name, tensor in total.items()}
-        return mean, [int(path.name.removeprefix("update-")) for path in paths]
+        return {name: (tensor / len(used)).float() for name, tensor in total.items()}, used
 
     def _path(self, update: int) -> Path:
         return self.directory / f"update-{update:08d}"
 
+    def _complete(self) -> list[Path]:
+        return [path for path in self._all() if (path / "optimizer.safetensors").is_file()]
+
     def _all(self) -> list[Path]:
         # Names of unfinished ones start with a dot.
         return sorted(path for path in self.directory.glob("update-*") if path.is_dir())
+
+
+def _update(path: Path) -> int:
+    number = path.name.removeprefix("update-")
+    return int(number) if number.isdigit() else -1
+
+
+def _set_aside(path: Path) -> None:
+    """Rename a checkpoint so that it counts no more; somebody may want to look at it."""
+    aside = path.with_name(f"damaged-{path.name}")
+    shutil.rmtree(aside, ignore_errors=True)
+    path.replace(aside)
+
+
+def _verify(path: Path, *names: str) -> None:
+    """Refuse files of a checkpoint that are not as they were written; those of before have no checksums."""
+    if not (path / "checksums.json").is_file():
+        return
+    stored = read_json(path / "checksums.json")
+    for name in names:
+        if not isinstance(stored, dict) or stored.get(name) != sha256(path / name):
+            raise CadecError(f"{path / name} is damaged: it is not as it was written")
+
+
+def _progress(path: Path) -> Progress:
+    """What progress.json tells, if all of it can be true."""
+    stored = read_json(path)
+    try:
+        evaluations = [
+            Evaluation(
+                _count(one["update"]),
+                _number(one["loss"]),
+                None if one.get("bleu") is None else _number(one["bleu"]),
+            )
+            for one in stored["evaluations"]
+        ]
+        return Progress(
+            update=_count(stored["update"]),
+            epoch=_count(stored["epoch"]),
+            update_in_epoch=_count(stored["update_in_epoch"]),
+            tokens=_count(stored["tokens"]),
+            seconds=_number(stored["seconds"]),
+            evaluations=evaluations,
+        )
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise CadecError(f"{path} is damaged: {error!r}") from None
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < _MOST:
+        raise ValueError("one of its counts is none")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) is not float and (type(value) is not int or abs(value) >= _MOST):
+        raise ValueError("one of its figures is no number")
+    return float(value)
 
 
 def _figure(evaluation: Evaluation, criterion: str) -> float:

@@ -75,8 +75,7 @@ def train(
         fused=True,
     )
     checkpoints = Checkpoints(directory / "checkpoints", task.pipelines)
-    newest = checkpoints.newest()
-    progress = checkpoints.load(newest, task.model, optimizer) if newest else Progress()
+    progress = checkpoints.go_on(task.model, optimizer, first=processes.first)
     metrics = Metrics(directory / "metrics.jsonl" if processes.first else None, progress.update)
     stepper = Stepper(task, options, optimizer, device, processes)
     started = time.monotonic() - progress.seconds

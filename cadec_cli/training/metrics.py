@@ -1,15 +1,21 @@
-"""metrics.jsonl, one object per line: {"update", "loss", …}, and {"update", "dev_loss", …} at evaluations."""
+"""metrics.jsonl, one object per line: {"update", "loss", …}, and {"update", "dev_loss", …} at evaluations.
+
+What is there is for people: a line that was damaged is left out, and a run goes on without it.
+"""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli import console
 from cadec_cli.files import reading
 from cadec_cli.whole_files import atomic_file, writing
 
 Record = dict[str, Any]
+
+# More than any figure is that was measured.
+_MOST = 1 << 62
 
 
 class Metrics:
@@ -38,15 +44,34 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> Iterator[Record]:
-    """Yield the records of a metrics.jsonl; a last line cut short by a crash is passed over."""
-    with reading(path):
-        lines = path.read_text("utf-8").split("\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line) if line else None
-        except ValueError:
-            if number < len(lines):
-                raise CadecError(f"{path}: line {number} is not JSON") from None
-            return
-        if isinstance(record, dict) and "update" in record:
-            yield record
+    """Yield the records of a metrics.jsonl; damaged lines are left out, which is said at the end.
+
+    Nothing is said of a last line that was cut short by a crash.
+    """
+    damaged = 0
+    with reading(path), path.open("rb") as stream:
+        for line in stream:
+            record = _parsed(line)
+            if record is not None:
+                yield record
+            elif line.strip() and line.endswith(b"\n"):
+                damaged += 1
+    if damaged:
+        console.warn(f"{path}: {damaged:,} damaged line{'s are' if damaged > 1 else ' is'} left out")
+
+
+def _parsed(line: bytes) -> Record | None:
+    """The record of a line: figures by name, one of which is the update that they were taken at."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not all(map(_is_figure, record.values())):
+        return None
+    update = record.get("update")
+    return record if type(update) is int and update >= 0 else None
+
+
+def _is_figure(value: Any) -> bool:
+    """Tell whether a value can have been measured: a number, perhaps infinite, but none that is absurd."""
+    return type(value) is float or (type(value) is int and abs(value) < _MOST)

@@ -202,15 +202,21 @@ def _recorded(kind: Kind, output: Path) -> Run:
         return Run(
             kind=kind,
             preset=record["preset"],
-            data=tuple(record["data"]),
-            dev=tuple(record["dev"]),
+            data=_texts(record["data"]),
+            dev=_texts(record["dev"]),
             sizes=choices(kind.config, record["model"]),
             data_options=choose(kind.data_options, record["data_options"]),
             training=choose(TrainingOptions, record["training"]),
             start_from=record.get("start_from"),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CadecError(f"{file} is damaged: {error!r}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise CadecError(f"{file} is damaged: {error!r}", "begin the run again in another --output") from None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"{value!r} names no corpora")
+    return tuple(value)
 
 
 def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
@@ -219,6 +225,8 @@ def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
     _check_lengths(run)
     shards = [_weighted(spec) for spec in run.data]
     dev = [WeightedShard(Shard(Path(path))) for path in run.dev]
+    for weighted in (*shards, *dev):
+        weighted.shard.verify()
     sides = _sides([weighted.shard for weighted in [*shards, *dev]])
     examples = kind.examples(shards, run.data_options, run.sizes)
     dev_examples = kind.examples(dev, run.data_options, {**run.sizes, **kind.judged})

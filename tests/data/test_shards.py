@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shard_parts import document_bounds
 
+from cadec_cli.data import shards
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import EOS
@@ -155,3 +156,79 @@ def test_a_shard_is_replaced_only_when_the_new_one_is_complete(tmp_path: Path) -
     assert Shard(tmp_path / "s").sides[0].sentence(0).tolist() == [5, EOS]
     assert written(tmp_path / "s", [[[7]]]).sides[0].sentence(0).tolist() == [7, EOS]
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+FILES = ["documents.bin", "0-en.tokens.bin", "0-en.ends.bin", "1-ru.tokens.bin", "1-ru.ends.bin"]
+
+
+@pytest.mark.parametrize("name", [*FILES, "shard.json"])
+def test_every_bit_counts_before_something_is_learnt(name: str, tmp_path: Path) -> None:
+    shard = written(tmp_path / "s", [[[5, 6], [7]], [[8]]], PAIR)
+    shard.verify()
+    path = tmp_path / "s" / name
+    content = path.read_bytes()
+    meta = json.loads(content) if name == "shard.json" else None
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(bytes(damaged))
+        try:
+            opened = Shard(tmp_path / "s")
+            opened.verify()
+        except CadecError as error:
+            assert str(tmp_path / "s") in error.message and (error.hint or "JSON" in error.message)
+        else:  # white space, or the name of a key that says what the file has anyway
+            assert meta is not None and [side.info for side in opened.sides] == PAIR
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_too_large_to_be_read_whole_never_gives_ids_that_are_none(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "READ_WHOLE", 0)
+    monkeypatch.setattr(shards, "_BLOCK", 2)
+    written(tmp_path / "s", [[[5, 6], [7]], [[8]], [[9], [10, 11]]], PAIR)
+    Shard(tmp_path / "s").verify()
+    path = tmp_path / "s" / name
+    content = bytearray(path.read_bytes())
+    content[7] = 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(CadecError, match=f"{name} is damaged"):
+        shard = Shard(tmp_path / "s")
+        shard.verify()
+        for side in shard.sides:
+            for sentence in range(len(shard)):
+                side.sentence(sentence)
+
+
+def test_a_shard_of_before_there_were_checksums_can_be_read(tmp_path: Path) -> None:
+    written(tmp_path / "s", [[[5]]])
+    path = tmp_path / "s" / "shard.json"
+    meta = json.loads(path.read_text())
+    del meta["checksum"], meta["checksums"]
+    path.write_text(json.dumps(meta))
+    Shard(tmp_path / "s").verify()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"language": "../en"},
+        {"language": 3},
+        {"vocabulary_size": 0},
+        {"vocabulary_size": 1 << 40},
+        {"vocabulary_size": "1000"},
+        {"boundary": -1},
+        {"boundary": 1000},
+        {"text": None},
+    ],
+)
+def test_a_side_that_can_not_be_is_an_error(tmp_path: Path, change: dict[str, object]) -> None:
+    written(tmp_path / "s", [[[5]]])
+    path = tmp_path / "s" / "shard.json"
+    meta = json.loads(path.read_text())
+    del meta["checksum"]
+    meta["sides"][0].update(change)
+    path.write_text(json.dumps(meta))
+    with pytest.raises(CadecError, match="is damaged"):
+        Shard(tmp_path / "s")

@@ -1,5 +1,6 @@
 """Steps are done once, in order; what was stopped is told to go on; the first failure is named."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
+from cadec_cli.reproduction.results import collect
+from cadec_cli.reproduction.starting import SETTINGS, started
 from cadec_cli.reproduction.steps import (
     Plan,
     Step,
@@ -16,6 +19,7 @@ from cadec_cli.reproduction.steps import (
     seconds_of,
     torchrun,
 )
+from cadec_cli.reproduction.systems import TUNED
 
 
 def plan(work: Path) -> Plan:
@@ -102,3 +106,40 @@ def test_only_networks_are_trained_in_several_processes() -> None:
         *("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
         *("-m", "cadec_cli", "train", "lm", "-o", "x"),
     )
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"\xff", b"[" * 100_000, b"3", b'{"a": "long", "b": [1], "c": 1e999}']
+)
+def test_how_long_it_took_is_nothing_to_fail_for(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "seconds.json").write_bytes(content)
+    assert seconds_of(tmp_path) == {}
+    run(tmp_path, plan(tmp_path).steps)
+    assert seconds_of(tmp_path)["a"] >= 0
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000, b"{}", b"3", b"[]", b'{"figures": 3}'])
+def test_a_result_that_was_damaged_is_named(content: bytes, tmp_path: Path) -> None:
+    """Whatever reads it: what is wrong is the file, and it can be made again."""
+    places = started("toy", tmp_path / "work", None)
+    for path in (
+        places.result("quality-sentence.jsonl"),
+        places.result("pmi.jsonl"),
+        places.curve(next(iter(TUNED))),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        if path.name != "pmi.jsonl" or content not in (b"{}", b'{"figures": 3}'):  # a line without a panel
+            with pytest.raises(CadecError, match=f"{path.name} is (damaged|not valid JSON)"):
+                collect(places)
+        path.unlink()
+
+
+def test_settings_that_were_damaged_are_named(tmp_path: Path) -> None:
+    started("toy", tmp_path / "work", None)
+    path = tmp_path / "work" / SETTINGS
+    settings = json.loads(path.read_text())
+    for change in ({"sizes": 3}, {"updates": None}, {"updates": {"nmt": "many"}}):
+        path.write_text(json.dumps({**settings, **change}))
+        with pytest.raises(CadecError, match=f"{SETTINGS} is damaged"):
+            started("toy", tmp_path / "work", None)
