@@ -19,6 +19,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.files import read_json, sha256
+from cadec_cli.unfinished import clear_dead
 from cadec_cli.user_directories import cache_directory, lock, open_lock
 from cadec_cli.whole_files import write_json, writing
 
@@ -77,6 +78,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
         lock(lock_file, wait=True)
         if not _is_sound(directory):
             try:
+                _clear_dead(parent)
                 _clear_way(directory)
                 convert(directory)
                 _seal(directory)
@@ -134,6 +136,15 @@ def _is_ours(found: os.stat_result) -> bool:
 
 def _is_private(found: os.stat_result) -> bool:
     return _is_ours(found) and not (_HAS_OWNERS and found.st_mode & _OTHERS_MAY_WRITE)
+
+
+def _clear_dead(parent: Path) -> None:
+    """Remove what killed conversions have left, also of keys that nobody may ask for again.
+
+    Every conversion has made its lock first, so the locks name all keys.
+    """
+    for path in parent.glob(".*.lock"):
+        clear_dead(parent / path.name.removeprefix(".").removesuffix(".lock"))
 
 
 def _clear_way(directory: Path) -> None:

@@ -345,3 +345,17 @@ def test_who_waits_for_a_process_that_is_killed_goes_on(cache: Path, tmp_path: P
     convert = Converter()
     assert (converted_once("key", convert) / "model.bin").read_text() == "weights"
     assert convert.calls == 0
+
+
+def test_what_a_kill_left_of_a_key_that_nobody_asks_for_is_cleared(cache: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_begin_and_hang, args=(str(cache), theirs))
+    process.start()
+    assert ours.poll(60) and ours.recv() == "writing"
+    converted_once("other", Converter())
+    assert len(list((cache / "ctranslate2").glob("*.part"))) == 1  # it lives
+    process.kill()
+    process.join(60)
+    converted_once("third", Converter())
+    assert list((cache / "ctranslate2").glob("*.part")) == []

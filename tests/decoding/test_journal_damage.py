@@ -57,7 +57,7 @@ class Case:
     def resumed(self, directory: Path, journal: bytes) -> tuple[dict[str, bytes], list[str]]:
         """What comes of a journal that is found like this, and what the user is told."""
         work = placed(self.work, directory)
-        assert work.plan is not None
+        assert work.plan is not None and work.plan.journal is not None
         work.plan.journal.write_bytes(journal)
         told: list[str] = []
         companion = self.companion and self.companion(directory)
@@ -217,12 +217,12 @@ def test_it_is_sound_again_once_it_was_resumed_and_can_be_killed_at_any_time(tmp
     lines[4] = b"\0" + lines[4][1:]
     del lines[9]
     work = placed(case.work, tmp_path / "out")
-    assert work.plan is not None
+    assert work.plan is not None and work.plan.journal is not None
     path = work.plan.journal
     path.write_bytes(b"".join(lines))
     notes: list[str] = []
 
-    def interrupted(found: Any, total: int) -> Any:
+    def interrupted(found: Any, total: int | None) -> Any:
         yield next(iter(found))
         raise KeyboardInterrupt
 
