@@ -286,14 +286,31 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file; a broken one is a CadecError."""
+def read_json(path: Path, *, strict: bool = False) -> Any:
+    """Read a JSON file; a broken one is a CadecError.
+
+    A `strict` one, as we write them, has no key twice, of which readers would take one or the other, and no
+    NaN or Infinity, which are no JSON.
+    """
     with reading(path):
         raw = path.read_bytes()
     try:
+        if strict:
+            return json.loads(raw, object_pairs_hook=_each_once, parse_constant=_no_number)
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise CadecError(f"{path} is not valid JSON: {error}") from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def sha256(path: Path) -> str:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 # Everyone may import these; they import none of the packages.
 BASE = {
     "arrays",
+    "bounds",
     "errors",
     "files",
     "places",

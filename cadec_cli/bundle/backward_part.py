@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from cadec_cli.bundle.manifest import BACKWARD, MANIFEST
+from cadec_cli.bundle.contents import copy_files
+from cadec_cli.bundle.layout import BACKWARD
+from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.text.languages import iso_code
 
@@ -35,9 +36,7 @@ def write_backward(reverse: Bundle, directory: Path) -> None:
         for name, record in manifest.files.items()
         if any(name.startswith(f"{part}/") for part in parts)
     }
-    for name in files:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(reverse.directory / name, directory / name)
+    copy_files(reverse.directory, manifest, parts, directory)
     engines = {part: engine for part, engine in manifest.engines.items() if part in parts}
     kept = replace(manifest, parts=parts, files=files, engines=engines, links={})
     (directory / MANIFEST).write_bytes(kept.content())

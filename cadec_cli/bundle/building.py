@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from cadec_cli.bounds import showable, text_misfit
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.backward_part import backward_misfits, write_backward
 from cadec_cli.bundle.cache import Note, silence
@@ -22,10 +23,12 @@ from cadec_cli.bundle.chosen_models import (
     pretrained_translation,
     without_effect,
 )
+from cadec_cli.bundle.contents import copy_files
+from cadec_cli.bundle.layout import BACKWARD, DOCUMENT_KINDS
 from cadec_cli.bundle.manifest import (
-    BACKWARD,
-    DOCUMENT_KINDS,
     ENGINES,
+    FORMALITY,
+    LONGEST_TEXT,
     MANIFEST,
     PRETRAINED_LM,
     PRETRAINED_NMT,
@@ -42,7 +45,9 @@ from cadec_cli.bundle.pretrained_parts import (
     PretrainedTranslation,
 )
 from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code
 from cadec_cli.version import __version__
 from cadec_cli.whole_files import atomic_directory
@@ -64,6 +69,7 @@ class _Ingredients:
     defaults: DecodingDefaults
     compute_types: Sequence[str]
     card: Path | None
+    formality: bytes | None
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
     reverse: Bundle | None
@@ -160,6 +166,8 @@ def build_bundle(
     wrong.hint = wrong.hint or own.hint
     if card is None and kept is not None and MODEL_CARD in kept.manifest.files:
         card = kept.directory / MODEL_CARD
+    if problem := text_misfit(name, LONGEST_TEXT):
+        wrong.problems.append(f"the bundle's name: {problem}")
     if card is not None and not card.is_file():
         wrong.problems.append(f"no such file: {card}")
     if not (own.models or wrong.problems or translation is not None or language is not None):
@@ -187,15 +195,25 @@ def build_bundle(
             language=language,
             source_language=languages[0],
             target_language=languages[1],
-            name=name or (kept.name if kept is not None else output.resolve().name),
+            name=name or (kept.name if kept is not None else showable(output.resolve().name, LONGEST_TEXT)),
             defaults=defaults or (kept.defaults if kept is not None else DecodingDefaults()),
             compute_types=compute_types,
             card=card,
+            formality=_own_formality(kept),
             probes=probes,
             kept=kept,
             reverse=reverse,
         ),
     )
+
+
+def _own_formality(kept: Bundle | None) -> bytes | None:
+    """The seed sentences that lie beside a bundle's models, listed or not: they are taken in with this."""
+    if kept is None or not (path := kept.directory / FORMALITY).is_file():
+        return None
+    read_seeds(path)
+    with reading(path):
+        return path.read_bytes()
 
 
 def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: Misfits) -> OwnGiven:
@@ -250,6 +268,8 @@ def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
             write_backward(ingredients.reverse, part / BACKWARD)
         if ingredients.card is not None:
             shutil.copyfile(ingredients.card, part / MODEL_CARD)
+        if ingredients.formality is not None:
+            (part / FORMALITY).write_bytes(ingredients.formality)
         # Converted is what was stored, which `half` has rounded, not what was given.
         written = _manifest(part, ingredients, links, {})
         if translation is not None:
@@ -274,7 +294,7 @@ def _conversions(
     for compute_type in dict.fromkeys([*existing, *ingredients.compute_types]):
         name = conversion_part(compute_type)
         if kept is not None and conversion.is_current(existing.get(compute_type), bundle.manifest):
-            shutil.copytree(kept.directory / name, part / name)
+            copy_files(kept.directory, kept.manifest, [name], part)
             conversions[name] = existing[compute_type]
             continue
         drift = bundle.convert_translation(compute_type, part / name, ingredients.probes)

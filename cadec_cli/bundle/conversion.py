@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 def dependencies(manifest: Manifest, part: str = "nmt") -> str:
     """One checksum of all in a bundle that a conversion depends on: the weights, and what the ids mean."""
-    return manifest.digest(part, "source", "target")
+    return manifest.listing_digest(*depends_on(part))
+
+
+def depends_on(part: str = "nmt") -> tuple[str, ...]:
+    """The parts of a bundle that a conversion of one of them is made of."""
+    return (part, "source", "target")
 
 
 def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
@@ -31,8 +36,12 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
 
 
 def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
-    """A name for a conversion that differs wherever the result would."""
-    return f"{dependencies(manifest, part)[:40]}-{compute_type}-{_version()}"
+    """A name for a conversion that differs wherever the result would.
+
+    It speaks of files by their checksums, and is shared by all bundles: whoever puts something there under
+    this name has seen that the files are these.
+    """
+    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{_version()}"
 
 
 def described(manifest: Manifest, drift: Drift) -> Conversion:

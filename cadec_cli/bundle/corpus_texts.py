@@ -52,7 +52,7 @@ def _pipeline(directory: Path, language: str | None) -> CorpusText:
 
 
 def _target_of_bundle(directory: Path, language: str | None) -> CorpusText:
-    return _in(language, Bundle.open(directory, verify=False).target_text, directory)
+    return _in(language, Bundle.open(directory).target_text, directory)
 
 
 def _in(language: str | None, text: CorpusText, origin: Path) -> CorpusText:

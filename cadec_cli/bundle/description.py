@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cadec_cli.bundle.manifest import DOCUMENT_KINDS, PART_NAMES, conversion_part
-from cadec_cli.bundle.opening import Bundle, model_config
+from cadec_cli.bundle.fitting import model_config
+from cadec_cli.bundle.layout import DOCUMENT_KINDS
+from cadec_cli.bundle.manifest import PART_NAMES, conversion_part
+from cadec_cli.bundle.opening import Bundle
 from cadec_cli.models.pretrained import LanguageSettings, TranslationSettings
 
 # What is said of models that were trained here; a card says more.

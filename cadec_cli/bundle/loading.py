@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cadec_cli.bundle.cache import Note, silence
 from cadec_cli.bundle.directions import Languages, chosen_languages
-from cadec_cli.bundle.manifest import PRETRAINED_LM, PRETRAINED_NMT
+from cadec_cli.bundle.manifest import FORMALITY, PRETRAINED_LM, PRETRAINED_NMT
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafted_by
@@ -37,9 +37,6 @@ Loading = Callable[[str], AbstractContextManager[Any]]
 
 # Compute types that mean int8 weights for the D-LM on a CPU.
 _INT8 = ("int8",)
-
-# A file that a bundle may have beside its models: seed sentences of its own (text.formality).
-FORMALITY = "formality.json"
 
 
 def load_models(
@@ -144,7 +141,13 @@ class LoadedModels:
     def seed(self, register: str) -> Sequence[str]:
         """Sentences of the target language that are formal, or informal: the bundle's own, else ours."""
         own = self.bundle.directory / FORMALITY
-        return seed_sentences(register, self.languages.target_code, own if own.is_file() else None)
+        listed = FORMALITY in self.bundle.manifest.files
+        if not listed and own.exists():
+            raise CadecError(
+                f"{own} is not listed in the bundle",
+                f"if it is yours, `cadec convert {self.bundle.directory}` takes it in",
+            )
+        return seed_sentences(register, self.languages.target_code, own if listed else None)
 
     def joined_model(self, part: str) -> CTranslate2Model:
         """A model of joined sentences in CTranslate2."""

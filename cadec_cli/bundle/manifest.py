@@ -1,6 +1,8 @@
 """bundle.json: what a bundle consists of, with a checksum of every file and of itself.
 
-It knows files, sizes and names; what is in the files it leaves to those who load them.
+It knows files, sizes and names; what is in the files it leaves to those who load them. A manifest may have
+been written by anybody: whatever was read from one has the types, the bounds and the names that ours have,
+and no text in it holds anything that a terminal would obey.
 """
 
 from __future__ import annotations
@@ -8,14 +10,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
+from cadec_cli.bounds import Number, Whole, misfits, shown, text_misfit
+from cadec_cli.bundle.layout import CONVERTED, leads_outside, link_misfit, name_misfit, part_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
-from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.whole_files import atomic_file
 
@@ -31,9 +35,6 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "lm": ("torch", PRETRAINED_LM),
 }
 
-# Models that read several sentences, all trained here, with the bundle's own text pipelines; each a part.
-DOCUMENT_KINDS = tuple(DOCUMENT_OBJECTIVES)
-
 # What people call the parts that are models.
 PART_NAMES: Mapping[str, str] = {
     "nmt": "S-NMT",
@@ -43,10 +44,15 @@ PART_NAMES: Mapping[str, str] = {
     "repair": "DocRepair",
 }
 
-# A part that is a bundle itself.
-BACKWARD = "back"
+# A file that a bundle may have beside its models: seed sentences of its own (text.formality).
+FORMALITY = "formality.json"
 
-_AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
+# The manifest of a bundle with a thousand files is smaller.
+_MOST_BYTES = 1 << 20
+LONGEST_TEXT, _LONGEST_LANGUAGE = 1000, 64
+_CHECKSUM = re.compile(r"[0-9a-f]{64}")
+
+AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
 
 
 @dataclass(frozen=True)
@@ -84,8 +90,20 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """One checksum of all that decides what a bundle says: conversions and defaults are no part of it."""
-        return self.digest(*(part for part, what in self.parts.items() if what != "ctranslate2"))
+        """One checksum of all that decides what a bundle says.
+
+        Defaults are no part of it, and no conversions, unless there is nothing else that holds the weights.
+        """
+        left_out = () if PRETRAINED_NMT in self.engines.values() else (CONVERTED,)
+        parts = (part for part, what in self.parts.items() if what not in left_out)
+        return self.digest(*parts, *(name for name in (FORMALITY,) if name in self.files))
+
+    @property
+    def pretrained(self) -> tuple[str, ...]:
+        """The parts that other toolkits' models make."""
+        return tuple(
+            part for part, engine in self.engines.items() if engine in (PRETRAINED_NMT, PRETRAINED_LM)
+        )
 
     def engine(self, part: str) -> str:
         """The engine that runs a model part, nmt or lm."""
@@ -106,14 +124,24 @@ class Manifest:
         }
 
     def digest(self, *parts: str) -> str:
-        """One checksum over all the files of some parts."""
-        if not parts:
+        """One checksum over all the files of some parts: no other names or contents have the same."""
+        listed = [[name, entry.sha256, entry.size] for name, entry in self._of(parts)]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+
+    def listing_digest(self, *parts: str) -> str:
+        """A checksum over lines of names and checksums, with which conversions have always been marked.
+
+        No name has an end of a line in it, and so it tells the same as `digest`. That a conversion says it is
+        of these files is nothing to rely on: whoever made the bundle wrote both.
+        """
+        lines = (f"{name} {entry.sha256}\n" for name, entry in self._of(parts))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def _of(self, parts: Iterable[str]) -> list[tuple[str, FileRecord]]:
+        starts = tuple(f"{part}/" for part in parts)
+        if not starts:
             raise ValueError("a checksum of nothing says nothing")
-        total = hashlib.sha256()
-        for name, record in sorted(self.files.items()):
-            if any(name.startswith(f"{part}/") for part in parts):
-                total.update(f"{name} {record.sha256}\n".encode())
-        return total.hexdigest()
+        return [item for item in sorted(self.files.items()) if f"{item[0]}/".startswith(starts)]
 
     def content(self) -> bytes:
         """The file, with its own checksum."""
@@ -146,12 +174,15 @@ def read_manifest(directory: Path) -> Manifest:
         raise CadecError(
             f"{directory} is not a bundle (it has no {MANIFEST})", "build one with `cadec convert`"
         )
-    value = read_json(path)
+    if path.stat().st_size > _MOST_BYTES:
+        raise CadecError(f"{path} is larger than any manifest of a bundle ({path.stat().st_size:,} bytes)")
+    value = read_json(path, strict=True)
     if not isinstance(value, dict) or type(value.get("format")) is not int:
-        raise CadecError(f"{path} is not the manifest of a bundle", _AGAIN)
+        raise CadecError(f"{path} is not the manifest of a bundle", AGAIN)
     if value["format"] != FORMAT_VERSION:
         raise CadecError(
-            f"{path} is of format {value['format']}; this version of cadec reads format {FORMAT_VERSION}",
+            f"{path} is of format {shown(value['format'])}; this version of cadec reads format "
+            f"{FORMAT_VERSION}",
             "upgrade cadec" if value["format"] > FORMAT_VERSION else "build it anew with `cadec convert`",
         )
     if value.pop("checksum", None) != _checksum(value):
@@ -162,12 +193,11 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         manifest = _parsed(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", _AGAIN) from None
+        raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", AGAIN) from None
+    except CadecError as error:
+        raise CadecError(f"{path}: {error.message}", AGAIN) from None
     _check_engines(path, manifest)
-    named = (*manifest.files, *manifest.parts, *manifest.conversions)
-    outside = [name for name in named if not _is_inside(name)]
-    if outside:
-        raise CadecError(f"{path} names files outside of the bundle: {', '.join(outside)}")
+    _check_names(path, manifest)
     return manifest
 
 
@@ -178,41 +208,46 @@ def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
         stream.write(manifest.content())
 
 
-def check_files(directory: Path, manifest: Manifest, checksums: bool = True) -> None:
-    """Refuse a bundle with files missing, truncated or modified, and name all of them."""
-    wrong = []
-    for name, expected in manifest.files.items():
-        path = directory / name
-        if name in manifest.links and not (
-            path.is_symlink() and str(path.readlink()) == manifest.links[name]
-        ):
-            wrong.append(f"{name} is no link to {manifest.links[name]}")
-        elif not path.is_file():
-            linked = f" (it was linked to {manifest.links[name]})" if name in manifest.links else ""
-            wrong.append(f"{name} is missing{linked}")
-        elif (size := path.stat().st_size) != expected.size:
-            state = "truncated" if size < expected.size else "modified"
-            wrong.append(f"{name} is {state} ({size:,} bytes, not {expected.size:,})")
-        elif checksums and sha256(path) != expected.sha256:
-            wrong.append(f"{name} (checksum mismatch: modified or damaged)")
-    if wrong:
-        more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise CadecError(f"the bundle {directory} is damaged: " + "; ".join(wrong[:5]) + more, _AGAIN)
-
-
 def _parsed(value: Mapping[str, Any]) -> Manifest:
+    source = value["source_language"]
     return Manifest(
-        name=str(value["name"]),
-        source_language=value["source_language"],
-        target_language=str(value["target_language"]),
-        parts=dict(value["parts"]),
-        engines=dict(value.get("engines", {})),
-        files={name: FileRecord(**entry) for name, entry in value["files"].items()},
-        links={str(name): str(place) for name, place in value.get("links", {}).items()},
+        name=_text(value["name"], "name"),
+        source_language=None if source is None else _text(source, "source_language", _LONGEST_LANGUAGE),
+        target_language=_text(value["target_language"], "target_language", _LONGEST_LANGUAGE),
+        parts={part: _text(what, "parts") for part, what in value["parts"].items()},
+        engines={
+            _text(part, "engines"): _text(one, "engines") for part, one in value.get("engines", {}).items()
+        },
+        files={name: _file(entry) for name, entry in value["files"].items()},
+        links={name: _text(place, "links", 4096) for name, place in value.get("links", {}).items()},
         conversions={name: _conversion(entry) for name, entry in value["conversions"].items()},
         defaults=DecodingDefaults(**value["defaults"]),
-        versions=dict(value["versions"]),
+        versions={_text(of, "versions"): _text(one, "versions") for of, one in value["versions"].items()},
     )
+
+
+def _text(value: object, where: str, most: int = LONGEST_TEXT) -> str:
+    if problem := text_misfit(value, most):
+        raise ValueError(f"{where}: {problem}")
+    assert isinstance(value, str)
+    return value
+
+
+def _file(entry: Mapping[str, Any]) -> FileRecord:
+    made = FileRecord(**entry)
+    _check_checksum(made.sha256)
+    _refuse(misfits(made, {"size": Whole(0, 1 << 40)}))
+    return made
+
+
+def _check_checksum(value: object) -> None:
+    if not isinstance(value, str) or not _CHECKSUM.fullmatch(value):
+        raise ValueError(f"{shown(value)} is no checksum")
+
+
+def _refuse(wrong: list[str]) -> None:
+    if wrong:
+        raise ValueError("; ".join(wrong))
 
 
 # The JSON key is older than the name of the field.
@@ -220,7 +255,11 @@ _DEPENDS_ON = "made_of"
 
 
 def _conversion(entry: Mapping[str, Any]) -> Conversion:
-    return Conversion(**{"depends_on" if key == _DEPENDS_ON else key: entry[key] for key in entry})
+    made = Conversion(**{"depends_on" if key == _DEPENDS_ON else key: entry[key] for key in entry})
+    _check_checksum(made.depends_on)
+    drift = Number(0, 1e9)
+    _refuse(misfits(made, {"converter": Whole(0, 10**6), "mean_drift": drift, "largest_drift": drift}))
+    return made
 
 
 def _conversion_json(conversion: Conversion) -> dict[str, Any]:
@@ -230,7 +269,7 @@ def _conversion_json(conversion: Conversion) -> dict[str, Any]:
 
 def _check_engines(path: Path, manifest: Manifest) -> None:
     unknown = [
-        f"{part}/ needs the engine {engine!r}"
+        f"{part}/ needs the engine {shown(engine)}"
         for part, engine in manifest.engines.items()
         if engine not in ENGINES.get(part, ())
     ]
@@ -238,10 +277,37 @@ def _check_engines(path: Path, manifest: Manifest) -> None:
         raise CadecError(f"{path}: {'; '.join(unknown)}, which this version of cadec lacks", "upgrade cadec")
 
 
+def _check_names(path: Path, manifest: Manifest) -> None:
+    """Refuse what a bundle does not consist of: names that lead out of it, other parts and files, links."""
+    named = (*manifest.files, *manifest.parts, *manifest.conversions, *manifest.links)
+    outside = [name for name in named if leads_outside(name)]
+    if outside:
+        raise CadecError(f"{path} names files outside of the bundle: {_some(map(shown, outside))}")
+    wrong = [problem for name in named if (problem := name_misfit(name))]
+    if wrong:
+        raise CadecError(f"{path} is damaged: {_some(wrong)}", AGAIN)
+    wrong = [problem for part, what in manifest.parts.items() if (problem := part_misfit(part, what))]
+    if wrong:
+        raise CadecError(f"{path}: {_some(wrong)}, which this version of cadec lacks", "upgrade cadec")
+    converted = {part for part, what in manifest.parts.items() if what == CONVERTED}
+    wrong = [f"{part}/ is a conversion or none" for part in sorted(converted ^ manifest.conversions.keys())]
+    wrong += [f"{part}/ has an engine and is not there" for part in manifest.engines.keys() - manifest.parts]
+    wrong += [
+        problem
+        for name, place in manifest.links.items()
+        if (problem := link_misfit(name, place, manifest.pretrained))
+    ]
+    wrong += [f"{name} is a link and not listed" for name in manifest.links.keys() - manifest.files]
+    if MANIFEST in manifest.files:
+        wrong.append(f"it lists {MANIFEST} itself")
+    if wrong:
+        raise CadecError(f"{path} is damaged: {_some(wrong)}", AGAIN)
+
+
+def _some(problems: Iterable[str]) -> str:
+    told = list(problems)
+    return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+
+
 def _checksum(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name

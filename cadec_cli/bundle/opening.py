@@ -20,21 +20,23 @@ not: whoever loads one owns it, may move it to a device or make a smaller copy o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from cadec_cli.bounds import shown
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note, converted_once, silence
+from cadec_cli.bundle.contents import check_files
+from cadec_cli.bundle.fitting import lm_misfits, model_config, translation_misfits
+from cadec_cli.bundle.layout import BACKWARD, DOCUMENT_KINDS
 from cadec_cli.bundle.manifest import (
-    BACKWARD,
-    DOCUMENT_KINDS,
+    MANIFEST,
     PART_NAMES,
     PRETRAINED_LM,
     PRETRAINED_NMT,
     Manifest,
-    check_files,
     conversion_part,
     read_manifest,
 )
@@ -49,7 +51,7 @@ from cadec_cli.models.pretrained import (
     read_language_settings,
     read_translation_settings,
 )
-from cadec_cli.text.corpus_text import CorpusText, PretrainedCorpusText
+from cadec_cli.text.corpus_text import PretrainedCorpusText
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -124,8 +126,7 @@ class Bundle:
     def backward(self) -> Bundle | None:
         """The bundle of the other direction, itself where its S-NMT serves both."""
         if BACKWARD in self.manifest.parts:
-            # Its files were checked with all others.
-            return Bundle.open(self.path(BACKWARD), verify=False)
+            return self._held(BACKWARD)
         settings = self.translation_settings
         both = settings is not None and settings.source_languages and settings.target_languages
         return self if both else None
@@ -245,6 +246,8 @@ class Bundle:
 
         def convert(directory: Path) -> None:
             note(f"converting {self.path(part)} to {compute_type}, once: {directory}")
+            # The cache is everybody's: what goes there under these checksums is made of these files.
+            check_files(self.directory, self.manifest, parts=conversion.depends_on(part))
             note(str(self.convert_translation(compute_type, directory, part=part)))
 
         return converted_once(conversion.cache_key(self.manifest, compute_type, part), convert, note)
@@ -282,11 +285,21 @@ class Bundle:
             )
         return self.directory / part
 
+    def _held(self, part: str) -> Bundle:
+        """A part that is a bundle: its files were checked with all others, and are the ones it lists."""
+        bundle = Bundle.open(self.path(part), verify=False)
+        own = {f"{part}/{name}": entry for name, entry in bundle.manifest.files.items()}
+        listed = {name: entry for name, entry in self.manifest.files.items() if name.startswith(f"{part}/")}
+        listed.pop(f"{part}/{MANIFEST}", None)
+        if own != listed or bundle.manifest.links or BACKWARD in bundle.manifest.parts:
+            raise CadecError(
+                f"{bundle.directory} is not the bundle that {self.directory} lists",
+                "build it anew with `cadec convert`",
+            )
+        return bundle
+
     def _positions(self, part: str) -> int:
-        positions = model_config(self.path(part))["config"].get("positions")
-        if type(positions) is not int:
-            raise CadecError(f"{self.directory / part / 'config.json'} says nothing of positions")
-        return positions
+        return model_config(self.path(part))["config"]["positions"]  # type: ignore[no-any-return]
 
     def _pipeline(self, part: str, language: str | None) -> TextPipeline:
         pipeline = TextPipeline.load(self.path(part))
@@ -301,6 +314,20 @@ class Bundle:
 
         return load_model(self.path(kind), kind).model
 
+    def _unlisted_weights(self, place: str) -> list[str]:
+        """What is wrong with the index of a network of transformers, which names the files of its weights."""
+        name = f"{place}/model.safetensors.index.json"
+        if name not in self.manifest.files:
+            return []
+        index = read_json(self.directory / name, strict=True)
+        named = index.get("weight_map") if isinstance(index, dict) else None
+        if not isinstance(named, dict):
+            return [f"{name} names no files"]
+        files = {f"{place}/{file}" for file in named.values()}
+        return [
+            f"{name} names {shown(file)}, which is not listed" for file in files - self.manifest.files.keys()
+        ]
+
     def _check_parts(self) -> None:
         """Refuse parts that are sound in themselves but not made for one another."""
         wrong = []
@@ -308,6 +335,7 @@ class Bundle:
             for name in {*settings.source.files, *settings.target.files}:
                 if f"nmt/{name}" not in self.manifest.files:
                     wrong.append(f"nmt/: there is no {name}")
+            wrong += self._unlisted_weights(f"nmt/{NETWORK}")
             if not self.manifest.translation_conversions:
                 wrong.append("nmt/: there are no weights for CTranslate2")
         elif self.has_translation:
@@ -315,13 +343,17 @@ class Bundle:
                 f"nmt/: {problem}"
                 for problem in translation_misfits(model_config(self.path("nmt")), self.source, self.target)
             ]
-        if self.has_lm and self.language_settings is None:
+        if self.has_lm and self.language_settings is not None:
+            wrong += self._unlisted_weights("lm")
+        elif self.has_lm:
             wrong += [
                 f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_text)
             ]
         for kind in self.document_kinds:
             stored, texts = model_config(self.path(kind)), self.texts_of(kind)
             wrong += [f"{kind}/: {problem}" for problem in translation_misfits(stored, *texts)]
+        if BACKWARD in self.manifest.parts:
+            _ = self.backward  # or an error
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
         for compute_type, made in self.manifest.translation_conversions.items():
@@ -332,47 +364,3 @@ class Bundle:
                 f"the parts of the bundle {self.directory} do not fit each other: " + "; ".join(wrong),
                 "build it anew with `cadec convert`",
             )
-
-
-def model_config(directory: Path) -> Mapping[str, Any]:
-    """A model directory's config.json, of which the parts looked at here are there."""
-    path = directory / "config.json"
-    stored = read_json(path)
-    if (
-        not isinstance(stored, dict)
-        or not isinstance(stored.get("config"), dict)
-        or not isinstance(stored.get("pipelines"), dict)
-    ):
-        raise CadecError(f"{path} does not describe a model")
-    return stored
-
-
-def translation_misfits(stored: Mapping[str, Any], source: TextPipeline, target: TextPipeline) -> list[str]:
-    """Why an S-NMT, as its config.json describes it, can't be used with these pipelines."""
-    wrong = []
-    for side, pipeline in (("source", source), ("target", target)):
-        wrong += _pipeline_misfits(stored, pipeline, side)
-        wrong += _size_misfits(stored, pipeline, f"{side}_vocabulary")
-    return wrong
-
-
-def lm_misfits(stored: Mapping[str, Any], pipeline: CorpusText) -> list[str]:
-    """Why a D-LM, as its config.json describes it, can't be used with this pipeline."""
-    return [*_pipeline_misfits(stored, pipeline, "its own"), *_size_misfits(stored, pipeline, "vocabulary")]
-
-
-def _pipeline_misfits(stored: Mapping[str, Any], pipeline: CorpusText, side: str) -> list[str]:
-    trained = stored["pipelines"]
-    if pipeline.language not in trained:
-        known = ", ".join(map(repr, sorted(trained))) or "no language"
-        return [f"the model was trained for {known}, the {side} pipeline is for {pipeline.language!r}"]
-    if trained[pipeline.language] != pipeline.checksum:
-        return [f"the model was trained with another text pipeline for {pipeline.language!r}"]
-    return []
-
-
-def _size_misfits(stored: Mapping[str, Any], pipeline: CorpusText, key: str) -> list[str]:
-    size = stored["config"].get(key)
-    if size == len(pipeline):
-        return []
-    return [f"{key.replace('_', ' ')} of {size} in the model, of {len(pipeline)} in the pipeline"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 
 from cadec_cli.bundle.cache import Note
-from cadec_cli.bundle.opening import lm_misfits, model_config, translation_misfits
+from cadec_cli.bundle.fitting import lm_misfits, model_config, translation_misfits
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import StoredModel, load_model, model_directory, model_files, model_state
 from cadec_cli.models.transformer import Transformer

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note
+from cadec_cli.bundle.contents import copy_files
 from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.manifest import Conversion, Manifest, conversion_part
 from cadec_cli.bundle.opening import Bundle
@@ -209,14 +210,14 @@ class KeptPart:
 
     def write(self, directory: Path) -> None:
         """Copy its tokenizers and settings."""
-        shutil.copytree(self.bundle.path("nmt"), directory / "nmt")
+        copy_files(self.bundle.directory, self.bundle.manifest, ["nmt"], directory)
 
     def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
         """Copy its weights."""
         held = self.bundle.manifest.translation_conversions
         for compute_type in held:
             name = conversion_part(compute_type)
-            shutil.copytree(self.bundle.directory / name, directory / name)
+            copy_files(self.bundle.directory, self.bundle.manifest, [name], directory)
         return {conversion_part(compute_type): made for compute_type, made in held.items()}, []
 
 
@@ -251,7 +252,7 @@ class KeptLanguagePart:
 
     def write(self, directory: Path) -> Mapping[str, str]:
         """Copy it."""
-        shutil.copytree(self.bundle.path("lm"), directory / "lm", symlinks=True)
+        copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
         settings = self.bundle.language_settings
         if self.no_context is not None and settings is not None:
             changed = dataclasses.replace(settings, no_context=self.no_context)

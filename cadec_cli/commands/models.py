@@ -121,9 +121,8 @@ def add_model(
 
     Example: cadec models add build/en-ru --name mine
     """
-    import shutil
-
     from cadec_cli import console
+    from cadec_cli.bundle.contents import copy_files
     from cadec_cli.bundle.manifest import MANIFEST
     from cadec_cli.bundle.named import place_of
     from cadec_cli.bundle.opening import Bundle
@@ -137,7 +136,8 @@ def add_model(
             f"{directory.name} is there already", "choose another --name, or replace it with --force"
         )
     with atomic_directory(directory, marker=MANIFEST) as part:
-        shutil.copytree(opened.directory, part, symlinks=True, dirs_exist_ok=True)
+        copy_files(opened.directory, opened.manifest, opened.manifest.files, part)
+        (part / MANIFEST).write_bytes(opened.manifest.content())
     console.note(f"{directory.name} is ready: cadec translate FILE --bundle {directory.name}")
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cadec_cli.bounds import shown
 from cadec_cli.errors import CadecError
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
@@ -76,7 +77,7 @@ class Objective:
 def weight_misfits(weights: Mapping[str, float]) -> list[str]:
     """What can't be a weight."""
     return [
-        f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={weight!r}"
+        f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={shown(weight)}"
         for name, weight in weights.items()
         if type(weight) not in (int, float) or not 0 <= weight <= LARGEST_WEIGHT
     ]

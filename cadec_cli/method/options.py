@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits
 from cadec_cli.errors import CadecError, UsageError, typed
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
@@ -22,6 +23,25 @@ AS_IT_COMES = "auto"
 FORMALITIES = (AS_IT_COMES, "formal", "informal")
 # At what temperature a formality that was asked for is heard: a flattened D-LM says too little of it.
 HEARD = 1.0
+
+# What is said in files as on the command line, and what memory and time grow with.
+_BOUNDS: Mapping[str, Bound] = {
+    "search": OneOf(tuple(SEARCHES)),
+    "objective": OneOf(tuple(OBJECTIVES)),
+    "temperature": Number(0.01, 1000),
+    "context": Whole(0, 1000),
+    "nbest": Whole(1, 1000),
+    "beam": Whole(1, 1000),
+}
+_MORE_BOUNDS: Mapping[str, Bound] = {
+    "context_from": OneOf(CONTEXT_SOURCES),
+    "long": OneOf(LONG_SENTENCES),
+    "formality": OneOf(FORMALITIES),
+    "paths": Whole(1, 1000),
+    "rolling": Truth(),
+    "protect": Truth(),
+    "alpha": Number(0, 1e6),
+}
 
 Defaults = TypeVar("Defaults", bound="DecodingDefaults")
 
@@ -66,22 +86,11 @@ class DecodingDefaults:
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)
-        known = OBJECTIVES.get(self.objective)
+        known = OBJECTIVES.get(self.objective) if isinstance(self.objective, str) else None
         if isinstance(self.weight, int | float) and known is not None and not known.weights:
             weights = {}  # in earlier bundles a number stands beside objectives that never looked at it
         object.__setattr__(self, "weight", weights)
-        wrong = []
-        if self.search not in SEARCHES:
-            wrong.append(f"search must be one of {', '.join(SEARCHES)}, not {self.search!r}")
-        if self.objective not in OBJECTIVES:
-            wrong.append(f"objective must be one of {', '.join(OBJECTIVES)}, not {self.objective!r}")
-        wrong += weight_misfits(self.weight)
-        if not (_is_number(self.temperature) and 0.01 <= self.temperature <= 1000):
-            wrong.append(f"temperature must be from 0.01 to 1000, not {self.temperature!r}")
-        for name, least in (("context", 0), ("nbest", 1), ("beam", 1)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                wrong.append(f"{name} must be a whole number from {least}, not {value!r}")
+        wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
         objective(self.objective, self.weight)  # refuses weights that it does not have
@@ -126,20 +135,9 @@ class TranslationOptions(DecodingDefaults):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (
-            ("context_from", CONTEXT_SOURCES),
-            ("long", LONG_SENTENCES),
-            ("formality", FORMALITIES),
-        ):
-            if getattr(self, name) not in known:
-                raise CadecError(f"{name.replace('_', '-')} must be one of {', '.join(known)}")
-        if type(self.paths) is not int or self.paths < 1:
-            raise CadecError(f"paths must be a whole number from 1, not {self.paths!r}")
-        for name in ("rolling", "protect"):
-            if type(getattr(self, name)) is not bool:
-                raise CadecError(f"{name} must be true or false, not {getattr(self, name)!r}")
-        if not _is_number(self.alpha) or self.alpha < 0:
-            raise CadecError("alpha must not be negative", "0 is no smoothing")
+        if wrong := misfits(self, _MORE_BOUNDS):
+            told = "; ".join(wrong).replace("context_from", "context-from")
+            raise CadecError(told, "0 is no smoothing" if told.startswith("alpha") else "")
         if search_kind(self.search).needs == STEPS and not self.maximised.uses(NMT):
             raise CadecError(
                 f"--search {self.search} can't maximise {self.objective}, which does not look at the source",
@@ -238,7 +236,3 @@ def named_weights(given: Any) -> dict[str, float]:
         except ValueError:
             raise CadecError(f"no weight: {part!r}", "give a number, or names with numbers: lm=0.5") from None
     return weights
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

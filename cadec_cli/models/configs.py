@@ -6,15 +6,42 @@ flag. No torch: help texts do not wait for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits
 from cadec_cli.errors import CadecError
 
 # How many sentences are joined for the networks that read several as one, by their names in models.storage.
 PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}
 
 ACTIVATIONS = ("relu", "gelu", "swish")
+
+# What sizes may be: beyond the largest networks of this kind, and small enough to be built. Whether there
+# are weights for all of it, `storage` asks before any memory is taken.
+_LAYERS, _WIDTH = Whole(1, 512), Whole(1, 1 << 16)
+_VOCABULARY = Whole(1, 1 << 22)
+_SHAPE: Mapping[str, Bound] = {
+    "width": _WIDTH,
+    "heads": Whole(1, 1 << 10),
+    "inner": Whole(1, 1 << 18),
+    "positions": Whole(1, 1 << 20),
+    "dropout": Number(0, 1, below=True),
+    "pre_norm": Truth(),
+    "tied": Truth(),
+    "activation": OneOf(ACTIVATIONS),
+}
+_TRANSLATION: Mapping[str, Bound] = {
+    "source_vocabulary": _VOCABULARY,
+    "target_vocabulary": _VOCABULARY,
+    "encoder_layers": _LAYERS,
+    "decoder_layers": _LAYERS,
+    "shared_embeddings": Truth(),
+    **_SHAPE,
+}
+# Numbers in a table of positions, which need not be in any file.
+MOST_IN_POSITIONS = 1 << 26
 
 
 def size(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
@@ -52,15 +79,7 @@ class DocumentLMConfig:
     )
 
     def __post_init__(self) -> None:
-        sizes = {
-            "vocabulary": self.vocabulary,
-            "layers": self.layers,
-            "width": self.width,
-            "heads": self.heads,
-            "inner": self.inner,
-            "positions": self.positions,
-        }
-        check_shape("D-LM", self.shape, sizes)
+        check_sizes("D-LM", self, {"vocabulary": _VOCABULARY, "layers": _LAYERS, **_SHAPE})
 
     @property
     def shape(self) -> Shape:
@@ -91,17 +110,7 @@ class TransformerConfig:
     )
 
     def __post_init__(self) -> None:
-        sizes = {
-            "source_vocabulary": self.source_vocabulary,
-            "target_vocabulary": self.target_vocabulary,
-            "encoder_layers": self.encoder_layers,
-            "decoder_layers": self.decoder_layers,
-            "width": self.width,
-            "heads": self.heads,
-            "inner": self.inner,
-            "positions": self.positions,
-        }
-        check_shape("S-NMT", self.shape, sizes)
+        check_sizes("S-NMT", self, _TRANSLATION)
         if self.shared_embeddings and self.source_vocabulary != self.target_vocabulary:
             raise CadecError("shared_embeddings needs one vocabulary for both languages")
 
@@ -120,18 +129,26 @@ class DocTransformerConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sizes = {"context_layers": self.context_layers, "context_sentences": self.context_sentences}
-        check_shape("DocTransformer", self.shape, sizes)
+        context = {"context_layers": _LAYERS, "context_sentences": Whole(1, 1000)}
+        check_sizes("DocTransformer", self, context)
 
 
-def check_shape(what: str, shape: Shape, sizes: dict[str, int]) -> None:
+# kind of a model directory → its configuration; what computes with one is in models.storage.
+CONFIGURATIONS: Mapping[str, type[DocumentLMConfig] | type[TransformerConfig]] = {
+    "nmt": TransformerConfig,
+    "lm": DocumentLMConfig,
+    "doc-nmt": DocTransformerConfig,
+    "2-to-2": TransformerConfig,
+    "repair": TransformerConfig,
+}
+
+
+def check_sizes(what: str, config: DocumentLMConfig | TransformerConfig, bounds: Mapping[str, Bound]) -> None:
     """Refuse a configuration that can't be built, naming everything that is wrong with it."""
-    wrong = [f"{name} must be at least 1, not {value}" for name, value in sizes.items() if value < 1]
-    if shape.heads >= 1 and shape.width % shape.heads:
-        wrong.append(f"width {shape.width} is not a multiple of heads {shape.heads}")
-    if not 0 <= shape.dropout < 1:
-        wrong.append(f"dropout must be in [0, 1), not {shape.dropout}")
-    if shape.activation not in ACTIVATIONS:
-        wrong.append(f"activation must be one of {', '.join(ACTIVATIONS)}, not {shape.activation!r}")
+    wrong = misfits(config, bounds)
+    if not wrong and config.width % config.heads:
+        wrong.append(f"width {config.width} is not a multiple of heads {config.heads}")
+    if not wrong and config.positions * config.width > MOST_IN_POSITIONS:
+        wrong.append(f"positions {config.positions:,} are too many for a width of {config.width:,}")
     if wrong:
         raise CadecError(f"this {what} can't be built: " + "; ".join(wrong))

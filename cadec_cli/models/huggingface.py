@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
+from cadec_cli.models.foreign_sizes import check_configuration, check_room, weight_bytes
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.quantised import FineInt8Linear, int8_available
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
@@ -34,6 +35,7 @@ def load_config(directory: Path) -> Any:
         except Exception as error:  # whatever a foreign file makes a foreign library raise
             raise CadecError(f"{directory} can't be read as a Hugging Face model: {short(error)}") from None
     check_causal(config, str(directory))
+    check_configuration(config, str(directory))
     return config
 
 
@@ -61,6 +63,9 @@ def load_network(directory: Path, *, pickled: bool = False) -> Network:
     Of those nothing but tensors is ever unpickled.
     """
     config = load_config(directory)
+    # A weight takes half a byte and more.
+    files = directory.glob("*.bin" if pickled else "*.safetensors")
+    check_room(empty_network(config), 2 * weight_bytes(files), str(directory))
     with quiet_transformers():
         try:
             model, report = transformers_library().AutoModelForCausalLM.from_pretrained(
@@ -85,7 +90,10 @@ def load_network(directory: Path, *, pickled: bool = False) -> Network:
 def empty_network(config: Any) -> Any:
     """A model of this shape, to be filled: no memory is taken for its weights."""
     with torch.device("meta"):
-        return new_model(config)
+        try:
+            return new_model(config)
+        except Exception as error:  # whatever a foreign configuration makes a foreign library raise
+            raise CadecError(f"no model can be built as its configuration says: {short(error)}") from None
 
 
 def new_model(config: Any) -> Any:

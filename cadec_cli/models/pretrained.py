@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cadec_cli.bounds import Bound, Whole, misfits, shown, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.text.pretrained.settings import TextSettings as TextSettings
@@ -24,6 +25,11 @@ LANGUAGE_SETTINGS = "language-model.json"
 
 # Where, beside the settings of an S-NMT, its network is that torch steps.
 NETWORK = "network"
+
+# More is not read at once by any model; nor has any as many tokens.
+_MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
+# Of what is shown of a model: its name, its licence, how it was verified; and of a language's token.
+LONGEST_TEXT, _LONGEST_TOKEN = 2000, 64
 
 # Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
@@ -49,8 +55,19 @@ class TranslationSettings:
     verified: str = ""  # how it was found to say the same as the original
 
     def __post_init__(self) -> None:
-        if self.positions < 8:
-            raise CadecError(f"a translation model with {self.positions} positions can't read a sentence")
+        told = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(8, _MOST_POSITIONS)}, told)
+        if self.start is not None:
+            _check(self, {"start": Whole(0, _MOST_TOKENS)})
+        for side in (self.source, self.target):
+            _refuse([f"{shown(name)} is no file's name" for name in side.files if not _is_plain(name)])
+        _refuse(
+            [
+                f"{shown(token)} is no language"
+                for token in (*self.source_languages, *self.target_languages)
+                if text_misfit(token, _LONGEST_TOKEN)
+            ]
+        )
 
     @property
     def directions(self) -> bool:
@@ -73,8 +90,39 @@ class LanguageSettings:
     verified: str = ""
 
     def __post_init__(self) -> None:
-        if self.positions < 16:
-            raise CadecError(f"a language model with {self.positions} positions can't read a context")
+        told = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
+        _refuse(
+            [
+                f"{shown(language)} is no language"
+                for language in self.no_context
+                if text_misfit(language, _LONGEST_TOKEN)
+            ]
+        )
+
+
+def _check(
+    settings: TranslationSettings | LanguageSettings, bounds: Mapping[str, Bound], texts: tuple[str, ...] = ()
+) -> None:
+    """Refuse numbers out of their bounds and texts that can't be shown."""
+    values = {name: getattr(settings, name) for name in texts}
+    wrong = misfits(settings, bounds)
+    wrong += [
+        f"{name}: {problem}"
+        for name, value in values.items()
+        if (value is not None or name != "licence") and (problem := text_misfit(value, LONGEST_TEXT))
+    ]
+    _refuse(wrong)
+
+
+def _refuse(wrong: list[str]) -> None:
+    if wrong:
+        raise CadecError("these can't be the settings of a model: " + "; ".join(wrong))
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name is that of a file in the same directory."""
+    return name not in ("", ".", "..") and "/" not in name and "\\" not in name
 
 
 def is_fine_tuning(directory: Path) -> bool:
@@ -120,7 +168,7 @@ def read_language_settings(directory: Path) -> LanguageSettings:
 
 
 def _read(path: Path, parse: Callable[[dict[str, Any]], Settings]) -> Settings:
-    value = read_json(path)
+    value = read_json(path, strict=True)
     if not isinstance(value, dict) or value.pop("format", None) != FORMAT_VERSION:
         raise CadecError(
             f"{path} is not of format {FORMAT_VERSION}", "upgrade cadec, or build the bundle anew"
@@ -129,6 +177,8 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], Settings]) -> Settings:
         settings = parse(value)
         _check_types(settings)
         return settings
+    except CadecError as error:
+        raise CadecError(f"{path}: {error.message}", "build the bundle anew with `cadec convert`") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(
             f"{path} is damaged: {type(error).__name__} {error}", "build the bundle anew with `cadec convert`"
@@ -142,24 +192,19 @@ def _text_settings(value: Mapping[str, Any]) -> TextSettings:
 
 def _strings(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
-        raise ValueError(f"{values!r} is not a list")
+        raise ValueError(f"{shown(values)} is not a list")
     return tuple(_string(value) for value in values)
 
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
+        raise ValueError(f"{shown(value)} is not a text")
     return value
 
 
 def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
-    if type(settings.positions) is not int:
-        raise ValueError(f"{settings.positions!r} positions")
-    if isinstance(settings, TranslationSettings) and type(settings.start) not in (int, type(None)):
-        raise ValueError(f"a start of {settings.start!r}")
-    for name in ("family", "origin", "weights", "verified"):
-        _string(getattr(settings, name))
-    optional = ("licence", "start", "boundary") if isinstance(settings, LanguageSettings) else ("licence",)
-    for name in optional:
-        if getattr(settings, name) is not None:
-            _string(getattr(settings, name))
+    """See that texts which are none of a reader's business are texts all the same."""
+    if isinstance(settings, LanguageSettings):
+        _string(settings.boundary)
+        if settings.start is not None:
+            _string(settings.start)

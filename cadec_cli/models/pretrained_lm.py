@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cadec_cli.models import huggingface
+from cadec_cli.models.foreign_sizes import check_configuration
 from cadec_cli.models.layers import Network
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
@@ -83,5 +84,6 @@ class PretrainedLM(Network):
 
 def transformers_config(config: PretrainedLMConfig) -> Any:
     """The configuration as transformers knows it."""
+    check_configuration(config.architecture, "this model")
     with quiet_transformers():
         return transformers_library().AutoConfig.for_model(**dict(config.architecture))

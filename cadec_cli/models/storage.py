@@ -15,11 +15,12 @@ from torch.overrides import TorchFunctionMode
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, reading
-from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.doctransformer import DocTransformer, DocTransformerConfig
+from cadec_cli.models.configs import CONFIGURATIONS
+from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.models.doctransformer import DocTransformer
 from cadec_cli.models.layers import Network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
-from cadec_cli.models.transformer import DocRepair, Transformer, TransformerConfig, TwoToTwo
+from cadec_cli.models.transformer import DocRepair, Transformer, TwoToTwo
 from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
@@ -29,11 +30,11 @@ Model = Network
 
 # A plain table: kind in config.json → its configuration and network. A network must be entered to be stored.
 NETWORKS: dict[str, tuple[type[Any], type[Model]]] = {
-    "nmt": (TransformerConfig, Transformer),
-    "lm": (DocumentLMConfig, DocumentLM),
-    "doc-nmt": (DocTransformerConfig, DocTransformer),
-    "2-to-2": (TransformerConfig, TwoToTwo),
-    "repair": (TransformerConfig, DocRepair),
+    "nmt": (CONFIGURATIONS["nmt"], Transformer),
+    "lm": (CONFIGURATIONS["lm"], DocumentLM),
+    "doc-nmt": (CONFIGURATIONS["doc-nmt"], DocTransformer),
+    "2-to-2": (CONFIGURATIONS["2-to-2"], TwoToTwo),
+    "repair": (CONFIGURATIONS["repair"], DocRepair),
     "pretrained-lm": (PretrainedLMConfig, PretrainedLM),
 }
 
@@ -110,11 +111,12 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     """Load a model directory on the CPU; anything missing, damaged or of another kind is a CadecError."""
     if not (directory / "config.json").is_file():
         raise CadecError(f"{directory} is not a model (it has no config.json)")
-    stored = read_json(directory / "config.json")
+    stored = read_json(directory / "config.json", strict=True)
     if (
         not isinstance(stored, dict)
         or stored.get("format") != FORMAT_VERSION
-        or stored.get("kind") not in NETWORKS
+        or not isinstance(stored.get("kind"), str)
+        or stored["kind"] not in NETWORKS
     ):
         raise CadecError(
             f"{directory}/config.json does not describe a cadec model of format {FORMAT_VERSION}"
@@ -126,11 +128,19 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
         config = config_class(**stored["config"])
     except TypeError as error:
         raise CadecError(f"{directory}/config.json does not fit: {error}") from None
+    pipelines = stored.get("pipelines", {})
+    if not isinstance(pipelines, dict):
+        raise CadecError(f"{directory}/config.json does not say which pipelines the model was trained with")
+    state = load_tensors(directory / "model.safetensors")
+    # First without memory: what a configuration asks for must be in the file before room is made for it.
+    with torch.device("meta"), _Unfilled():
+        outline = network(config)
+    _refuse(_misfits(_outlined(outline), state), directory)
     with _Unfilled():
         model = network(config)
-    fill(model, load_tensors(directory / "model.safetensors"), directory)
+    fill(model, state, directory)
     model.eval()
-    return StoredModel(stored["kind"], model, stored.get("pipelines", {}))
+    return StoredModel(stored["kind"], model, pipelines)
 
 
 class _Unfilled(TorchFunctionMode):
@@ -164,17 +174,40 @@ def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly:
     All of the network is filled; with `partly`, weights that are not given stay as they are.
     """
     expected = {name: tensor.shape for name, tensor in model_state(model).items()}
+    wrong = _misfits(expected, state, partly=partly)
+    for name in expected.keys() & state.keys():
+        if state[name].shape == expected[name] and not torch.isfinite(state[name]).all():
+            wrong.append(f"{name} holds NaN or infinite values")
+    _refuse(wrong, origin)
+    model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them
+
+
+def _outlined(model: nn.Module) -> dict[str, torch.Size]:
+    """The shapes of the weights by name, each once, of a network that has no memory yet."""
+    seen: set[int] = set()
+    shapes = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            shapes[name] = tensor.shape
+    return shapes
+
+
+def _misfits(
+    expected: Mapping[str, torch.Size], state: Mapping[str, Tensor], *, partly: bool = False
+) -> list[str]:
     wrong = [f"no {name}" for name in expected if name not in state and not partly]
     wrong += [f"unknown {name}" for name in state if name not in expected]
     for name in expected.keys() & state.keys():
         if state[name].shape != expected[name]:
             wrong.append(f"{name} is {tuple(state[name].shape)}, not {tuple(expected[name])}")
-        elif not torch.isfinite(state[name]).all():
-            wrong.append(f"{name} holds NaN or infinite values")
+    return wrong
+
+
+def _refuse(wrong: list[str], origin: Path) -> None:
     if wrong:
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise CadecError(f"the weights in {origin} do not fit: " + "; ".join(sorted(wrong)[:SHOWN]) + more)
-    model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them
 
 
 def check_pipeline(stored: StoredModel, language: str, checksum: str, origin: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cadec_cli.bundle.manifest import DOCUMENT_KINDS
+from cadec_cli.bundle.layout import DOCUMENT_KINDS
 from cadec_cli.reproduction import made_up, small_corpora
 from cadec_cli.reproduction.opensubtitles import paper_texts
 from cadec_cli.reproduction.places import Places

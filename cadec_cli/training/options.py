@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, shown
 from cadec_cli.errors import CadecError, UsageError, typed
 from cadec_cli.files import reading
 
@@ -23,26 +24,31 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 CRITERIA = ("loss", "bleu")
 
 
-_POSITIVE = (
-    "update_tokens",
-    "batch_tokens",
-    "learning_rate",
-    "max_updates",
-    "evaluate_every",
-    "checkpoint_every",
-    "log_every",
-    "keep_best",
-)
-_NOT_NEGATIVE = (
-    "warmup",
-    "clip",
-    "weight_decay",
-    "max_epochs",
-    "max_minutes",
-    "patience",
-    "seed",
-    "threads",
-)
+_COUNT, _UPDATES = Whole(1, 10**9), Whole(1, 10**12)
+_BOUNDS: Mapping[str, Bound] = {
+    "update_tokens": _COUNT,
+    "batch_tokens": _COUNT,
+    "learning_rate": Number(0, 1000, above=True),
+    "schedule": OneOf(SCHEDULES),
+    "warmup": Whole(0, 10**12),
+    "label_smoothing": Number(0, 1, below=True),
+    "clip": Number(0, 1e9),
+    "beta2": Number(0, 1, below=True),
+    "weight_decay": Number(0, 1000),
+    "max_updates": _UPDATES,
+    "max_epochs": Whole(0, 10**9),
+    "max_minutes": Number(0, 1e9),
+    "evaluate_every": _UPDATES,
+    "checkpoint_every": _UPDATES,
+    "log_every": _UPDATES,
+    "stop_on": OneOf(CRITERIA),
+    "patience": Whole(0, 10**9),
+    "keep_best": Whole(1, 1000),
+    "seed": Whole(0, (1 << 63) - 1),
+    "precision": OneOf(PRECISIONS),
+    "compile": Truth(),
+    "threads": Whole(0, 4096),
+}
 
 
 def _option(default: Any, text: str, choices: tuple[str, ...] = (), also: str = "") -> Any:
@@ -91,25 +97,7 @@ class TrainingOptions:
     threads: int = _option(0, "CPU threads; 0 means one per core")
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"{name} must be positive, not {getattr(self, name)}"
-            for name in _POSITIVE
-            if not getattr(self, name) > 0
-        ]
-        wrong += [
-            f"{name} must not be negative, not {getattr(self, name)}"
-            for name in _NOT_NEGATIVE
-            if not getattr(self, name) >= 0
-        ]
-        for name, known in (("schedule", SCHEDULES), ("precision", PRECISIONS), ("stop_on", CRITERIA)):
-            if getattr(self, name) not in known:
-                wrong.append(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
-        if not 0 <= self.label_smoothing < 1:
-            wrong.append(f"label_smoothing must be in [0, 1), not {self.label_smoothing}")
-        if not 0 <= self.beta2 < 1:
-            wrong.append(f"beta2 must be in [0, 1), not {self.beta2}")
-        if wrong:
-            raise CadecError("training options: " + "; ".join(wrong))
+        _refuse(misfits(self, _BOUNDS))
 
 
 # What may change when a run is taken up again: how long it goes on and what is written, never what is learnt.
@@ -135,6 +123,9 @@ class WindowOptions:
     stride: int = _option(256, "tokens from the start of one window to the next")
     min_document_tokens: int = _option(0, "leave out documents with fewer tokens than this")
 
+    def __post_init__(self) -> None:
+        _refuse(misfits(self, {"window": _COUNT, "stride": _COUNT, "min_document_tokens": Whole(0, 10**9)}))
+
 
 LEARN = ("layers", "all")
 PREDICT = ("seen", "all")
@@ -157,9 +148,7 @@ class FineTuningOptions:
     )
 
     def __post_init__(self) -> None:
-        for name, known in (("learn", LEARN), ("predict", PREDICT)):
-            if getattr(self, name) not in known:
-                raise CadecError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        _refuse(misfits(self, {"learn": OneOf(LEARN), "predict": OneOf(PREDICT)}))
 
 
 @dataclass(frozen=True)
@@ -167,6 +156,9 @@ class PairOptions:
     """Which pairs the S-NMT is trained on."""
 
     max_length: int = _option(200, "leave out pairs with more tokens than this on either side")
+
+    def __post_init__(self) -> None:
+        _refuse(misfits(self, {"max_length": _COUNT}))
 
 
 @dataclass(frozen=True)
@@ -180,6 +172,11 @@ class BleuOptions:
 
 
 Options = TypeVar("Options")
+
+
+def _refuse(wrong: list[str]) -> None:
+    if wrong:
+        raise CadecError("training options: " + "; ".join(wrong))
 
 
 def preset_names(family: str) -> list[str]:
@@ -253,5 +250,5 @@ def _fitting(key: str, value: Any, default: Any) -> Any:
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not type(default):
-        raise CadecError(f"{key} must be of type {type(default).__name__}, not {value!r}")
+        raise CadecError(f"{key} must be of type {type(default).__name__}, not {shown(value)}")
     return value

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.bounds import showable
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
+from cadec_cli.models.foreign_sizes import check_configuration, check_room
 from cadec_cli.models.huggingface import (
     Network,
     check_causal,
@@ -22,6 +24,7 @@ from cadec_cli.models.huggingface import (
     filled_network,
     short,
 )
+from cadec_cli.models.pretrained import LONGEST_TEXT
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
 
@@ -42,12 +45,19 @@ def read_gguf(path: Path) -> GgufModel:
     with _errors(path), quiet_transformers():
         reader = _reader(path)
         fields = {name: reader.get_field(name) for name in ("general.name", "general.license")}
-        name, licence = (None if field is None else str(field.contents()) for field in fields.values())
+        name, licence = (
+            None if field is None else showable(str(field.contents()), LONGEST_TEXT)
+            for field in fields.values()
+        )
         with _read_by(reader):
             parsed = _parsed(path, None)
             config = transformers_library().AutoConfig.for_model(**parsed["config"])
             check_causal(config, str(path))
-            tensors = _parsed(path, empty_network(config))["tensors"]
+            check_configuration(config, str(path))
+            outline = empty_network(config)
+            # A weight takes more than a bit.
+            check_room(outline, 8 * path.stat().st_size, str(path))
+            tensors = _parsed(path, outline)["tensors"]
         tokenizer, bos = _tokenizer(path)
     return GgufModel(filled_network(config, tensors, str(path)), tokenizer, bos, name or path.stem, licence)
 

@@ -20,9 +20,11 @@ from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, Tr
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
+from cadec_cli.bounds import shown
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
+from cadec_cli.models.foreign_sizes import HEADS, POSITIONS
 from cadec_cli.models.pretrained import TranslationSettings
 from converters.model_files import stated_licence
 from converters.translation.checkpoints import plain, read_checkpoint, tensors
@@ -177,9 +179,9 @@ def _unsupported(options: Mapping[str, Any]) -> list[str]:
         if options.get(name) is not None and width is not None and options[name] != width
     ]
     reasons += [
-        f"it does not say its {side}_attention_heads"
+        f"it does not say its {side}_attention_heads: {HEADS}"
         for side in ("encoder", "decoder")
-        if type(options.get(f"{side}_attention_heads")) is not int
+        if not HEADS.allows(options.get(f"{side}_attention_heads"))
     ]
     return reasons
 
@@ -267,7 +269,9 @@ def _positions(state: Mapping[str, Tensor], options: Mapping[str, Any], side: st
     if learned is not None:
         return learned
     limit = options.get(f"max_{'source' if side == 'encoder' else 'target'}_positions")
-    rows = (limit if type(limit) is int else _POSITIONS) + _PAD + 1
+    if limit is not None and not POSITIONS.allows(limit):
+        raise CadecError(f"this fairseq model's positions must be {POSITIONS}, not {shown(limit)}")
+    rows = (limit or _POSITIONS) + _PAD + 1
     width = state[f"{side}.embed_tokens.weight"].shape[1]
     return torch.nn.functional.pad(sinusoids(rows, width), (0, width % 2))
 

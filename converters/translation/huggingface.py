@@ -18,6 +18,7 @@ from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
+from cadec_cli.models.foreign_sizes import check_configuration
 from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TextSettings, TranslationSettings
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
@@ -231,6 +232,7 @@ def _completed(library: Any, directory: Path) -> dict[str, Any]:
         raise CadecError(
             f"transformers can't read {directory}/config.json: {short(error)}", "nothing was written"
         ) from None
+    check_configuration(config, str(directory))
     settings: dict[str, Any] = config.to_dict()
     return settings
 
@@ -245,7 +247,7 @@ def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> l
     # M2M100's languages come after its vocabulary and are not always said to be part of it.
     named = {**tokenizer.get_vocab(), **getattr(tokenizer, "lang_token_to_id", {})}
     rows = config.get("vocab_size")
-    if type(rows) is not int or rows < 1:
+    if type(rows) is not int or not 1 <= rows <= 1 << 24:
         raise CadecError(f"{directory}/config.json does not say how large the vocabulary is")
     special = set(tokenizer.all_special_tokens)
     # A mask that nobody needs may come after the last row; the padding may not.

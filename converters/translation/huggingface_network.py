@@ -31,7 +31,7 @@ class TransformersNetwork:
     @classmethod
     def read(cls, directory: Path, direction: Direction, tokens: Sequence[str]) -> TransformersNetwork:
         """Read the weights; some that are missing, or of another size, are a CadecError."""
-        network = load_translation_network(directory)
+        network = load_translation_network(directory, pickled=True)
         rows = network.get_input_embeddings().weight.shape[0]
         expected = len(tokens) + (direction.family == "marian")  # and the padding's
         if rows != expected:

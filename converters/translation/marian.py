@@ -22,9 +22,11 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
+from cadec_cli.bounds import shown
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
+from cadec_cli.models.foreign_sizes import HEADS, LAYERS
 from cadec_cli.models.pretrained import TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS
 from converters.model_files import stated_licence
@@ -330,8 +332,9 @@ def _unsupported(options: Mapping[str, Any]) -> list[str]:
 
 def _number(options: Mapping[str, Any], name: str) -> int:
     value = options.get(name)
-    if type(value) is not int or value < 1:
-        raise CadecError(f"the Marian model does not say its {name} ({value!r})")
+    bound = HEADS if name == "transformer-heads" else LAYERS
+    if type(value) is not int or not bound.allows(value):
+        raise CadecError(f"the Marian model does not say its {name}: {bound}, not {shown(value)}")
     return value
 
 

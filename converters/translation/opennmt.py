@@ -16,9 +16,11 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
+from cadec_cli.bounds import Number, shown
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
 from cadec_cli.files import sha256
+from cadec_cli.models.foreign_sizes import HEADS
 from cadec_cli.models.pretrained import TranslationSettings
 from converters.model_files import stated_licence
 from converters.translation.checkpoints import plain, read_checkpoint, tensors
@@ -34,6 +36,7 @@ from converters.translation.reference import Network, Stack, check_weights
 from converters.translation.tokenizer_files import tokenizers_of
 
 _EPSILON = 1e-6
+_EPSILONS = Number(0, 1)
 _UNK, _EOS = "<unk>", "</s>"
 _POSITIONS = 1024  # of the 5000 in its tables: longer sentences it was not trained with
 _JOINER = "￭"  # of OpenNMT's own tokenizer
@@ -155,7 +158,9 @@ def _unsupported(options: Mapping[str, Any], sources: int, targets: int) -> list
         "it has no position_encoding": bool(options.get("position_encoding")),
         f"its normalisation is {norm}": norm == "standard",
         "its tokens have features": (sources, targets) == (1, 1),
-        "it does not say its heads": type(options.get("heads", 8)) is int,
+        f"it does not say its heads: {HEADS}": HEADS.allows(options.get("heads", 8)),
+        f"its norm_eps is {shown(options.get('norm_eps'))}": options.get("norm_eps") is None
+        or _EPSILONS.allows(options["norm_eps"]),
         **{
             f"it was trained with {name} {options.get(name)}": not options.get(name)
             for name in _NOT_SUPPORTED

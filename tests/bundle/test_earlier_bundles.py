@@ -28,7 +28,7 @@ def earlier(english: TextPipeline, russian: TextPipeline, tmp_path: Path) -> Pat
         path.write_bytes(content)
         value["files"][f"{CONVERTED_LM}/{name}"] = vars(record(path))
     value["parts"][CONVERTED_LM] = "ctranslate2"
-    made_of = read_manifest(bundle).digest("lm", "target")
+    made_of = read_manifest(bundle).listing_digest("lm", "target")
     value["conversions"][CONVERTED_LM] = {
         "made_of": made_of,
         "converter": 1,
@@ -74,4 +74,4 @@ def test_what_a_conversion_depends_on_has_the_key_it_always_had(earlier: Path) -
     assert exit_code(["convert", str(earlier), "--quiet"]) == 0
     (entry,) = json.loads((earlier / "bundle.json").read_text())["conversions"].values()
     assert list(entry) == ["made_of", "converter", "mean_drift", "largest_drift"]
-    assert entry["made_of"] == read_manifest(earlier).digest("nmt", "source", "target")
+    assert entry["made_of"] == read_manifest(earlier).listing_digest("nmt", "source", "target")

@@ -115,7 +115,7 @@ def test_a_token_never_sees_what_comes_after_it() -> None:
     ("sizes", "told"),
     [
         ({"width": 30, "heads": 4}, "not a multiple"),
-        ({"layers": 0}, "layers must be at least 1"),
+        ({"layers": 0}, "layers must be a whole number from 1"),
         ({"dropout": 1.0}, "dropout"),
         ({"activation": "sine"}, "activation"),
     ],

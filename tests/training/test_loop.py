@@ -153,7 +153,7 @@ def test_a_loss_that_is_no_number_stops_with_advice(
     ("arguments", "code", "told"),
     [
         (("--schedule", "sawtooth"), 2, "'sawtooth' is not one of inverse-sqrt, cosine"),
-        (("--update-tokens", 0), 2, "update_tokens must be positive"),
+        (("--update-tokens", 0), 2, "update_tokens must be a whole number from 1"),
         (("--preset", "gigantic"), 2, "no preset 'gigantic'"),
         (("--device", "abacus"), 2, "'abacus' is not one of auto, cpu, cuda"),
         (("--width", 63), 1, "not a multiple"),

@@ -1,0 +1,151 @@
+"""The files of a bundle on disk, held against its manifest: what is there is what was listed, and only that.
+
+Files are ordinary ones, in ordinary directories. A link is followed only where the manifest says that it is
+one and where to, which is what `cadec convert --link` makes. The directories of parts hold nothing that is
+not listed: whatever library reads them finds no more than was checked. Beside them, at the top, other files
+may lie (a README, a licence, what starts with a dot): nothing ever reads or copies them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from cadec_cli.bounds import shown
+from cadec_cli.bundle.layout import foreign_files
+from cadec_cli.bundle.manifest import AGAIN, MANIFEST, FileRecord, Manifest
+from cadec_cli.errors import CadecError
+from cadec_cli.files import reading, sha256
+
+_NO_LINKS = "a copy without links can be used: cp -rL BUNDLE COPY"
+
+# What file browsers leave in every directory that somebody looks at.
+_LEFT_BY_BROWSERS = (".DS_Store", "Thumbs.db", "desktop.ini")
+
+# How many problems an error names, and how many are looked for.
+_SHOWN, _MOST = 5, 100
+
+
+def check_files(
+    directory: Path, manifest: Manifest, checksums: bool = True, parts: Iterable[str] | None = None
+) -> None:
+    """Refuse a bundle with files missing, truncated, modified or not listed, and name all of them.
+
+    With `parts`, checksums are computed of their files only.
+    """
+    wrong = [
+        f"no bundle has a file {shown(name)}"
+        for name in foreign_files(manifest.files, manifest.parts, manifest.pretrained)
+    ]
+    there = set()
+    starts = None if parts is None else tuple(f"{part}/" for part in parts)
+    for name, kind in _entries(directory, manifest):
+        there.add(name)
+        if name not in manifest.files:
+            wrong.append(_unlisted(name, kind))
+        elif problem := _misfit(directory / name, name, kind, manifest):
+            wrong.append(problem)
+        elif (
+            checksums
+            and (starts is None or name.startswith(starts))
+            and sha256(directory / name) != manifest.files[name].sha256
+        ):
+            wrong.append(f"{name} (checksum mismatch: modified or damaged)")
+        if len(wrong) >= _MOST:
+            break
+    else:
+        wrong += [_missing(name, manifest) for name in manifest.files if name not in there]
+    if wrong:
+        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        hint = _NO_LINKS if any(problem.endswith("is a symbolic link") for problem in wrong) else AGAIN
+        raise CadecError(
+            f"the bundle {directory} is damaged: " + "; ".join(sorted(wrong)[:_SHOWN]) + more, hint
+        )
+
+
+def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output: Path) -> None:
+    """Copy the files of some parts of a bundle, or single ones, links as links; and see that it was them."""
+    starts = tuple(f"{part}/" for part in parts)
+    for name, expected in manifest.files.items():
+        if not f"{name}/".startswith(starts):
+            continue
+        copy = output / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if name in manifest.links:
+            copy.symlink_to(manifest.links[name])
+        elif _copied(directory / name, copy) != expected:
+            raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+
+
+def _copied(path: Path, copy: Path) -> FileRecord:
+    """Copy a file that is no link, and return what was copied."""
+    digest, size = hashlib.sha256(), 0
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with reading(path):
+        descriptor = os.open(path, flags)
+    with os.fdopen(descriptor, "rb") as stream, copy.open("wb") as written:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+            written.write(block)
+    return FileRecord(digest.hexdigest(), size)
+
+
+def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
+    """All that matters in a directory, by name, with its kind: files of parts, and listed ones at the top."""
+    expected = {str(parent) for name in manifest.files for parent in PurePosixPath(name).parents}
+    waiting = [""]
+    while waiting:
+        place = waiting.pop()
+        with reading(directory / place), os.scandir(directory / place) as found:
+            entries = sorted((entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in found)
+        for own, mode in entries:
+            name, kind = f"{place}{own}", stat.S_IFMT(mode)
+            if kind == stat.S_IFDIR and name in expected:
+                waiting.append(f"{name}/")
+            elif name in manifest.files or not _is_harmless(name, kind):
+                yield name, kind
+
+
+def _is_harmless(name: str, kind: int) -> bool:
+    """Tell whether something that is not listed may lie there: nothing reads it."""
+    path = PurePosixPath(name)
+    if len(path.parts) == 1 and name.startswith("."):
+        return True
+    return kind == stat.S_IFREG and (len(path.parts) == 1 or path.name in _LEFT_BY_BROWSERS)
+
+
+def _unlisted(name: str, kind: int) -> str:
+    if kind == stat.S_IFLNK:
+        return f"{shown(name)} is a symbolic link"
+    what = "/" if kind == stat.S_IFDIR else ""
+    return f"{shown(name + what)} is not listed in {MANIFEST}"
+
+
+def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:
+    """What is wrong with a file that is listed, its content aside."""
+    expected, linked = manifest.files[name], manifest.links.get(name)
+    if linked is not None:
+        if kind != stat.S_IFLNK or str(path.readlink()) != linked:
+            return f"{name} is no link to {linked}"
+        if not path.exists():
+            return _missing(name, manifest)
+    elif kind == stat.S_IFLNK:
+        return f"{name} is a symbolic link"
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        return f"{name} is no ordinary file"
+    if about.st_size != expected.size:
+        state = "truncated" if about.st_size < expected.size else "modified"
+        return f"{name} is {state} ({about.st_size:,} bytes, not {expected.size:,})"
+    if linked is not None and not about.st_size:  # files of the kernel say that they are empty, and go on
+        return f"{name} is linked to an empty file"
+    return None
+
+
+def _missing(name: str, manifest: Manifest) -> str:
+    linked = f" (it was linked to {manifest.links[name]})" if name in manifest.links else ""
+    return f"{name} is missing{linked}"
