@@ -190,17 +190,17 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
     """Read a preset by its name, or a TOML file by its path."""
     if name.endswith(".toml"):
         with reading(Path(name)):
-            text = Path(name).read_text("utf-8")
+            content = Path(name).read_bytes()
     elif name in preset_names(family):
-        text = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_text("utf-8")
+        content = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_bytes()
     else:
         raise UsageError(
             f"no preset {name!r} for {family}",
             f"there are {', '.join(preset_names(family))}, or give a .toml file",
         )
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        tables = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers with thousands of digits
         raise CadecError(f"{name} is not valid TOML: {error}") from None
     unknown = [
         key

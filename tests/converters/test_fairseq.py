@@ -302,3 +302,19 @@ def test_weights_that_are_no_numbers_are_not_written(
     with pytest.raises(CadecError, match=r"decoder\.0\.feed_forward\.inner\.bias holds NaN"):
         open_fairseq(place, Asked()).convert(place / "nmt", "float32")
     assert not (place / "nmt").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("encoder_attention_heads", value) for value in (10**9, 0, True, "2")),
+        *(("max_source_positions", value) for value in (10**9, 0, True, "70")),
+    ],
+)
+def test_sizes_have_bounds(
+    name: str, value: object, place: Path, bare: tuple[Path, list[str]], networks: dict[str, Any]
+) -> None:
+    options = argparse.Namespace(**{**fairseq_options("fsmt"), name: value})
+    write_fairseq(place, {"args": options, "model": fairseq_state(networks["fsmt"])}, bare[1])
+    with pytest.raises(CadecError, match="heads" if "heads" in name else "positions must be"):
+        open_fairseq(place, Asked())

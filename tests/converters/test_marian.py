@@ -329,3 +329,14 @@ def test_pre_norm_and_separate_embeddings(copied: Path, model: tuple[Path, Any, 
     opened = open_marian(copied, Asked(source_language="en", target_language="ru"))
     assert opened.network.decoder.pre_norm
     assert opened.convert(copied / "nmt", "float32").largest < 1e-4
+
+
+@pytest.mark.parametrize("name", ["enc-depth", "dec-depth", "transformer-heads"])
+@pytest.mark.parametrize("value", [10**9, 0, True, 2.0, "2", None])
+def test_sizes_have_bounds(
+    model: tuple[Path, Any, list[str]], copied: Path, name: str, value: object
+) -> None:
+    arrays = marian_arrays(model[1], len(model[2]))
+    write_marian(copied, arrays, model[2], {**MARIAN_OPTIONS, name: value})
+    with pytest.raises(CadecError, match=name):
+        open_marian(copied, Asked())

@@ -213,3 +213,18 @@ def test_weights_that_are_no_numbers_are_not_written(parts: Parts, place: Path) 
     with pytest.raises(CadecError, match=r"output\.bias holds NaN or infinite"):
         open_opennmt(place, Asked()).convert(place / "nmt", "float32")
     assert not (place / "nmt").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("heads", value) for value in (10**9, 0, True, "2")),
+        *(("norm_eps", value) for value in (float("nan"), -1, "0")),
+    ],
+)
+def test_sizes_have_bounds(name: str, value: object, parts: Parts, place: Path) -> None:
+    checkpoint = parts.checkpoint()
+    options = {**vars(checkpoint["opt"]), name: value}
+    torch.save({**checkpoint, "opt": argparse.Namespace(**options)}, place / "model_step_3.pt")
+    with pytest.raises(CadecError, match=name):
+        open_opennmt(place, Asked())
