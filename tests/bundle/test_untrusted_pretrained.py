@@ -161,7 +161,7 @@ def test_a_gguf_file_asks_for_no_more_than_it_holds(tmp_path: Path, monkeypatch:
     import gguf
 
     original = gguf.GGUFWriter.add_block_count
-    for count, told in ((10**9, "num_hidden_layers must be"), (40, "which its files can't hold")):
+    for count, told in ((10**9, "num_hidden_layers must be"), (500, "which its files can't hold")):
 
         def large(writer: Any, _: int, count: int = count) -> None:
             original(writer, count)
