@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -20,12 +20,29 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.text import Text
 
 T = TypeVar("T")
 
+
+class SafeConsole(Console):
+    """A console that shows text and never obeys it: an ESC in a file's name or a bundle's is drawn.
+
+    Whoever draws a table should still ask for what is `visible`, as widths are counted before this.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render what may hold anything; colours and the cursor are Rich's own and stay."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text=visible_lines(segment.text))
+
+
 # Rich honours NO_COLOR and FORCE_COLOR by itself.
-stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+stderr = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 _state = {"quiet": False, "debug": False, "drawing": False}
 
@@ -69,10 +86,12 @@ def error(message: str, hint: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Replace control characters (an ESC above all) by their pictures."""
+    """Replace control characters (an ESC above all) by their pictures; those that end lines too."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
         character
-        if unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+        if unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
         else chr(0x2400 + ord(character))
         if ord(character) < 0x20
         else "\ufffd"
@@ -80,9 +99,14 @@ def visible(text: str) -> str:
     )
 
 
+def visible_lines(text: str) -> str:
+    """The same, but lines stay lines."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
 def _harmless(message: str) -> str:
     """A message that names what people wrote: no markup, and nothing that commands the terminal."""
-    return escape("\n".join(map(visible, message.split("\n"))))
+    return escape(visible_lines(message))
 
 
 def live() -> bool:

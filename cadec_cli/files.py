@@ -2,6 +2,9 @@
 
 Whoever reads text passes an encoding only if its user could name one with --encoding. Without, a file is
 UTF-8 or an error, and the error says to convert it.
+
+A small file can unpack to more than there is memory. So whatever is read whole is counted as it is unpacked,
+and refused above a limit; so is a single line of what is read as a stream.
 """
 
 import codecs
@@ -16,8 +19,9 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -34,14 +38,31 @@ _TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
 _LONGEST_MARK = 4
 _BLOCK = 1 << 16  # bytes that are read of a stream at once
 
+# What a text that is read whole may hold, in bytes, unless --max-input says otherwise: a hundred novels.
+MOST_INPUT = 64_000_000
+LONGEST_LINE = 16_000_000  # bytes; a corpus has no such line, so this is no text, or not of lines
+_MOST_JSON = 1_000_000_000
+_DEEPEST_JSON = 100  # objects and lists in each other
+
+_CHUNK = 1 << 20
+# The smallest pieces unpack to the most: 32 MB at the very worst, 128 KiB for every four bytes.
+_PACKED = 1 << 10
+# What unpacking may hold in memory beside the result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
+_UNPACKING = 1 << 28
+_ZSTD_WINDOW = 1 << 27
+
 
 def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading, decompressing `.xz`, `.gz` and `.zst`; `-` is standard input."""
     if str(path) == "-":
+        if sys.stdin is None:
+            raise CadecError("standard input is closed", "name a file, or pipe something in")
         return sys.stdin.buffer
     with reading(path):
+        check_name(path)
         if path.suffix == ".xz":
-            return cast(BinaryIO, lzma.open(path))
+            frame = partial(lzma.LZMADecompressor, memlimit=_UNPACKING)
+            return _frames(path, frame, padded=lzma.LZMAError)
         if path.suffix == ".gz":
             return cast(BinaryIO, gzip.open(path))
         if path.suffix == ".zst":
@@ -57,17 +78,26 @@ def _open_zstd(path: Path) -> BinaryIO:
             f"{path} is compressed with zstd, and the zstandard package is not installed",
             "pip install 'cadec[zstd]'",
         ) from None
-    return cast(BinaryIO, io.BufferedReader(_ZstdFrames(path.open("rb"), zstandard.ZstdDecompressor())))
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    return _frames(path, decompressor.decompressobj)
 
 
-class _ZstdFrames(io.RawIOBase):
-    """The content of a zstd file, frame after frame.
+def _frames(path: Path, frame: Callable[[], Any], padded: type[Exception] | tuple[()] = ()) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Frames(path.open("rb"), frame, padded)))
 
-    Unlike zstandard's own reader it can be read by lines and tells when the file is truncated.
+
+class _Frames(io.RawIOBase):
+    """The content of a compressed file, frame after frame; `frame` makes a decompressor of one.
+
+    Unlike the libraries' own readers it can be read by lines, tells when the file is truncated, and keeps
+    the limits on memory that the decompressor was made with. What follows a frame and is none, is passed
+    over where it raises `padded`.
     """
 
-    def __init__(self, stream: BinaryIO, decompressor: Any) -> None:
-        self._stream, self._decompressor = stream, decompressor
+    def __init__(
+        self, stream: BinaryIO, frame: Callable[[], Any], padded: type[Exception] | tuple[()]
+    ) -> None:
+        self._stream, self._new_frame, self._padded = stream, frame, padded
         self._frame: Any = None
         self._packed = self._ready = b""
 
@@ -76,19 +106,34 @@ class _ZstdFrames(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            packed = self._packed or self._stream.read(1 << 14)
+            packed = self._packed or self._stream.read(_PACKED)
             if not packed:
                 if self._frame is not None and not self._frame.eof:
                     raise EOFError("compressed file ended inside a frame")
                 return 0
-            if self._frame is None or self._frame.eof:
-                self._frame = self._decompressor.decompressobj()
-            self._ready = self._frame.decompress(packed)
-            self._packed = self._frame.unused_data if self._frame.eof else b""
+            if not self._unpack(packed):
+                return 0
         taken = self._ready[: len(buffer)]
         buffer[: len(taken)] = taken
         self._ready = self._ready[len(taken) :]
         return len(taken)
+
+    def _unpack(self, packed: bytes) -> bool:
+        """Unpack a piece; tell whether it was part of a frame."""
+        follows = self._frame is not None and self._frame.eof
+        if follows and self._padded and not packed.strip(b"\0"):
+            self._packed = b""
+            return True
+        if self._frame is None or follows:
+            self._frame = self._new_frame()
+        try:
+            self._ready = self._frame.decompress(packed)
+        except self._padded:
+            if follows:
+                return False
+            raise
+        self._packed = self._frame.unused_data if self._frame.eof else b""
+        return True
 
     def close(self) -> None:
         self._stream.close()
@@ -104,17 +149,44 @@ class WholeText:
     encoding: str  # turns the text into the file's bytes again
 
 
-def read_text(path: Path, encoding: str | None = None) -> WholeText:
-    """Read a whole text file; `-` is standard input, which stays open."""
+def read_text(path: Path, encoding: str | None = None, *, most: int = MOST_INPUT) -> WholeText:
+    """Read a whole text file of `most` bytes at most; `-` is standard input, which stays open."""
     with reading(path):
         stream = open_binary(path)
         try:
-            data = stream.read()
+            data = _bounded(stream, most, path)
         finally:
             if str(path) != "-":
                 stream.close()
     name = name_of(path)
     return WholeText(name, *decode(data, encoding, name))
+
+
+def _bounded(stream: BinaryIO, most: int, path: Path) -> bytes:
+    """All that a stream has; never more than the limit and a chunk of it are in memory."""
+    data = bytearray()
+    while chunk := stream.read(_CHUNK):
+        data += chunk
+        if len(data) > most:
+            raise too_large(path, most)
+    return bytes(data)
+
+
+def too_large(path: Path, most: int) -> CadecError:
+    """What there is to say of a file that is larger than it may be."""
+    packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
+    return CadecError(
+        f"{name_of(path)}{packed} is larger than {size_name(most)}",
+        f"if that is meant to be read as a whole, say so: --max-input {size_name(2 * most)}",
+    )
+
+
+def size_name(size: int) -> str:
+    """A number of bytes as --max-input takes it: 64MB."""
+    for unit, count in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
+        if size >= count and size % (count // 10 or 1) == 0:
+            return f"{size / count:g}{unit}"
+    return f"{size}B"
 
 
 def name_of(path: Path) -> str:
@@ -233,10 +305,22 @@ class TextStream:
             return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
 
 
-def read_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
-    """Yield the lines of a text file without their ends. Streams; a BOM and CR before LF are dropped."""
+def read_lines(path: Path, encoding: str | None = None, *, most: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text file without their ends. Streams; a BOM and CR before LF are dropped.
+
+    Whoever keeps all of them says how many bytes they may have at `most`.
+    """
+    size = 0
     with reading(path), open_binary(path) as stream:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+            size += len(raw)
+            if most is not None and size > most:
+                raise too_large(path, most)
+            if len(raw) > LONGEST_LINE:
+                raise CadecError(
+                    f"{name_of(path)}: line {number} is longer than {size_name(LONGEST_LINE)}",
+                    "is it text, with a line break after every line?",
+                )
             try:
                 line = raw.decode("utf-8" if encoding is None else encoding)
             except UnicodeDecodeError as error:
@@ -274,16 +358,41 @@ def reading(path: Path) -> Iterator[None]:
         raise CadecError(f"{path} is a directory, not a file") from None
     except PermissionError:
         raise CadecError(f"not allowed to read {path}") from None
-    except (lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+    except lzma.LZMAError as error:
+        if str(error) == "Memory usage limit exceeded":
+            raise _unpacking_needs(path) from None
+        raise CadecError(
+            f"can't read {path}: {error}", "the file may be truncated or of another format"
+        ) from None
+    except (zlib.error, EOFError, OSError) as error:
         raise CadecError(
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None
     except Exception as error:
         if type(error).__name__ != "ZstdError":
             raise
+        if "too much memory" in str(error):
+            raise _unpacking_needs(path) from None
         raise CadecError(
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None
+
+
+def _unpacking_needs(path: Path) -> CadecError:
+    return CadecError(
+        f"{name_of(path)} needs more than {_UNPACKING >> 20} MiB of memory to be unpacked",
+        "unpack it with xz or zstd first, if you trust it",
+    )
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that no file can have."""
+    try:
+        possible = "\0" not in str(path) and bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise CadecError(f"no file can have the name {name_of(path)}")
 
 
 def read_json(path: Path, *, strict: bool = False) -> Any:
@@ -293,13 +402,40 @@ def read_json(path: Path, *, strict: bool = False) -> Any:
     NaN or Infinity, which are no JSON.
     """
     with reading(path):
-        raw = path.read_bytes()
+        check_name(path)
+        with path.open("rb") as stream:
+            raw = _bounded(stream, _MOST_JSON, path)
+    try:
+        return parsed_json(raw, strict=strict)
+    except ValueError as error:
+        raise CadecError(f"{path} is not valid JSON: {error}") from None
+
+
+def parsed_json(text: str | bytes, *, strict: bool = False) -> Any:
+    """A JSON value; why something is none, and what is nested so deeply that nobody wrote it, ValueErrors."""
+    deep = f"it is nested more than {_DEEPEST_JSON} deep"
     try:
         if strict:
-            return json.loads(raw, object_pairs_hook=_each_once, parse_constant=_no_number)
-        return json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise CadecError(f"{path} is not valid JSON: {error}") from None
+            value = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+        else:
+            value = json.loads(text)
+    except RecursionError:
+        raise ValueError(deep) from None
+    # Parsing it is not all: whoever copies or writes it again must not run out of stack either.
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    brackets = raw.count(b"[") + raw.count(b"{")
+    if brackets > _DEEPEST_JSON and _depth(value) > _DEEPEST_JSON:
+        raise ValueError(deep)
+    return value
+
+
+def _depth(value: Any) -> int:
+    """How many objects and lists are in each other."""
+    level, depth = [value], 0
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.commands import standard_streams
 from cadec_cli.commands.analyze import analyze_app
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.augment import augment_app
@@ -81,6 +82,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line; whatever goes wrong is one red line, unless --debug."""
     from cadec_cli import console
 
+    standard_streams.prepare()
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
     told = "interrupted"
     try:
@@ -112,6 +114,8 @@ def _failure(error: Exception) -> int:
     from cadec_cli import console
 
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
+        if hasattr(error, "message"):  # it quotes what was typed
+            error.message = console.visible_lines(error.message)
         error.show()
         return int(error.exit_code)
     if console.debugging():
@@ -121,6 +125,8 @@ def _failure(error: Exception) -> int:
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         console.error("no space left to write the results")
         _forget_stdout()
+    elif isinstance(error, MemoryError):
+        console.error("there is not enough memory for this", "give it less at a time, or a smaller model")
     else:
         console.error(f"{type(error).__name__}: {error}", "this is a bug in cadec; --debug shows where")
     return 2 if isinstance(error, UsageError) else 1

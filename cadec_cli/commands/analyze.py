@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import Device, Force, Report, Threads
+from cadec_cli.commands.shared_flags import Device, Force, MaxInput, Report, Threads
+from cadec_cli.files import MOST_INPUT
 
 analyze_app = new_app("Analyse what the models say about texts.")
 
@@ -43,6 +44,7 @@ def pmi(
     ] = 3,
     seed: Annotated[int, typer.Option(help="Random seed for the random contexts.", min=0)] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the texts.")] = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per panel, then one per outlier.")
     ] = False,
@@ -76,7 +78,7 @@ def pmi(
         check_figure(figure)
     paths = [source, target, *(outputs or [])]
     check_outputs([figure, points, report], inputs=paths, force=force)
-    source_text, target_text, *output_texts = read_aligned(paths, encoding, console.warn)
+    source_text, target_text, *output_texts = read_aligned(paths, encoding, console.warn, most=max_input)
     source_model, target_model = (
         TextScorer.open(path, device=device, threads=threads) for path in (source_lm, target_lm)
     )

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, Encoding, Lines, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    Encoding,
+    Lines,
+    MaxInput,
+    Threads,
+)
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -17,6 +26,7 @@ def beam(
     bundle: BundleOption = None,
     lines: Lines = False,
     encoding: Encoding = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -44,6 +54,7 @@ def beam(
         device=device,
         compute_type=compute_type,
         threads=threads,
+        most=max_input,
     )
     for piece in json_bytes(translations_in_order(work)):
         sys.stdout.buffer.write(piece)

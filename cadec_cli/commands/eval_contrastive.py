@@ -15,6 +15,7 @@ from cadec_cli.commands.shared_flags import (
     Device,
     ExactComputeType,
     Force,
+    MaxInput,
     Report,
     SetLayout,
     SourceLanguage,
@@ -22,6 +23,7 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     Weight,
 )
+from cadec_cli.files import MOST_INPUT
 
 
 def eval_contrastive(
@@ -53,6 +55,7 @@ def eval_contrastive(
     report: Report = None,
     force: Force = False,
     layout: SetLayout = None,
+    max_input: MaxInput = MOST_INPUT,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -106,7 +109,7 @@ def eval_contrastive(
     temperatures = temperature or [opened.bundle.defaults.temperature]
     reading = Reading(tuple(dict.fromkeys(temperatures)), alpha)
     objectives, models = contrastive_models(opened, objective or ["all"], weight, reading, context)
-    contrastive_sets = [read_set(path, layout) for path in sets]
+    contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
     for contrastive_set in contrastive_sets:
         models.check(contrastive_set)
         if contrastive_set.left_out:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import BundleOption, Device, Threads
+from cadec_cli.commands.shared_flags import BundleOption, Device, MaxInput, Threads
+from cadec_cli.files import MOST_INPUT
 
 _TEXT = "Text"
 _TEST = "Significance"
@@ -53,6 +54,7 @@ def evaluate(
         bool, typer.Option("--lowercase", help="Ignore case.", rich_help_panel=_TEXT)
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of all files.", rich_help_panel=_TEXT)] = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     by: Annotated[
         str, one_of(("sentence", "document"), "--by", help="What the bootstrap resamples.", panel=_TEST)
     ] = "sentence",
@@ -114,7 +116,13 @@ def evaluate(
     from cadec_cli.evaluation.quality import evaluation as quality
 
     texts = quality.read_texts(
-        hypotheses, baselines or (), reference, source, encoding=encoding, warn=console.warn
+        hypotheses,
+        baselines or (),
+        reference,
+        source,
+        encoding=encoding,
+        warn=console.warn,
+        most=max_input,
     )
     if reference is not None and not tokenized and language is None:
         if bundle is not None or pmi:

@@ -13,10 +13,12 @@ from cadec_cli.commands.shared_flags import (
     Force,
     InputFormat,
     Lines,
+    MaxInput,
     OutputEncoding,
     Threads,
     TranslationOutput,
 )
+from cadec_cli.files import MOST_INPUT
 
 
 def repair(
@@ -30,6 +32,7 @@ def repair(
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
     json_lines: Annotated[
         bool,
@@ -85,7 +88,13 @@ def repair(
     plan = wanted.planned(paths, language, language)
     files = [
         read_text_file(
-            path, language=language, lines=lines, encoding=encoding, format=input_format, tags=True
+            path,
+            language=language,
+            lines=lines,
+            encoding=encoding,
+            format=input_format,
+            tags=True,
+            most=max_input,
         )
         for path in paths
     ]

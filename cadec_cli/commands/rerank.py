@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import BundleOption, ComputeType, Device, TargetLanguage, Threads
+from cadec_cli.commands.shared_flags import (
+    BundleOption,
+    ComputeType,
+    Device,
+    MaxInput,
+    TargetLanguage,
+    Threads,
+)
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -31,6 +39,7 @@ def rerank(
     json_lines: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per sentence, with all scores.")
     ] = False,
+    max_input: MaxInput = MOST_INPUT,
     bundle: BundleOption = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
@@ -60,10 +69,10 @@ def rerank(
         bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language
     )
     options = with_flags(default_options(models.bundle), flags)
-    documents = read_documents(nbest_lists, feature=feature)
+    documents = read_documents(nbest_lists, feature=feature, most=max_input)
     contexts = [Context() for _ in documents]
     if context_file is not None:
-        before = list(read_lines(context_file))
+        before = list(read_lines(context_file, most=max_input))
         if models.language is not None:
             encoded = (tuple(models.language.text.encode(line)) for line in before)
             contexts[0] = Context(tuple(filter(None, encoded)))

@@ -14,12 +14,14 @@ from cadec_cli.commands.shared_flags import (
     ContextSize,
     Device,
     ExactComputeType,
+    MaxInput,
     SetLayout,
     SourceLanguage,
     TargetLanguage,
     Threads,
     Weight,
 )
+from cadec_cli.files import MOST_INPUT
 
 
 def score_contrastive(
@@ -52,6 +54,7 @@ def score_contrastive(
         ),
     ] = False,
     layout: SetLayout = None,
+    max_input: MaxInput = MOST_INPUT,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -95,7 +98,7 @@ def score_contrastive(
         objective = has_both if opened.bundle.has_translation else "pmi"
     reading = Reading((opened.bundle.defaults.temperature if temperature is None else temperature,), alpha)
     objectives, models = contrastive_models(opened, [objective], weight, reading, context)
-    contrastive_set = read_set(set_path, layout)
+    contrastive_set = read_set(set_path, layout, most=max_input)
     if contrastive_set.left_out:
         console.note(left_out(contrastive_set))
     (scorer,) = scorers(objectives, reading.temperatures)

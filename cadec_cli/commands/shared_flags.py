@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.choices import one_of
+from cadec_cli.commands.sizes import size_in_bytes
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.files import MOST_INPUT, size_name
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 
 # What the tables in text.formats, evaluation.contrastive and evaluation.tuning hold, without the time that
@@ -104,6 +106,17 @@ OutputEncoding = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist already.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
+MaxInput = Annotated[
+    int,
+    typer.Option(
+        "--max-input",
+        help="Refuse texts that are larger than this when decompressed, e.g. 500MB or 2GB. "
+        f"[dim]\\[default: {size_name(MOST_INPUT)}][/dim]",
+        parser=size_in_bytes,
+        metavar="SIZE",
+        show_default=False,
+    ),
+]
 Weight = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from cadec_cli.commands.shared_flags import (
     Force,
     InputFormat,
     Lines,
+    MaxInput,
     OutputEncoding,
     Report,
     SourceLanguage,
@@ -24,6 +25,7 @@ from cadec_cli.commands.shared_flags import (
     TranslationOutput,
 )
 from cadec_cli.decoding.confidence import FLAG_BELOW
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.options import TranslationOptions
 
 _SUBTITLES = "Subtitles"
@@ -44,6 +46,7 @@ def translate(
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     json_lines: Annotated[
         bool,
         typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
@@ -186,6 +189,7 @@ def translate(
         after=after,
         screen=Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual),
         restored=speeds.add,
+        most=max_input,
     )
     if report is not None and work.plan is not None and work.plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")

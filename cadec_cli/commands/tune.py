@@ -15,10 +15,12 @@ from cadec_cli.commands.shared_flags import (
     ComputeType,
     Device,
     Force,
+    MaxInput,
     SourceLanguage,
     TargetLanguage,
     Threads,
 )
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ def tune(
     split: Annotated[
         bool, typer.Option("--split", help="Split lines into sentences, as translate does without --lines.")
     ] = False,
+    max_input: MaxInput = MOST_INPUT,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Directory for curve.json and its pictures.")
     ] = None,
@@ -159,11 +162,11 @@ def tune(
         trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
         for setting in trial.settings:  # what could not be saved is refused before the work, not after it
             changed_defaults(defaults, trial.objective, setting, context, nbest)
-    test = _contrastive_test(models, contrastive, trial, context) if contrastive else None
+    test = _contrastive_test(models, contrastive, trial, context, max_input) if contrastive else None
     if output is not None:
         with writing(output):
             output.mkdir(parents=True, exist_ok=True)
-    sources, references = read_aligned([source, reference], warn=console.warn)
+    sources, references = read_aligned([source, reference], warn=console.warn, most=max_input)
     console.note(f"{trial.objective}: {len(trial.settings)} settings, {trial.present} at present")
     with bars() as counted:
         tuning = run_tuning(
@@ -191,7 +194,7 @@ def tune(
 
 
 def _contrastive_test(
-    models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None
+    models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None, most: int
 ) -> ContrastiveTest:
     """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
     from cadec_cli import console
@@ -201,7 +204,7 @@ def _contrastive_test(
     from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
     from cadec_cli.method.options import Reading
 
-    read = tuple(read_set(path) for path in sets)
+    read = tuple(read_set(path, most=most) for path in sets)
     for one in read:
         if one.left_out:
             console.note(left_out(one))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadec_cli import console
+from cadec_cli.files import MOST_INPUT
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
@@ -70,6 +71,7 @@ def file_translation(
     after: Path | None = None,
     screen: Screen | None = None,
     restored: Restored | None = None,
+    most: int = MOST_INPUT,
 ) -> FileTranslation | StreamTranslation:
     """The inputs, read, and the translator that was asked for; models are loaded when all else is right.
 
@@ -110,9 +112,10 @@ def file_translation(
             input_format or "text",
             encoding=encoding,
             lines=lines,
-            before=before_all(after, models, options),
+            before=before_all(after, models, options, most),
             wanted=wanted,
             target=target,
+            most=most,
         )
     screen = dataclasses.replace(screen or Screen(), language=target)
     files = [
@@ -125,6 +128,7 @@ def file_translation(
             tags=options.protect,
             screen=screen,
             restored=restored,
+            most=most,
         )
         for path in inputs
     ]
@@ -137,7 +141,7 @@ def file_translation(
         origin.append(("languages", str(models.languages)))
     if options.formality != AS_IT_COMES:
         origin.append(("seed", "\n".join(models.seed(options.formality))))
-    before = before_all(after, models, options)
+    before = before_all(after, models, options, most)
     translator = Translator(models, options, language=source)
     return FileTranslation(translator, files, tuple(origin), plan, before=before)
 
@@ -161,6 +165,7 @@ def _stream_translation(
     before: Context,
     wanted: WantedOutput | None,
     target: str,
+    most: int,
 ) -> StreamTranslation:
     from cadec_cli.decoding.streaming import StreamTranslation
     from cadec_cli.files import stream_text
@@ -172,7 +177,12 @@ def _stream_translation(
     by_line = search_kind(translator.options.search).settles
     text = StreamedText(
         stream_lines(
-            stream, input_format, language=translator.language, lines=lines, whole_documents=not by_line
+            stream,
+            input_format,
+            language=translator.language,
+            lines=lines,
+            whole_documents=not by_line,
+            most_held=most,
         )
     )
     file = TextFile((), text, stream.encoding, input_format)
@@ -181,20 +191,22 @@ def _stream_translation(
     return StreamTranslation(translator, text, file, before=before)
 
 
-def before_all(after: Path | None, models: LoadedModels, options: TranslationOptions) -> Context:
+def before_all(after: Path | None, models: LoadedModels, options: TranslationOptions, most: int) -> Context:
     """The context of the first document of each file: what --after names, if it names something."""
     from cadec_cli.decoding.before import context_of
     from cadec_cli.method.context import Context
 
-    return context_of(models, options, what_comes_before(after, models)) if after is not None else Context()
+    if after is None:
+        return Context()
+    return context_of(models, options, what_comes_before(after, models, most=most))
 
 
-def what_comes_before(after: Path, models: LoadedModels) -> list[str]:
+def what_comes_before(after: Path, models: LoadedModels, *, most: int = MOST_INPUT) -> list[str]:
     """The sentences of a file in the target language that comes before what is translated."""
     from cadec_cli.errors import CadecError
     from cadec_cli.text.formats import read_text_file
 
-    file = read_text_file(after, language=models.languages.target_code)
+    file = read_text_file(after, language=models.languages.target_code, most=most)
     sentences = [text for document in file.documents for text in document.texts]
     if not sentences:
         raise CadecError(f"{after} has no sentences that could come before")

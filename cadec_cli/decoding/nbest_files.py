@@ -11,7 +11,6 @@ Moses and Marian, one hypothesis per line, sentences numbered from 0:
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines
+from cadec_cli.files import MOST_INPUT, parsed_json, read_lines
 from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.formats.layout import one_line
+from cadec_cli.text.pretrained.tokenizer_json import whole_characters
 
 
-def read_documents(path: Path, *, feature: str = "") -> list[list[NBest]]:
+def read_documents(path: Path, *, feature: str = "", most: int = MOST_INPUT) -> list[list[NBest]]:
     """The n-best lists of a file by document; `read_nbest` says how."""
     documents: list[list[NBest]] = [[]]
-    for nbest in read_nbest(path, feature=feature):
+    for nbest in read_nbest(path, feature=feature, most=most):
         if nbest is None:
             documents.append([])
         else:
@@ -34,12 +35,13 @@ def read_documents(path: Path, *, feature: str = "") -> list[list[NBest]]:
     return [document for document in documents if document]
 
 
-def read_nbest(path: Path, *, feature: str = "") -> Iterator[NBest | None]:
+def read_nbest(path: Path, *, feature: str = "", most: int = MOST_INPUT) -> Iterator[NBest | None]:
     """Yield the n-best lists of a file; None is a document boundary. Hypotheses are text alone.
 
     Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
+    A file of more than `most` bytes is refused.
     """
-    lines = read_lines(path)
+    lines = read_lines(path, most=most)
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise CadecError(f"{path} has no n-best lists")
@@ -62,9 +64,9 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
             yield None
             continue
         try:
-            record: Any = json.loads(line)
+            record: Any = parsed_json(line)
             hypotheses = [(_text(item["text"]), float(item["log_prob"])) for item in _hypotheses(record)]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise CadecError(
                 f"{path}: entry {number} is not an n-best list",
                 'one object per line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
@@ -72,9 +74,13 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
         if number > 1 and record.get("document") != document:
             yield None
         document = record.get("document")
-        nbest = _nbest(f"{path}: entry {number}", str(record.get("source", "")), hypotheses)
+        nbest = _nbest(f"{path}: entry {number}", _sentence(str(record.get("source", ""))), hypotheses)
         # what stands around the translated words, as `translate --json` writes it
-        yield replace(nbest, before=str(record.get("before", "")), after=str(record.get("after", "")))
+        yield replace(
+            nbest,
+            before=_sentence(str(record.get("before", ""))),
+            after=_sentence(str(record.get("after", ""))),
+        )
 
 
 def _hypotheses(record: Any) -> Any:
@@ -85,7 +91,12 @@ def _hypotheses(record: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a hypothesis is text")
-    return value
+    return _sentence(value)
+
+
+def _sentence(text: str) -> str:
+    """A text as one line: there is one per sentence in what is written. Half a character is none."""
+    return one_line(whole_characters(text))
 
 
 def _moses(path: Path, lines: Iterator[str], feature: str) -> Iterator[NBest | None]:
@@ -101,7 +112,7 @@ def _moses(path: Path, lines: Iterator[str], feature: str) -> Iterator[NBest | N
             yield _nbest(f"{path}: sentence {current}", "", hypotheses)
             hypotheses = []
         current = fields[0]
-        hypotheses.append((fields[1], _score(f"{path}: line {number}", fields, feature)))
+        hypotheses.append((_sentence(fields[1]), _score(f"{path}: line {number}", fields, feature)))
     if hypotheses:
         yield _nbest(f"{path}: sentence {current}", "", hypotheses)
 

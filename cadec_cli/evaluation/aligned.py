@@ -14,7 +14,7 @@ import numpy as np
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.reporting import Warn, unheard
-from cadec_cli.files import read_text
+from cadec_cli.files import MOST_INPUT, read_text
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.sentences import visible_span
 
@@ -60,21 +60,22 @@ class _File:
 
 
 def read_aligned(
-    paths: Sequence[Path], encoding: str | None = None, warn: Warn = unheard
+    paths: Sequence[Path], encoding: str | None = None, warn: Warn = unheard, *, most: int = MOST_INPUT
 ) -> list[AlignedText]:
     """Read files that must agree with the first of them, sentence by sentence.
 
-    That a file has empty lines where the first has sentences is said through `warn`.
+    That a file has empty lines where the first has sentences is said through `warn`. A file of more than
+    `most` bytes is refused.
     """
     if sum(str(path) == "-" for path in paths) > 1:
         raise CadecError("standard input can be read only once", "give - for one file, and names for others")
-    files = [_read(path, encoding) for path in paths]
+    files = [_read(path, encoding, most) for path in paths]
     first = files[0].text()
     return [first, *(_agreeing(file, files[0], first, warn) for file in files[1:])]
 
 
-def _read(path: Path, encoding: str | None) -> _File:
-    file = read_text(path, encoding)
+def _read(path: Path, encoding: str | None, most: int) -> _File:
+    file = read_text(path, encoding, most=most)
     lines = [_trimmed(line) for line in file.text.split("\n" if "\n" in file.text else "\r")]
     if not lines[-1]:  # what stands after the end of the last line
         lines.pop()

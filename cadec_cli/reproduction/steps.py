@@ -185,7 +185,7 @@ def as_made(path: Path) -> Iterator[None]:
 def read_records(path: Path) -> list[dict[str, object]]:
     """The JSON lines that a command printed."""
     with as_made(path), reading(path):
-        found = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        found = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
         if not all(isinstance(record, dict) for record in found):
             raise ValueError("a line of it is no object")
         return found

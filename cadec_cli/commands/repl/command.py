@@ -10,10 +10,12 @@ from cadec_cli.commands.shared_flags import (
     BundleOption,
     ComputeType,
     Device,
+    MaxInput,
     SourceLanguage,
     TargetLanguage,
     Threads,
 )
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -35,6 +37,7 @@ def repl(
         bool, typer.Option("--compare", help="Show the sentence-level translation alongside.")
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
+    max_input: MaxInput = MOST_INPUT,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -94,7 +97,7 @@ def repl(
         options,
         direction=direction,
         documents=stored.documents if stored is not None else (),
-        after=before if after is None else what_comes_before(after, models),
+        after=before if after is None else what_comes_before(after, models, most=max_input),
     )
     if at_terminal:
         took = time.monotonic() - started
@@ -103,7 +106,13 @@ def repl(
             "Type a sentence; /help lists the commands."
         )
     looping = Repl(
-        session, Output(sys.stdout.isatty()), autosave, COMMANDS, compare=compare, encoding=encoding
+        session,
+        Output(sys.stdout.isatty()),
+        autosave,
+        COMMANDS,
+        compare=compare,
+        encoding=encoding,
+        max_input=max_input,
     )
     if at_terminal:
         from cadec_cli.commands.repl.prompt import Prompt, converse

@@ -20,6 +20,7 @@ from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.translations import joined_first
 from cadec_cli.errors import CadecError
+from cadec_cli.files import LONGEST_LINE, MOST_INPUT
 
 
 class Quit(Exception):  # noqa: N818 - it is no error
@@ -53,6 +54,7 @@ class Repl:
         *,
         compare: bool = False,
         encoding: str = "utf-8",
+        max_input: int = MOST_INPUT,
     ) -> None:
         self.session = session
         self.output = output
@@ -62,6 +64,7 @@ class Repl:
         self.ask: Callable[[str], str | None] | None = None  # lets a person edit a text, where one is there
         self.autosave = autosave
         self.encoding = encoding  # of the files that are opened
+        self.max_input = max_input  # bytes of one of them
         self.written: set[Path] = set()  # by this session, which may write them again
         self.unheard: float | None = None  # the temperature before a formality was asked for
         self._more = False  # lines are waiting
@@ -167,6 +170,10 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
     rest = b""
     while chunk := cast(BufferedIOBase, stream).read1(1 << 16):
         *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise CadecError(
+                "standard input has a line that never ends", "end every sentence with a line break"
+            )
         for number, line in enumerate(whole, 1):
             yield line, number < len(whole)
     if rest:

@@ -7,11 +7,10 @@ subtitle holds can't command the terminal.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.console import visible
+from cadec_cli.console import SafeConsole, visible
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.text.differences import changed_words
@@ -124,6 +123,6 @@ def differences(before: str, after: str) -> tuple[Text, Text]:
     return left, right
 
 
-def stdout_console() -> Console:
+def stdout_console() -> SafeConsole:
     """A console for results; colour only where standard output is a terminal."""
-    return Console(highlight=False, markup=False, emoji=False)
+    return SafeConsole(highlight=False, markup=False, emoji=False)

@@ -7,7 +7,6 @@ are read is in docs/contrastive-sets.md. Knows nothing of languages: text is giv
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from cadec_cli.evaluation.contrastive.groups import (
     NothingToChooseError,
     Undecidable,
 )
-from cadec_cli.files import read_text
+from cadec_cli.files import MOST_INPUT, parsed_json, read_text
 
 SEPARATOR = "_eos"
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -38,11 +37,11 @@ Record = dict[str, Any]
 Named = tuple[str, Any]
 
 
-def read_set(path: Path, layout: str | None = None) -> ContrastiveSet:
-    """Read a contrastive set (`-` is standard input, `.gz` and its like are decompressed)."""
+def read_set(path: Path, layout: str | None = None, *, most: int = MOST_INPUT) -> ContrastiveSet:
+    """Read a contrastive set of `most` bytes (`-` is standard input, `.gz` and its like are decompressed)."""
     if layout is not None and layout not in LAYOUTS:
         raise CadecError(f"no layout {layout!r} of contrastive sets", f"there are {', '.join(LAYOUTS)}")
-    file = read_text(path)
+    file = read_text(path, most=most)
     text = file.text.removeprefix("\ufeff")
     if not text.strip():
         raise CadecError(f"{file.name} is empty", _expected())
@@ -78,8 +77,8 @@ def read_set(path: Path, layout: str | None = None) -> ContrastiveSet:
 def _parsed(text: str) -> tuple[Any, str]:
     """The whole file as one JSON value, or why it isn't one."""
     try:
-        return json.loads(text), ""
-    except (ValueError, RecursionError) as error:
+        return parsed_json(text), ""
+    except ValueError as error:
         return None, str(error)
 
 

@@ -30,6 +30,7 @@ from cadec_cli.evaluation.quality.measures import (
 from cadec_cli.evaluation.quality.multi_bleu import script_line
 from cadec_cli.evaluation.quality.significance import Resampling
 from cadec_cli.evaluation.reporting import Counted, Warn, uncounted, unheard
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.context import ContextPolicy
 
 PMI, MULTI_BLEU = "PMI", "multi-BLEU"
@@ -60,10 +61,11 @@ def read_texts(
     *,
     encoding: str | None = None,
     warn: Warn = unheard,
+    most: int = MOST_INPUT,
 ) -> Texts:
     """Read files that must agree with the reference, else with the source, else with the hypotheses."""
     paths = [path for path in (reference, source) if path is not None]
-    texts = iter(read_aligned([*paths, hypotheses, *baselines], encoding, warn))
+    texts = iter(read_aligned([*paths, hypotheses, *baselines], encoding, warn, most=most))
     reference_text = next(texts) if reference is not None else None
     source_text = next(texts) if source is not None else None
     return Texts(next(texts), tuple(texts), reference_text, source_text)

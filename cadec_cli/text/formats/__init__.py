@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_text
+from cadec_cli.files import MOST_INPUT, read_text
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import detect
 from cadec_cli.text.formats.jsonl import read_jsonl
@@ -68,16 +68,17 @@ def read_text_file(
     tags: bool = False,
     screen: Screen | None = None,
     restored: Restored | None = None,
+    most: int = MOST_INPUT,
 ) -> TextFile:
     """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
 
     With `tags`, sentences have the tags inside them, and so have the translations that are put back. Whoever
-    wants to look at what comes out is told by `restored`.
+    wants to look at what comes out is told by `restored`. A file of more than `most` bytes is refused.
     """
     chosen = format_of(path) if format is None else format
     if chosen not in READERS:
         raise CadecError(f"unknown format: {chosen}", f"one of {', '.join(READERS)}")
-    file = read_text(path, encoding)
+    file = read_text(path, encoding, most=most)
     source = Source(
         file.text,
         name=file.name,

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadec_cli.errors import CadecError
+from cadec_cli.files import parsed_json
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
@@ -104,8 +105,8 @@ def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
 
 def _parsed(line: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = parsed_json(line)
+    except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise CadecError(f"{where} is not JSON: {reason}", _HINT) from None
     if not isinstance(found, dict):

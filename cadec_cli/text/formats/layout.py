@@ -11,6 +11,9 @@ from typing import Protocol
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.wrapping import LINE_WIDTH
 
+# Those of str.splitlines: other programs, and people, see a line end there.
+_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+
 
 @dataclass(frozen=True)
 class Screen:
@@ -47,8 +50,8 @@ Reader = Callable[[Source], tuple[tuple[Document, ...], Layout]]
 
 
 def one_line(translation: str) -> str:
-    """Replace line breaks, which would give the output more lines than the input has."""
-    return re.sub(r"\r*\n\s*", " ", translation) if "\n" in translation else translation
+    """Replace whatever ends a line for anybody, which would give the output more lines than the input has."""
+    return translation if translation.isprintable() else _BREAKS.sub(" ", translation)
 
 
 def take(translations: Iterator[str]) -> str:

@@ -27,18 +27,20 @@ _FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)[^`]*$")
 
 @dataclass(frozen=True)
 class PlainLayout:
-    """The text before each sentence of a file, and after the last one."""
+    """The text before each sentence of a file, and after the last one; and the sentences as they were."""
 
     gaps: tuple[str, ...]
+    sentences: tuple[str, ...]
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         """Yield the text with translations for sentences, as soon as each translation is there."""
         incoming = iter(translations)
-        for gap in self.gaps[:-1]:
+        for gap, sentence in zip(self.gaps[:-1], self.sentences, strict=True):
             # what stands before a sentence may be shown while the sentence is still being translated
             if gap:
                 yield gap
-            yield one_line(take(incoming))
+            translation = take(incoming)
+            yield translation if translation == sentence else one_line(translation)
         if self.gaps[-1]:
             yield self.gaps[-1]
         finish(incoming)
@@ -77,13 +79,13 @@ class PlainLines:
         self._in_header = self._in_header and (first or not fence)
         self._in_code ^= fence
         if self._in_code or fence:
-            return Line((), PlainLayout((text + end,)))
+            return Line((), PlainLayout((text + end,), ()))
         spans = _spans(text, self._language, self._whole_lines)
         places = [0, *(place for span in spans for place in span), len(text)]
         *gaps, last = (text[start:stop] for start, stop in zip(places[::2], places[1::2], strict=True))
         return Line(
             tuple(Sentence(text[start:stop], f"line {self._number}") for start, stop in spans),
-            PlainLayout((*gaps, last + end)),
+            PlainLayout((*gaps, last + end), tuple(text[start:stop] for start, stop in spans)),
             ends_before=not spans,
         )
 
@@ -99,13 +101,14 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     lines = [line for text, end in cut for line in reader.read(text, end)]
     lines += reader.end()
     gaps: list[str] = []
+    sentences = [sentence.text for line in lines for sentence in line.sentences]
     between: list[str] = []  # since the last sentence
     for line in lines:
         for gap in line.layout.gaps[:-1]:
             gaps.append("".join((*between, gap)))
             between = []
         between.append(line.layout.gaps[-1])
-    return tuple(documents_in(lines)), PlainLayout((*gaps, "".join(between)))
+    return tuple(documents_in(lines)), PlainLayout((*gaps, "".join(between)), tuple(sentences))
 
 
 def _spans(line: str, language: str, whole: bool) -> list[Span]:

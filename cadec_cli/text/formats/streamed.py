@@ -58,7 +58,7 @@ def stream_lines(
                 yield held[:ready]
                 del held[:ready]
                 ready = characters = 0
-            elif characters > most_held:
+            elif characters > max(most_held, CHARACTERS):
                 del held[ready:]
                 raise _too_much(stream.name, "document" if whole_documents else "line", most_held)
     except CadecError as error:
@@ -90,9 +90,10 @@ def _ready(held: list[Line[Layout]], before: int) -> int:
 
 
 def _too_much(name: str, what: str, most: int) -> CadecError:
+    hint = "a blank line ends a document; files are read whole" if what == "document" else "is it text?"
     return CadecError(
         f"{name}: {most:,} characters, and the {what} they belong to has no end",
-        "a blank line ends a document; files are read whole" if what == "document" else "",
+        f"{hint}; or let it be longer with --max-input",
     )
 
 

@@ -1,0 +1,55 @@
+"""Standard streams as every command may take them for granted, however the process was started.
+
+Results are UTF-8, whatever the locale or PYTHONIOENCODING says: they are read by programs, and Cyrillic has
+to come out under LC_ALL=C too. Messages are in the terminal's encoding, and what that lacks is spelled out.
+Half a character, which no encoding has, is spelled out in both.
+
+A stream that was closed (`>&-`) is one that nothing can be read from, or written to without an error. Its
+number is taken, so that no file that is opened later becomes standard output by accident.
+"""
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+
+
+def prepare() -> None:
+    """Make the standard streams usable; once is as good as twice."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _take_numbers()
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedOutput()), "utf-8", write_through=True)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def _take_numbers() -> None:
+    """Open something harmless under each of the three numbers that is free."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+
+
+class _ClosedOutput(io.RawIOBase):
+    """Standard output that is closed: the first result that is written says so."""
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 1
+
+    def write(self, data: Any) -> int:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - nothing fails twice
+        raise CadecError(
+            "standard output is closed: there is no place for the results",
+            "name a file with --output, or leave out >&-",
+        )
