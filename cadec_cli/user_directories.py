@@ -11,18 +11,21 @@ from typing import IO
 
 from cadec_cli.errors import CadecError
 
+# Below it nothing can be made or found. A user of whom no home is known has no cache, and none is made up.
+_NOWHERE = Path(os.devnull)
+
 
 def cache_directory() -> Path:
     """$CADEC_CACHE, or cadec's place in the user's cache: what is there can be made again."""
     if named := os.environ.get("CADEC_CACHE"):
-        return Path(named).expanduser()
+        return expanded(named)
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
 def data_directory() -> Path:
     """$CADEC_DATA, or cadec's place among the user's data: models that were fetched or added by name."""
     if named := os.environ.get("CADEC_DATA"):
-        return Path(named).expanduser()
+        return expanded(named)
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
@@ -61,6 +64,14 @@ def _refuse_special(path: Path, found: os.stat_result) -> None:
         raise CadecError(f"the lock {path} is {kind}", "delete it: cadec makes it anew")
 
 
+def expanded(path: str | Path) -> Path:
+    """A path with ~ for what it stands for; that of a user who is not there is a CadecError."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise CadecError(f"nobody knows which directory the ~ in {path} is", "name it, or set HOME") from None
+
+
 def lock(file: IO[str], *, wait: bool) -> bool:
     """Lock an open file until it is closed, against other processes; tell whether nobody else has it.
 
@@ -80,4 +91,18 @@ def lock(file: IO[str], *, wait: bool) -> bool:
 def _xdg(variable: str, usual: str) -> Path:
     named = os.environ.get(variable)
     # The specification says to ignore relative paths.
-    return (Path(named) if named and Path(named).is_absolute() else Path.home() / usual) / "cadec"
+    return (Path(named) if named and Path(named).is_absolute() else _home() / usual) / "cadec"
+
+
+def _home() -> Path:
+    """The user's home, by $HOME if that can be one, else by the system's list of users."""
+    if (named := os.environ.get("HOME")) and Path(named).is_absolute():
+        return Path(named)
+    try:
+        import pwd
+
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except ImportError:
+        return Path.home()
+    except KeyError:  # as in many containers
+        return _NOWHERE

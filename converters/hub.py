@@ -10,6 +10,7 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import sha256
+from cadec_cli.user_directories import expanded
 
 # May stand before a name on the hub, to tell it from a path.
 HUB = "hf:"
@@ -25,7 +26,7 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  #
 
 def local_model(given: str) -> Path:
     """The directory or file of a model that the user named; one that can't be had is a CadecError."""
-    path = Path(given).expanduser()
+    path = expanded(given)
     named = given.startswith(HUB)
     if path.exists() and not named:
         return path

@@ -49,6 +49,7 @@ from cadec_cli.files import reading
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code
+from cadec_cli.user_directories import expanded
 from cadec_cli.version import __version__
 from cadec_cli.whole_files import atomic_directory
 from converters.verify import Drift
@@ -124,7 +125,7 @@ def build_bundle(
     def existing(part: str) -> Path | None:
         return kept.directory / part if kept is not None and part in kept.manifest.parts else None
 
-    nmt, lm = (None if model is None else str(Path(model).expanduser()) for model in (nmt, lm))
+    nmt, lm = (None if model is None else str(expanded(model)) for model in (nmt, lm))
     check_paths(nmt, lm, other, wrong)
     translation = pretrained_translation(nmt, kept, other, compute_types, wrong, note)
     language = pretrained_language(

@@ -14,6 +14,7 @@ from cadec_cli.text.corpus_text import CorpusText, Loader, PretrainedCorpusText
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.pretrained.line_text import LineText
+from cadec_cli.user_directories import expanded
 from converters.hub import HUB
 
 NOTHING = PretrainedGiven()
@@ -25,7 +26,7 @@ def corpus_text(given: str, language: str | None) -> Loader:
     A text pipeline; a bundle, for the target language of its S-NMT; or a pretrained language model, whose
     language has to be said.
     """
-    path = Path(given).expanduser()
+    path = expanded(given)
     bundle = path if (path / MANIFEST).is_file() else named_bundle(path)
     if bundle is not None and not (path / "pipeline.json").is_file():
         return partial(_target_of_bundle, bundle, language)

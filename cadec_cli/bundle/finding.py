@@ -8,6 +8,7 @@ from pathlib import Path
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.named import named_bundle
 from cadec_cli.errors import CadecError
+from cadec_cli.user_directories import expanded
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
 
@@ -18,7 +19,7 @@ def find_bundle(given: Path | None = None) -> Path:
     A bundle is given as a directory, or by the name of one that was pulled or added.
     """
     if given is None and (named := os.environ.get("CADEC_BUNDLE")):
-        given = Path(named).expanduser()
+        given = expanded(named)
     if given is not None:
         return given if given.exists() else named_bundle(given) or given
     if (EMBEDDED / MANIFEST).is_file():

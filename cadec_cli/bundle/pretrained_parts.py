@@ -28,6 +28,7 @@ from cadec_cli.models.pretrained import (
     is_fine_tuning,
     write_settings,
 )
+from cadec_cli.user_directories import expanded
 
 if TYPE_CHECKING:
     from converters.language.huggingface import FoundLanguageModel
@@ -55,7 +56,7 @@ def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
     """Tell whether a model is another toolkit's: one that was trained here says so in its files."""
     if part == "nmt" and other.nmt_kind is not None:
         return True
-    path = Path(given).expanduser()
+    path = expanded(given)
     if str(given).startswith("hf:") or (part == "lm" and is_fine_tuning(path)):
         return True
     if not path.exists():

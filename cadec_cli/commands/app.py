@@ -1,11 +1,27 @@
-"""What all Typer apps of the command line have in common."""
+"""What all Typer apps of the command line have in common.
 
+Whatever a command takes, no number may be one that no machine could count to, and no path may be empty: the
+shell makes that of a variable that is not set, and Python makes the current directory of it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks; both go anywhere.[/dim]"
+
+# What a number may be at most; others may be as large as _MOST.
+_LIMITS = {
+    **dict.fromkeys(("threads", "processes"), 1024),
+    **dict.fromkeys(("nbest", "beam", "paths", "max_lines"), 10_000),
+    "samples": 1_000_000,
+    "seed": 2**63 - 1,
+    "max_input": 2**63 - 1,
+}
+_MOST = 10**9
 
 
 class Group(TyperGroup):
@@ -31,7 +47,30 @@ def _untyped(command: Any, ctx: Any) -> None:
 def _plain(parameter: Any) -> Any:
     if getattr(parameter, "is_flag", False) and parameter.metavar is None:
         parameter.metavar = ""
+    if "process_value" not in vars(parameter):
+        parameter.process_value = partial(_checked, parameter, parameter.process_value)
     return parameter
+
+
+def _checked(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, given: Any) -> Any:
+    """What a parameter makes of what was given, if that can be meant."""
+    if not ctx.resilient_parsing and _is_place(parameter) and "" in _several(given):
+        raise typer.BadParameter("an empty name is no file and no directory.", ctx, parameter)
+    value = process(ctx, given)
+    most = _LIMITS.get(parameter.name, _MOST)
+    if any(isinstance(one, int) and abs(one) > most for one in _several(value)):
+        raise typer.BadParameter(f"that is more than {most:,}.", ctx, parameter)
+    return value
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _is_place(parameter: Any) -> bool:
+    """Tell whether a parameter is of files and directories; templates for names are."""
+    kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
+    return "path" in kind.lower() or parameter.name == "output"
 
 
 def new_app(text: str) -> typer.Typer:

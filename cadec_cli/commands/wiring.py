@@ -171,7 +171,7 @@ def _stream_translation(
     from cadec_cli.files import stream_text
     from cadec_cli.method.searches import search_kind
     from cadec_cli.text.formats import TextFile
-    from cadec_cli.text.formats.streamed import StreamedText, stream_lines
+    from cadec_cli.text.formats.streamed import CHARACTERS, StreamedText, stream_lines
 
     stream = stream_text(encoding)
     by_line = search_kind(translator.options.search).settles
@@ -182,7 +182,7 @@ def _stream_translation(
             language=translator.language,
             lines=lines,
             whole_documents=not by_line,
-            most_held=most,
+            most_held=max(most, CHARACTERS),
         )
     )
     file = TextFile((), text, stream.encoding, input_format)

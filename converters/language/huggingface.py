@@ -37,6 +37,7 @@ from cadec_cli.models.pretrained import (
 )
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 from cadec_cli.text.pretrained.line_text import LineText, found_boundary
+from cadec_cli.user_directories import expanded
 from cadec_cli.whole_files import writing
 from converters.hub import local_model
 from converters.language.gguf import gguf_tokenizer, read_gguf
@@ -148,7 +149,7 @@ def open_tokenizer(given: str) -> tuple[str, str]:
 
 def own_no_context(given: str) -> Texts | None:
     """What stands for no context of a model that says so itself: fine-tuned here, or a part of a bundle."""
-    path = _of_run(Path(given).expanduser())
+    path = _of_run(expanded(given))
     return read_language_settings(path).no_context if (path / LANGUAGE_SETTINGS).is_file() else None
 
 

@@ -23,6 +23,7 @@ from cadec_cli.method.options import AS_IT_COMES, with_flags
 from cadec_cli.places import final_place
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
+from cadec_cli.user_directories import expanded
 from cadec_cli.whole_files import atomic_file
 
 NBEST_ROWS = 10
@@ -318,7 +319,7 @@ def _file(name: str, rest: str) -> Path:
     if "\0" in rest:
         raise CadecError(f"no file can be named {rest!r}")
     try:
-        return Path(rest).expanduser()
+        return expanded(rest)
     except RuntimeError:  # ~ of somebody nobody knows
         return Path(rest)
 

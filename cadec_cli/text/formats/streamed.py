@@ -58,7 +58,7 @@ def stream_lines(
                 yield held[:ready]
                 del held[:ready]
                 ready = characters = 0
-            elif characters > max(most_held, CHARACTERS):
+            elif characters > most_held:
                 del held[ready:]
                 raise _too_much(stream.name, "document" if whole_documents else "line", most_held)
     except CadecError as error:
