@@ -122,7 +122,10 @@ def check_marker(path: Path, marker: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a value as readable JSON, whole or not at all."""
     with atomic_file(path) as stream:
-        stream.write((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+        # A path that is not UTF-8 has halves of characters, which JSON has escapes for.
+        stream.write(
+            (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
+        )
 
 
 def append_privately(path: Path, buffering: int = -1) -> IO[bytes]:

@@ -51,8 +51,8 @@ def json_bytes(translations: Iterable[Translation], judge: Judge | None = None) 
 
 
 def json_line(record: dict[str, Any]) -> bytes:
-    """An object as a line."""
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    """An object as a line; half a character, which UTF-8 lacks, as JSON's escape."""
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _choice(part: TranslatedPart) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from pathlib import Path
 import sentencepiece
 
 from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
 from cadec_cli.text.moses import MARKS
 from cadec_cli.text.placeholders import PLACEHOLDERS
+from cadec_cli.text.sentencepiece_models import open_sentencepiece
 from cadec_cli.text.specials import BOS, EOS, PAD, SPECIAL_PIECES, UNK
 
 DEFAULT_VOCABULARY_SIZE = 16_000
@@ -20,12 +22,7 @@ class Subwords:
 
     def __init__(self, serialised: bytes, origin: str = "the subword model") -> None:
         self.serialised = serialised
-        self._processor = sentencepiece.SentencePieceProcessor()
-        try:
-            self._processor.LoadFromSerializedProto(serialised)
-        except (RuntimeError, OSError):
-            raise CadecError(f"{origin} is not a SentencePiece model, or is damaged") from None
-        pieces = self._processor
+        self._processor = pieces = open_sentencepiece(serialised, origin)
         if pieces.GetPieceSize() < 4 or [pieces.IdToPiece(i) for i in range(4)] != list(SPECIAL_PIECES):
             raise CadecError(
                 f"{origin} has other special pieces than {' '.join(SPECIAL_PIECES)} = 0 1 2 3",
@@ -35,10 +32,9 @@ class Subwords:
     @classmethod
     def load(cls, path: Path) -> "Subwords":
         """Load a model file."""
-        try:
-            return cls(path.read_bytes(), str(path))
-        except OSError as error:
-            raise CadecError(f"can't read {path}: {error.strerror}") from None
+        with reading(path):
+            serialised = path.read_bytes()
+        return cls(serialised, str(path))
 
     def __len__(self) -> int:
         return int(self._processor.GetPieceSize())

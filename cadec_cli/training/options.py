@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, shown
 from cadec_cli.errors import CadecError, UsageError, typed
-from cadec_cli.files import reading
+from cadec_cli.files import read_text
 
 SCHEDULES = ("inverse-sqrt", "cosine", "cooldown", "constant")
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -189,19 +189,20 @@ def preset_names(family: str) -> list[str]:
 def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
     """Read a preset by its name, or a TOML file by its path."""
     if name.endswith(".toml"):
-        with reading(Path(name)):
-            content = Path(name).read_bytes()
+        text = read_text(Path(name)).text
     elif name in preset_names(family):
-        content = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_bytes()
+        text = (resources.files(__package__) / "presets" / f"{family}-{name}.toml").read_text("utf-8")
     else:
         raise UsageError(
             f"no preset {name!r} for {family}",
             f"there are {', '.join(preset_names(family))}, or give a .toml file",
         )
     try:
-        tables = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers with thousands of digits
+        tables = tomllib.loads(text)
+    except ValueError as error:  # of TOML, or of numbers with thousands of digits
         raise CadecError(f"{name} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise CadecError(f"{name} is nested deeper than any preset") from None
     unknown = [
         key
         for key, table in tables.items()

@@ -149,17 +149,11 @@ def _pieces(path: Path, kind: str) -> Iterator[str]:
 
 def sentencepiece_pieces(path: Path, *, special: bool = False) -> Iterator[str]:
     """The pieces of a SentencePiece model in the order of their ids, special ones if they are wanted."""
-    import sentencepiece
+    from cadec_cli.text.sentencepiece_models import open_sentencepiece
 
     with reading(path):
         model = path.read_bytes()
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise CadecError(
-            f"{path} is neither a SentencePiece model nor BPE codes: {error}",
-            "the file may be truncated or of another format",
-        ) from None
+    processor = open_sentencepiece(model, str(path))
     for index in range(processor.get_piece_size()):
         if special or not (
             processor.is_control(index)

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-import sentencepiece
-
-from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
 from cadec_cli.text.pretrained.tokenizer_json import whole_characters
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
+from cadec_cli.text.sentencepiece_models import open_sentencepiece
 
 _SPACE = "\u2581"
 
@@ -26,13 +24,7 @@ class SentencePieceText:
         with reading(path):
             self._serialised = path.read_bytes()
         self._vocabulary = vocabulary
-        self._processor = sentencepiece.SentencePieceProcessor()
-        try:
-            if not self._serialised:
-                raise RuntimeError("it is empty")
-            self._processor.LoadFromSerializedProto(self._serialised)
-        except (RuntimeError, OSError):
-            raise CadecError(f"{path} is not a SentencePiece model, or is damaged") from None
+        self._processor = open_sentencepiece(self._serialised, str(path))
 
     @cached_property
     def identity(self) -> str:

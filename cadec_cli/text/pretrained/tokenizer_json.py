@@ -6,6 +6,8 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 
+_UNHEARD_OF = "\ue000"  # a character that is in no vocabulary
+
 
 def read_tokenizer(serialised: str, origin: str) -> Any:
     """A tokenizer; one that is damaged, and the library missing, is a CadecError."""
@@ -18,6 +20,7 @@ def read_tokenizer(serialised: str, origin: str) -> Any:
         ) from None
     try:
         made = Tokenizer.from_str(serialised)
+        made.encode(_UNHEARD_OF, add_special_tokens=False)  # or it fails at the first one in a text
     except Exception as error:  # the library raises nothing more exact
         raise CadecError(
             f"{origin} is no tokenizer of the tokenizers library, or is damaged: {error}"
