@@ -45,8 +45,8 @@ _MOST_JSON = 1_000_000_000
 _DEEPEST_JSON = 100  # objects and lists in each other
 
 _CHUNK = 1 << 20
-# The smallest pieces unpack to the most: 32 MB at the very worst, 128 KiB for every four bytes.
-_PACKED = 1 << 10
+# Every four bytes can unpack to 128 KiB, so pieces are small.
+_PACKED = 1 << 8
 # What unpacking may hold in memory beside the result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
 _UNPACKING = 1 << 28
 _ZSTD_WINDOW = 1 << 27
@@ -99,7 +99,8 @@ class _Frames(io.RawIOBase):
     ) -> None:
         self._stream, self._new_frame, self._padded = stream, frame, padded
         self._frame: Any = None
-        self._packed = self._ready = b""
+        self._packed = b""
+        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -127,7 +128,7 @@ class _Frames(io.RawIOBase):
         if self._frame is None or follows:
             self._frame = self._new_frame()
         try:
-            self._ready = self._frame.decompress(packed)
+            self._ready = memoryview(self._frame.decompress(packed))
         except self._padded:
             if follows:
                 return False

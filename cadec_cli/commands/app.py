@@ -16,7 +16,7 @@ EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows traceback
 # What a number may be at most; others may be as large as _MOST.
 _LIMITS = {
     **dict.fromkeys(("threads", "processes"), 1024),
-    **dict.fromkeys(("nbest", "beam", "paths", "max_lines"), 10_000),
+    **dict.fromkeys(("nbest", "beam", "paths"), 10_000),
     "samples": 1_000_000,
     "seed": 2**63 - 1,
     "max_input": 2**63 - 1,

@@ -93,6 +93,7 @@ def translate(
         typer.Option(
             help="Lines per cue. [dim]\\[default: as many as the cue has][/dim]",
             min=1,
+            max=100,
             show_default=False,
             rich_help_panel=_SUBTITLES,
         ),

@@ -1,8 +1,8 @@
 """Where the cues of a subtitle file are: their times, and the lines of text that may be translated.
 
-pysubs2 reads times, events and drawings. The places are found here, and the file is later put together from
-its own text, because pysubs2's writers leave out what it does not model: WebVTT headers, notes, styles and
-cue settings, SubRip coordinates, comments in ASS.
+pysubs2 reads events and drawings of SubStation. Times of the others, and all places, are found here. The file
+is later put together from its own text, because pysubs2's writers leave out what it does not model: WebVTT
+headers, notes, styles and cue settings, SubRip coordinates, comments in ASS.
 """
 
 import re
@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pysubs2
-from pysubs2.formats.subrip import SubripFormat
-from pysubs2.formats.webvtt import WebVTTFormat
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.markup import CueLine, cue_line
@@ -21,6 +19,11 @@ from cadec_cli.text.sentences import Span
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
 _TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")
+# pysubs2 reads 100 hours as none, and fails where there is nothing before a colon.
+_TIME = re.compile(
+    r"(?<![\d:])(?P<sign>-)?(?:(?P<hours>\d{1,6}):)?"
+    r"(?P<minutes>\d{1,2}):(?P<seconds>\d{1,2})[.,](?P<fraction>\d+)"
+)
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
 _ASS_BREAK = re.compile(r"\\[Nn]")
@@ -110,15 +113,13 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
 
 def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
     """Start, end and all that follows, up to the times of the next cue."""
-    reader = WebVTTFormat if subtitle_format == "vtt" else SubripFormat
     blocks: list[tuple[int, int, list[_RawLine]]] = []
     lines = list(_raw_lines(text))
     for line in lines:
         if "-->" in line.text:
-            times = reader.TIMESTAMP.findall(line.text)
+            times = _times(line.text, subtitle_format)
             if len(times) >= 2:
-                start, end = (reader.timestamp_to_ms(time) for time in times[:2])
-                blocks.append((start, end, []))
+                blocks.append((times[0], times[1], []))
                 continue
             if times or _TIME_LIKE.match(line.text):
                 raise CadecError(
@@ -134,6 +135,20 @@ def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int,
     ):
         raise _foreign(name, subtitle_format)
     return blocks
+
+
+def _times(line: str, subtitle_format: str) -> list[int]:
+    """All times in a line, in milliseconds; only those of WebVTT may have no hours."""
+    return [
+        0
+        if match["sign"]  # before the film begins is when it begins
+        else int(match["hours"] or 0) * 3_600_000
+        + int(match["minutes"]) * 60_000
+        + int(match["seconds"]) * 1000
+        + int(match["fraction"][:3].ljust(3, "0"))
+        for match in _TIME.finditer(line)
+        if match["hours"] or subtitle_format == "vtt"
+    ]
 
 
 def _until_blank(block: list[_RawLine], last: bool) -> list[_RawLine]:

@@ -17,9 +17,9 @@ _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\
 _PUNCTUATION = frozenset(",;:.!?…—–)»”。、，！？；：")
 _PUNCTUATION_BONUS = 8  # characters that a break may move to stand after punctuation
 _SHORT_WORD = 3
-_MOST_BALANCED = (
-    4  # lines: no cue has more but by mistake, and the time it takes is not for thousands of words
-)
+# No cue has more lines, or more words, but by mistake; balancing them takes the square of their number.
+_MOST_BALANCED = 4
+_MOST_WORDS = 500
 _SHORT_WORD_COST = 3
 
 
@@ -108,7 +108,7 @@ def wrap(text: str, lines: int, width: int = LINE_WIDTH, ruler: Ruler = PLAIN) -
     seen = [ruler.seen(word) for word in words]
     most = min(lines, len(words))
     fewest = min(most, -(-room // width))
-    if fewest > _MOST_BALANCED:
+    if fewest > _MOST_BALANCED or len(words) > _MOST_WORDS:
         return divide(text, [1] * fewest, ruler)
     shown = [text]
     for count in range(fewest, min(most, _MOST_BALANCED) + 1):
