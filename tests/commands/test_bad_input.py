@@ -8,11 +8,13 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bundle_parts import write_manifest
 from hypothesis import given
 from hypothesis import strategies as st
 from in_process import cadec
@@ -128,11 +130,23 @@ def test_a_console_obeys_nothing(name: str) -> None:
     assert len(f"{visible(name)}.".splitlines()) == 1
 
 
+def _linked(source: str, target: str) -> None:
+    """A second name for a file, or a copy where that has to be on another disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with names that are full of escapes: a bundle, a text, and one that is not UTF-8."""
+    """A directory with names full of escapes: a bundle's in its manifest too; and one that is not UTF-8."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / f"bundle{HOSTILE}").symlink_to(EMBEDDED)
+    bundle = tmp_path / f"bundle{HOSTILE}"
+    shutil.copytree(EMBEDDED, bundle, copy_function=_linked)
+    manifest = json.loads((bundle / "bundle.json").read_text("utf-8"))
+    (bundle / "bundle.json").unlink()
+    write_manifest(bundle, {**manifest, "name": f"bundle{HOSTILE}"})
     (tmp_path / f"text{HOSTILE}.txt").write_text("Да.\nНет.\n", "utf-8")
     (tmp_path / os.fsdecode(b"\xff.txt")).write_text("Да.\nНет.\n", "utf-8")
     return tmp_path
