@@ -55,8 +55,6 @@ _ZSTD_WINDOW = 1 << 27
 def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading, decompressing `.xz`, `.gz` and `.zst`; `-` is standard input."""
     if str(path) == "-":
-        if sys.stdin is None:
-            raise CadecError("standard input is closed", "name a file, or pipe something in")
         return sys.stdin.buffer
     with reading(path):
         check_name(path)

@@ -21,6 +21,8 @@ def prepare() -> None:
     """Make the standard streams usable; once is as good as twice."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _take_numbers()
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()), "utf-8")
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedOutput()), "utf-8", write_through=True)
     if sys.stderr is None:
@@ -36,6 +38,16 @@ def _take_numbers() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
+
+
+class _ClosedInput(io.RawIOBase):
+    """Standard input that is closed: whoever reads is told so."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        raise CadecError("standard input is closed", "name a file, or pipe something in")
 
 
 class _ClosedOutput(io.RawIOBase):

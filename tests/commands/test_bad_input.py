@@ -72,7 +72,7 @@ def test_whole_texts_are_bounded(command: str, tmp_path: Path) -> None:
 
 
 def test_standard_input_is_bounded_too() -> None:
-    said = one_error(cadec("translate", "--max-input", "100B", stdin="word " * 50))
+    said = one_error(cadec("translate", "--format", "srt", "--max-input", "100B", stdin="word " * 50))
     assert "standard input is larger than 100B" in said
 
 
@@ -313,6 +313,7 @@ def test_closed_streams_are_said_to_be_closed(tmp_path: Path) -> None:
     assert "standard output is closed" in one_error(in_a_shell("cadec --version >&-"))
     (tmp_path / "a").write_text("a\n", "utf-8")
     assert "standard input is closed" in one_error(in_a_shell(f"cadec evaluate - --ref {tmp_path}/a <&-"))
+    assert "standard input is closed" in one_error(in_a_shell("cadec repl <&-", XDG_STATE_HOME=str(tmp_path)))
     assert in_a_shell("cadec --version 2>&-").returncode == 0
 
 
