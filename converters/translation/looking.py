@@ -7,12 +7,12 @@ has to be opened to tell whose it is.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
+from cadec_cli.files import parsed_json
 
 if TYPE_CHECKING:
     from converters.translation.found import FoundTranslation
@@ -114,7 +114,7 @@ def _kind_of_checkpoint(path: Path) -> str | None:
 
 def _config(path: Path) -> Mapping[str, object]:
     try:
-        value = json.loads((path / "config.json").read_bytes())
+        value = parsed_json((path / "config.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
