@@ -209,11 +209,11 @@ def write_pairs(
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
     done = pairs.done(resume=resume)
+    total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
     translate = translation(done.lines)
     if done.damage:
         console.warn(done.damage)
         pairs.mend(input_lines(documents, encoding), translate, done)
-    total = sum(1 for _ in input_lines(documents, encoding))
     lines = console.track(input_lines(documents, encoding), what, total)
     for _ in range(done.lines):
         next(lines, None)
