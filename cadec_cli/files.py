@@ -9,7 +9,6 @@ and refused above a limit; so is a single line of what is read as a stream.
 
 import codecs
 import contextlib
-import gzip
 import hashlib
 import io
 import json
@@ -19,13 +18,14 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.unpacking import MEMORY, UNPACKED
 
 _WIDE_MARKS = {
     # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -45,11 +45,6 @@ _MOST_JSON = 1_000_000_000
 _DEEPEST_JSON = 100  # objects and lists in each other
 
 _CHUNK = 1 << 20
-# Every four bytes can unpack to 128 KiB, so pieces are small.
-_PACKED = 1 << 8
-# What unpacking may hold in memory beside the result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
-_UNPACKING = 1 << 28
-_ZSTD_WINDOW = 1 << 27
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -58,85 +53,8 @@ def open_binary(path: Path) -> BinaryIO:
         return sys.stdin.buffer
     with reading(path):
         check_name(path)
-        if path.suffix == ".xz":
-            frame = partial(lzma.LZMADecompressor, memlimit=_UNPACKING)
-            return _frames(path, frame, padded=lzma.LZMAError)
-        if path.suffix == ".gz":
-            return cast(BinaryIO, gzip.open(path))
-        if path.suffix == ".zst":
-            return _open_zstd(path)
-        return path.open("rb")
-
-
-def _open_zstd(path: Path) -> BinaryIO:
-    try:
-        import zstandard
-    except ImportError:
-        raise CadecError(
-            f"{path} is compressed with zstd, and the zstandard package is not installed",
-            "pip install 'cadec[zstd]'",
-        ) from None
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    return _frames(path, decompressor.decompressobj)
-
-
-def _frames(path: Path, frame: Callable[[], Any], padded: type[Exception] | tuple[()] = ()) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Frames(path.open("rb"), frame, padded)))
-
-
-class _Frames(io.RawIOBase):
-    """The content of a compressed file, frame after frame; `frame` makes a decompressor of one.
-
-    Unlike the libraries' own readers it can be read by lines, tells when the file is truncated, and keeps
-    the limits on memory that the decompressor was made with. What follows a frame and is none, is passed
-    over where it raises `padded`.
-    """
-
-    def __init__(
-        self, stream: BinaryIO, frame: Callable[[], Any], padded: type[Exception] | tuple[()]
-    ) -> None:
-        self._stream, self._new_frame, self._padded = stream, frame, padded
-        self._frame: Any = None
-        self._packed = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            packed = self._packed or self._stream.read(_PACKED)
-            if not packed:
-                if self._frame is not None and not self._frame.eof:
-                    raise EOFError("compressed file ended inside a frame")
-                return 0
-            if not self._unpack(packed):
-                return 0
-        taken = self._ready[: len(buffer)]
-        buffer[: len(taken)] = taken
-        self._ready = self._ready[len(taken) :]
-        return len(taken)
-
-    def _unpack(self, packed: bytes) -> bool:
-        """Unpack a piece; tell whether it was part of a frame."""
-        follows = self._frame is not None and self._frame.eof
-        if follows and self._padded and not packed.strip(b"\0"):
-            self._packed = b""
-            return True
-        if self._frame is None or follows:
-            self._frame = self._new_frame()
-        try:
-            self._ready = memoryview(self._frame.decompress(packed))
-        except self._padded:
-            if follows:
-                return False
-            raise
-        self._packed = self._frame.unused_data if self._frame.eof else b""
-        return True
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+        unpacked = UNPACKED.get(path.suffix)
+        return unpacked(path) if unpacked is not None else path.open("rb")
 
 
 @dataclass(frozen=True)
@@ -379,7 +297,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def _unpacking_needs(path: Path) -> CadecError:
     return CadecError(
-        f"{name_of(path)} needs more than {_UNPACKING >> 20} MiB of memory to be unpacked",
+        f"{name_of(path)} needs more than {MEMORY >> 20} MiB of memory to be unpacked",
         "unpack it with xz or zstd first, if you trust it",
     )
 

@@ -18,6 +18,7 @@ BASE = {
     "files",
     "places",
     "unfinished",
+    "unpacking",
     "whole_files",
     "plotting",
     "console",
