@@ -24,6 +24,7 @@ BASE = {
     "console",
     "workers",
     "user_directories",
+    "claims",
     "version",
 }
 

@@ -150,6 +150,7 @@ class WantedOutput:
 
     def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
         """The files to write, none of which may be an input or, without --force, be there already."""
+        from cadec_cli.claims import remove_unclaimed
         from cadec_cli.decoding.journal import refuse_unfinished
         from cadec_cli.text.output_names import Languages, plan_outputs
 
@@ -164,7 +165,7 @@ class WantedOutput:
         check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
         if plan.journal is not None:
             if self.force and not self.resume:
-                plan.journal.unlink(missing_ok=True)  # of what is to be started over
+                remove_unclaimed(plan.journal)  # of what is to be started over
             if not self.resume:
                 refuse_unfinished(plan.journal)
         return plan

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from cadec_cli.claims import open_claimed, refuse_claimed
 from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines, reading
 from cadec_cli.places import beside, is_stream
-from cadec_cli.whole_files import append_privately, atomic_file, writing
+from cadec_cli.whole_files import atomic_file, writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512
@@ -56,6 +57,10 @@ class PairFile:
         """How much is done; unfinished work is gone on with only if that is asked for."""
         if is_stream(self.output) or not self.part.is_file():
             return Done()
+        refuse_claimed(self.part)
+        return self._found(resume=resume)
+
+    def _found(self, *, resume: bool) -> Done:
         if not resume:
             raise CadecError(
                 f"{self.part} holds unfinished work", "--resume continues it; delete it to begin anew"
@@ -109,7 +114,9 @@ class PairFile:
             return
         numbers = itertools.count(done)
         with writing(self.output, HINT):
-            with append_privately(self.part) as stream:
+            with open_claimed(self.part, "ab") as stream:
+                if (self._found(resume=True).lines if stream.tell() else 0) != done:
+                    raise CadecError(f"another process of cadec was at work on {self.part}", HINT)
                 if not stream.tell():
                     stream.write(sealed(self._header))
                     stream.flush()
@@ -118,7 +125,7 @@ class PairFile:
                     stream.write(b"".join(sealed(content, self._key) for content in contents))
                     stream.flush()
                 os.fsync(stream.fileno())
-            self._as_it_is_wanted(next(numbers))
+                self._as_it_is_wanted(next(numbers))  # before it may be another's
 
     def _as_it_is_wanted(self, count: int) -> None:
         """The lines alone, under the output's name."""

@@ -15,12 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from cadec_cli.claims import open_claimed, refuse_claimed, remove_claimed
 from cadec_cli.decoding.checked_lines import key_of, sealed
 from cadec_cli.decoding.journal_reading import Gap, Place, read_journal
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
-from cadec_cli.whole_files import append_privately, atomic_file, writing
+from cadec_cli.whole_files import atomic_file, writing
 
 FORMAT_VERSION = 4
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
@@ -63,6 +64,9 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             first = header_content(header)
             journal = cls(path, _appending(path), key_of(first))
+        if journal._stream.tell():  # another process was quicker
+            journal._stream.close()
+            refuse_unfinished(path)
         journal._write(sealed(first))
         return journal
 
@@ -72,14 +76,19 @@ class Journal:
         if not path.exists():
             return cls.begin(path, header)
         first = header_content(header)
-        with reading(path):
+        with reading(path), open_claimed(path, "rb") as claimed:
             found = read_journal(path, first)
-        if found is None:  # killed before there was anything
-            path.unlink()
+            if found is None:  # killed before there was anything
+                remove_claimed(claimed, path)
+            else:
+                _keep(path, sealed(first), found.kept)
+        if found is None:
             return cls.begin(path, header)
-        _keep(path, sealed(first), found.kept)
         with writing(path, HINT):
             stream = _appending(path)
+        if not stream.tell():  # what was read is gone: another process has finished it
+            remove_claimed(stream, path)
+            raise CadecError(f"another process of cadec has finished {path}", "look at its output")
         return cls(path, stream, key_of(first), found.outputs, found.start, found.gaps, found.damage)
 
     def add(self, document: int, sentence: int, output: Any) -> None:
@@ -98,8 +107,7 @@ class Journal:
 
     def finish(self) -> None:
         """The output is written: the journal has done its work."""
-        self._stream.close()
-        self.path.unlink(missing_ok=True)
+        remove_claimed(self._stream, self.path)
 
     def __enter__(self) -> Journal:
         return self
@@ -107,9 +115,9 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.close()
         if error is not None and not self.outputs:  # it would only be in the way
-            self.path.unlink(missing_ok=True)
+            remove_claimed(self._stream, self.path)
+        self._stream.close()
 
     def _note(self, record: Mapping[str, Any]) -> None:
         content = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -127,7 +135,8 @@ def header_content(header: Mapping[str, Any]) -> bytes:
 
 
 def refuse_unfinished(path: Path) -> None:
-    """Refuse to begin anew where a translation can be taken up."""
+    """Refuse to begin anew where a translation can be taken up, or is being made."""
+    refuse_claimed(path)
     if path.exists():
         raise CadecError(
             f"there is an unfinished translation: {path}",
@@ -137,7 +146,7 @@ def refuse_unfinished(path: Path) -> None:
 
 def _appending(path: Path) -> IO[bytes]:
     # A buffer would try again, on closing, what a full disk refused.
-    return append_privately(path, buffering=0)
+    return open_claimed(path, "ab", buffering=0)
 
 
 def _keep(path: Path, header: bytes, places: Sequence[Place]) -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 
 from cadec_cli import console
+from cadec_cli.claims import claimed_directory
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError, UsageError
@@ -36,7 +38,7 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
-from cadec_cli.whole_files import write_json
+from cadec_cli.whole_files import write_json, writing
 from cadec_cli.workers import available_cores
 
 REASONS = {
@@ -173,7 +175,7 @@ def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: boo
         torch.set_num_threads(available_cores())
     task = _task(run, output, pipeline)
     device = choose_device(options.device)
-    with joined(device) as processes:
+    with joined(device) as processes, _claimed(output) if processes.first else nullcontext():
         if processes.first:
             write_json(_run_file(output), run.record())
             console.note(_summary(run, task, device))
@@ -181,6 +183,13 @@ def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: boo
         if processes.first:
             _tell(outcome, output, plot)
     return outcome
+
+
+def _claimed(output: Path) -> AbstractContextManager[None]:
+    """Let no other process train there, as long as this one does."""
+    with writing(output):
+        output.mkdir(parents=True, exist_ok=True)
+    return claimed_directory(output)
 
 
 def _run_file(output: Path) -> Path:
