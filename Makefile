@@ -9,7 +9,7 @@ LOCK    = requirements.lock
 LOCKED  = PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK)
 INSTALL = pip install --quiet --disable-pip-version-check
 
-.PHONY: test check demo bench lock clean
+.PHONY: test check demo bench kill lock clean
 
 test: check
 	$(BIN)/pytest -q -n 2 --dist worksteal
@@ -25,6 +25,10 @@ demo: $(READY)
 bench: $(READY)
 	$(LOCKED) $(BIN)/$(INSTALL) -e '.[bench]'
 	$(BIN)/python -m bench
+
+# make kill KILLS=100, or make kill MINUTES=60: commands killed at random moments, on full disks, two at once
+kill: $(READY)
+	$(BIN)/python tests/kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 $(READY): pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)

@@ -3,14 +3,14 @@
 import itertools
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import made_up
 import pytest
+from made_up_models import cadec, make_bundle, make_corpora, train_model
 from making_once import make_once, run_directory
 
 from cadec_cli import console
-from cadec_cli.main import exit_code
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords
@@ -87,31 +87,11 @@ def russian_directory(russian: TextPipeline, tmp_path_factory: pytest.TempPathFa
     return directory
 
 
-def cadec(*arguments: object) -> None:
-    """Run a command that must succeed."""
-    assert exit_code([str(argument) for argument in arguments] + ["--quiet"]) == 0, arguments
-
-
 @pytest.fixture(scope="session")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The made-up pair, prepared: pipelines src/, tgt/, corpora pairs/, pairs-dev/, docs/, docs-dev/."""
     root = run_directory(tmp_path_factory, "made-up")
-
-    def make() -> None:
-        made_up.write(root, count=1200)
-        size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
-        cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
-        cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)
-        dev = ("--dev-every", 20, "--lines", "--processes", 1)
-        both = ("-p", root / "src", "-p", root / "tgt", "--columns", "1,2")
-        cadec(
-            *("prepare", "text", root / "pairs.tsv", *both, *dev),
-            *("-o", root / "pairs", "--dev-output", root / "pairs-dev"),
-        )
-        one = ("-p", root / "tgt", "-o", root / "docs", "--dev-output", root / "docs-dev")
-        cadec("prepare", "text", root / "target.txt", *one, *dev)
-
-    make_once(root, {"corpora": make})
+    make_once(root, {"corpora": lambda: make_corpora(root)})
     return root
 
 
@@ -119,18 +99,9 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made_up_bundle(corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """S-NMT and D-LM of the made-up pair, trained for some seconds, as a bundle."""
     root = run_directory(tmp_path_factory, "bundle")
-
-    def trained(kind: str, data: str) -> Callable[[], None]:
-        corpus = ("--data", corpora / data, "--dev", corpora / f"{data}-dev")
-        return lambda: cadec("train", kind, "-o", root / kind, *corpus, "--preset", "tiny", "--threads", 1)
-
-    def convert() -> None:
-        pipelines = ("--source-pipeline", corpora / "src", "--target-pipeline", corpora / "tgt")
-        models = ("--nmt", root / "nmt", "--lm", root / "lm")
-        cadec("convert", *models, *pipelines, "--compute-type", "float32", "-o", root / "bundle")
-
-    make_once(root, {"nmt": trained("nmt", "pairs"), "lm": trained("lm", "docs")})
-    make_once(root, {"bundle": convert})
+    models = {"nmt": "pairs", "lm": "docs"}
+    make_once(root, {kind: partial(train_model, kind, data, corpora, root) for kind, data in models.items()})
+    make_once(root, {"bundle": lambda: make_bundle(corpora, root)})
     return root / "bundle"
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import cadec
 from huggingface_parts import FAMILIES, SENTENCES, Converted
+from made_up_models import cadec
 from pretrained_lms import write_lm
 from pretrained_models import tiny_marian
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from conftest import ENGLISH, cadec, sentences, trained_pipeline
+from conftest import ENGLISH, sentences, trained_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up_models import cadec
 
 from cadec_cli.data.shards import Shard
 from cadec_cli.main import exit_code

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from conftest import cadec
+from made_up_models import cadec
 from pretrained_lms import trained_llama, write_gguf, write_lm
 
 from cadec_cli.data.batches import NO_LABEL, SentenceWindows, WeightedShard, in_order, tokens_seen
