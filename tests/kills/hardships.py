@@ -58,7 +58,7 @@ def read_only(bench: Bench, rng: random.Random, outcome: Outcome) -> None:
         ending = bench.started(bench.arguments(force=older), [_bound_by_permissions]).ended()
     finally:
         bench.work.chmod(0o755)
-    wrong = _refused(ending, ["Permission denied", "not allowed"])
+    wrong = _refused(ending, ["Permission denied", "not allowed", "may not write"])
     if ending.code == 0:
         wrong.append("it did not notice")
     if contents(bench.work) != before:

@@ -167,7 +167,7 @@ def _translation(
     )
 
 
-_FILES = ("out/0.txt", "out/1.txt", "out/2.txt")
+_FILES = ("out/0.eo.txt", "out/1.eo.txt", "out/2.eo.txt")
 
 RUNS = (
     _translation("text", lambda given: given.texts(1), "out.txt"),

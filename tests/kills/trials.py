@@ -114,7 +114,9 @@ class Bench:
 
     def prepare(self) -> None:
         """Find out what is expected, which uses the place."""
-        assert self.before is not None and self.expected
+        assert self.before is not None
+        for output in self.run.outputs:
+            assert _of(self.expected, output), f"{self.run.name} does not write {output}"
 
     def lost(self, *, older: bool) -> list[str]:
         """Outputs that are neither whole, nor as they were before, nor not there yet."""
