@@ -113,19 +113,18 @@ class PairFile:
                     stream.flush()
             return
         numbers = itertools.count(done)
-        with writing(self.output, HINT):
-            with open_claimed(self.part, "ab") as stream:
-                if (self._found(resume=True).lines if stream.tell() else 0) != done:
-                    raise CadecError(f"another process of cadec was at work on {self.part}", HINT)
-                if not stream.tell():
-                    stream.write(sealed(self._header))
-                    stream.flush()
-                for lines in chunks:
-                    contents = (f"{next(numbers)} {line}".encode() for line in lines)
-                    stream.write(b"".join(sealed(content, self._key) for content in contents))
-                    stream.flush()
-                os.fsync(stream.fileno())
-                self._as_it_is_wanted(next(numbers))  # before it may be another's
+        with writing(self.output, HINT), open_claimed(self.part, "ab") as stream:
+            if (self._found(resume=True).lines if stream.tell() else 0) != done:
+                raise CadecError(f"another process of cadec was at work on {self.part}", HINT)
+            if not stream.tell():
+                stream.write(sealed(self._header))
+                stream.flush()
+            for lines in chunks:
+                contents = (f"{next(numbers)} {line}".encode() for line in lines)
+                stream.write(b"".join(sealed(content, self._key) for content in contents))
+                stream.flush()
+            os.fsync(stream.fileno())
+            self._as_it_is_wanted(next(numbers))  # before it may be another's
 
     def _as_it_is_wanted(self, count: int) -> None:
         """The lines alone, under the output's name."""

@@ -56,13 +56,14 @@ def _timeless(path: Path) -> bytes:
     if path.name == "metrics.jsonl":
         records = [json.loads(line) for line in data.splitlines() if line.endswith(b"}")]
         return json.dumps([_without_times(record) for record in records]).encode()
-    if path.name == "progress.json":
+    if path.name in ("progress.json", "checksums.json"):
         return json.dumps(_without_times(json.loads(data))).encode()
     return data
 
 
 def _without_times(record: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in record.items() if key not in ("seconds", "tokens_per_second")}
+    timed = ("seconds", "tokens_per_second", "progress.json")
+    return {key: value for key, value in record.items() if key not in timed}
 
 
 def _older_file(*names: str) -> Callable[[Materials, Path], None]:
@@ -96,7 +97,7 @@ def translating(
 
 
 def _snapshot(work: Path) -> int:
-    """How many sentences a journal has up to its last snapshot."""
+    """How many sentences a journal has up to its last snapshot, as its lines look."""
     journals = [*work.rglob("*.cadec-journal"), *work.rglob(".cadec-journal")]
     kept = count = 0
     for line in journals[0].read_bytes().splitlines(keepends=True) if journals else []:
