@@ -181,6 +181,7 @@ def round_trip(
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
     """Refuse what is not there, and what would be lost."""
     from cadec_cli.commands.outputs import check_outputs
+    from cadec_cli.decoding.back_translation import PairFile
     from cadec_cli.errors import CadecError, UsageError
     from cadec_cli.places import is_stream
 
@@ -189,7 +190,9 @@ def check_output(documents: list[Path], output: Path, *, force: bool, resume: bo
     for path in documents:
         if not path.is_file():
             raise CadecError(f"no such file: {path}")
-    check_outputs([output], inputs=documents, force=force)
+    # What unfinished work wrote last is its own.
+    goes_on = resume and PairFile(output, {}).part.exists()
+    check_outputs([output], inputs=documents, force=force or goes_on)
 
 
 def write_pairs(

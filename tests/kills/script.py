@@ -16,7 +16,7 @@ from kills import forked
 from kills.hardships import full_disk, one_cache, read_only, two_at_once
 from kills.materials import make_materials
 from kills.runs import RUNS
-from kills.trials import Bench, Outcome, kill_often
+from kills.trials import Bench, Outcome, kill_before_every_kind, kill_often
 
 Trial = Callable[[Bench, random.Random, Outcome], None]
 
@@ -25,6 +25,7 @@ HARDSHIPS: dict[str, Trial] = {
     "where it is read-only": read_only,
     "two at once": two_at_once,
 }
+_EVERY_KIND = "killed at each event"
 _COLUMNS = ("kills", "trials", "resumed", "equal", "wrong", "seconds")
 
 
@@ -79,7 +80,7 @@ def _trials(bench: Bench, arguments: argparse.Namespace) -> dict[str, Trial]:
 
         return several
 
-    found: dict[str, Trial] = {"killed": kill}
+    found: dict[str, Trial] = {"killed": kill, _EVERY_KIND: kill_before_every_kind}
     if not bench.run.final:
         found |= {what: repeated(trial) for what, trial in HARDSHIPS.items()}
     if bench.run.cold:
@@ -103,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=10, help="kills of each run, per round [%(default)s]")
     parser.add_argument("--minutes", type=float, default=0, help="further rounds until this time is up")
     parser.add_argument("--only", action="append", metavar="RUN", choices=names, help=", ".join(names))
-    whats = ["killed", *HARDSHIPS, "on one cache"]
+    whats = ["killed", _EVERY_KIND, *HARDSHIPS, "on one cache"]
     parser.add_argument("--what", action="append", metavar="WHAT", choices=whats, help=", ".join(whats))
     parser.add_argument("--seed", type=int, default=1, help="of all that is random [%(default)s]")
     parser.add_argument("--small", action="store_true", help="short documents")

@@ -165,6 +165,12 @@ def kill_often(bench: Bench, kills: int, rng: random.Random, outcome: Outcome) -
         try_once(bench, planned, outcome, older=older)
 
 
+def kill_before_every_kind(bench: Bench, rng: random.Random, outcome: Outcome) -> None:
+    """Kill a run before the first and before the last of every kind of thing that it does to files."""
+    for moment in bench.moments.of_every_kind():
+        try_once(bench, [moment], outcome)
+
+
 def try_once(bench: Bench, planned: Sequence[Moment], outcome: Outcome, *, older: bool = False) -> None:
     """Kill a run at these moments, one after the other, let it end, and compare."""
     killed, wrong = [], []
