@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent
-SOME = ("translate-text", "train", "prepare", "convert-in-place", "augment")
+SOME = ("translate-text", "train", "convert-in-place", "augment")
 
 
 def outcomes(corpora: Path, bundle: Path, place: Path, *more: str) -> dict[str, dict[str, object]]:
