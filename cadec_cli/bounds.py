@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 # How much of a value that is not what it should be is shown.
@@ -75,9 +75,9 @@ class Truth:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some words."""
+    """One of some words; those of a table are looked up when they are asked for, as it may grow."""
 
-    words: tuple[str, ...]
+    words: Collection[str]
 
     def allows(self, value: object) -> bool:
         """Tell whether a value is one of them."""
@@ -128,7 +128,7 @@ def is_showable(text: str) -> bool:
     )
 
 
-def showable(text: str, most: int) -> str:
+def showable(text: str, most: int = 200) -> str:
     """A text that somebody wrote elsewhere, as one line that can be shown."""
     kept = "".join(character if is_showable(character) else " " for character in text)
     return " ".join(kept.split())[:most]

@@ -26,8 +26,8 @@ HEARD = 1.0
 
 # What is said in files as on the command line, and what memory and time grow with.
 _BOUNDS: Mapping[str, Bound] = {
-    "search": OneOf(tuple(SEARCHES)),
-    "objective": OneOf(tuple(OBJECTIVES)),
+    "search": OneOf(SEARCHES),
+    "objective": OneOf(OBJECTIVES),
     "temperature": Number(0.01, 1000),
     "context": Whole(0, 1000),
     "nbest": Whole(1, 1000),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cadec_cli.console import visible
+from cadec_cli.bounds import showable
 from cadec_cli.errors import UsageError
 from cadec_cli.evaluation.pmi.analysis import PMI, Panel
 from cadec_cli.plotting import FORMATS, require_matplotlib, save_figure
@@ -132,7 +132,7 @@ def _draw(axes: Any, panel: Panel, letter: str, *, output: bool) -> None:
 
 def _title(panel: Panel, output: bool) -> str:
     if output:
-        name = visible(Path(panel.text).name)
+        name = showable(Path(panel.text).name)
         return f"PMI, {name if len(name) <= 28 else name[:27] + '…'}"
     value = "PMI" if panel.value == PMI else "log-probability"
     return f"{value}, {'true' if panel.contexts == 'own' else 'random'} contexts"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cadec_cli.console import visible
+from cadec_cli.bounds import showable
 from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.evaluation.tuning.run import Tuning
 from cadec_cli.evaluation.tuning.settings import Setting
@@ -66,7 +66,7 @@ def plot_tuning(tuning: Tuning, title: str, output: Path) -> None:
     axes.set_xlabel("T (higher: the D-LM says less)" if axis.over_temperature else "weight of the D-LM")
     axes.set_ylabel(f"BLEU − {tuning.level.bleu:.2f} (sentence level)")
     axes.set_title(
-        f"{visible(title)}; bars are 95 % intervals of the difference", fontsize=10, parse_math=False
+        f"{showable(title)}; bars are 95 % intervals of the difference", fontsize=10, parse_math=False
     )
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     save_figure(figure, output)
@@ -89,9 +89,9 @@ def plot_pareto(tuning: Tuning, title: str, output: Path) -> None:
     axes.plot(*_coordinates(tuning.front), color="#999999", linewidth=1, zorder=1, label="Pareto front")
     _mark(axes, tuning, {point.setting: (100 * point.accuracy, point.bleu) for point in tuning.points})
     of = "mean accuracy" if len(tuning.sets) > 1 else "accuracy"
-    axes.set_xlabel(f"{of} on {visible(', '.join(tuning.sets))}, %", parse_math=False)
+    axes.set_xlabel(f"{of} on {showable(', '.join(tuning.sets))}, %", parse_math=False)
     axes.set_ylabel("BLEU")
-    axes.set_title(f"{visible(title)}; labels are T / weight", fontsize=10, parse_math=False)
+    axes.set_title(f"{showable(title)}; labels are T / weight", fontsize=10, parse_math=False)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.margins(0.08)
     figure.draw_without_rendering()  # where points are on the picture is known after that
