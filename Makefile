@@ -9,7 +9,7 @@ LOCK    = requirements.lock
 LOCKED  = PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK)
 INSTALL = pip install --quiet --disable-pip-version-check
 
-.PHONY: test check demo bench kill lock clean
+.PHONY: test check fuzz kill demo bench lock clean
 
 test: check
 	$(BIN)/pytest -q -n 2 --dist worksteal
@@ -18,6 +18,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Damaged and hostile input for every reader; SEED=… tries what an earlier run printed.
+MINUTES ?= 30
+fuzz: $(READY)
+	PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY)
 	$(BIN)/cadec translate docs/dialogue.txt --lines --compare

@@ -1,0 +1,266 @@
+"""What commands leave for each other, and what people write for them: lists, sets, sessions, journals."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from fuzz.target import Target
+from fuzz.targets import parts
+from fuzz.targets.parts import text
+
+NBEST = """{"source": "You know.", "hypotheses": [{"text": "Ты знаешь.", "log_prob": -2.31}, \
+{"text": "Вы знаете.", "log_prob": -2.5}], "before": "- ", "after": "", "document": 1}
+{"source": "Yes.", "hypotheses": [{"text": "Да.", "log_prob": -1}], "document": 1}
+
+{"source": "", "translation": "", "document": 2}
+"""
+MOSES = "0 ||| Ты знаешь . ||| F0= -2.31 F1= 1 ||| -0.46\n0 ||| Вы знаете . ||| F0= -2.4 F1= 1 ||| -0.5\n"
+MOSES += "1 ||| Да . ||| F0= -1 F1= 1 ||| -1\n"
+
+VOITA = [
+    {"src": "A . _eos B .", "dst": ["C . _eos D .", "C . _eos E ."], "true_ind": 0, "ctx_dist": 1},
+    {"src": "A . _eos F .", "dst": ["C . _eos G .", "C . _eos H ."], "true_ind": 1, "sim": "x"},
+]
+CONTRAPRO = [
+    {
+        **{"src segment": "It is.", "ref segment": "Er ist.", "ante distance": 1, "document id": "a/b.xml"},
+        **{"segment id": 3, "ref pronoun": "er", "src ante head": "dog"},
+        "errors": [{"contrastive": "Sie ist.", "replacement gender": "Fem"}, {"contrastive": "Es ist."}],
+    }
+]
+DISCEVALMT = {
+    "1": {
+        "examples": [
+            {
+                "src": ["A.", "B."],
+                "trg": {"correct": ["C.", "D."], "incorrect": ["C.", "E."]},
+                "type": "x",
+            },
+            {
+                "src": ["A.", "F."],
+                "trg": {"correct": ["C.", "G."], "semi-correct": ["H.", "G."], "incorrect": ["H.", "I."]},
+            },
+        ]
+    }
+}
+OWN_SET = """{"source": "B.", "context": ["C."], "candidates": ["D.", "E."], "truth": 0, "source_context": []}
+{"source": "F.", "context": [], "candidates": ["G.", "H."], "truth": 1, "distance": 2}
+"""
+
+FORMALITY = {"ru": {"formal": ["Здравствуйте."], "informal": ["Привет."]}}
+NO_CONTEXT = {"fr": [["Bonjour.", "Ça va ?"], ["Oui."]]}
+TABLE = {"fuzz": "a journal"}  # what the journal and the part file say they were made of
+
+
+def nbest(directory: Path) -> None:
+    import math
+
+    from cadec_cli.decoding.nbest_files import read_documents
+
+    (path,) = directory.iterdir()
+    for feature in ("", "F0"):
+        for document in read_documents(path, feature=feature):
+            for one in document:
+                scores = [hypothesis.log_prob for hypothesis in one.hypotheses]
+                assert scores == sorted(scores, reverse=True) and all(map(math.isfinite, scores))
+                for shown in (one.source, one.before, one.after, *(h.text for h in one.hypotheses)):
+                    shown.encode()
+
+
+def contrastive_set(directory: Path) -> None:
+    from cadec_cli.evaluation.contrastive.files import read_set
+
+    (path,) = directory.iterdir()
+    found = read_set(path)
+    for group in found.groups:
+        assert len(group.candidates) > 1 and 0 <= group.truth < len(group.candidates)
+    json.dumps([str(group) for group in found.groups]).encode()
+    "".join(text for group in found.groups for text in group.candidates).encode()
+
+
+def evaluated(directory: Path) -> None:
+    from cadec_cli.evaluation.quality.evaluation import Sampling, StringOptions, evaluate, read_texts
+
+    names = ("hypothesis", "baseline", "reference", "source")
+    hypothesis, baseline, reference, source = (directory / f"{name}.txt" for name in names)
+    texts = read_texts(hypothesis, [baseline], reference, source)
+    found = evaluate(texts, StringOptions(language="ru"), sampling=Sampling(samples=5))
+    assert found.sentences == len(texts.hypotheses.sentences)
+    assert texts.hypotheses.shape == texts.baselines[0].shape
+
+
+def evaluated_seed(directory: Path) -> None:
+    for name in ("hypothesis", "baseline", "reference", "source"):
+        (directory / f"{name}.txt").write_text(f"Раз {name}.\nДва.\n\nТри.\nЧетыре и {name}\n", "utf-8")
+
+
+@cache
+def models() -> Any:
+    from session_parts import models_of
+
+    from cadec_cli.bundle.opening import Bundle
+
+    return models_of(Bundle.open(parts.bundle()))
+
+
+def session_seed(directory: Path) -> None:
+    from repl_parts import SENTENCES
+    from session_parts import add, new_session
+
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.decoding.session_files import session_json
+
+    session = new_session(Bundle.open(parts.bundle()))
+    add(session, *SENTENCES[:2])
+    session.new()
+    add(session, SENTENCES[2])
+    session.edit("Том.")
+    (directory / "session.json").write_text(session_json(session), "utf-8")
+
+
+def session(directory: Path) -> None:
+    from session_parts import direction_of
+
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.decoding.session import Session
+    from cadec_cli.decoding.session_files import session_json, stored_session
+    from cadec_cli.files import read_json
+    from cadec_cli.method.options import TranslationOptions
+
+    path = directory / "session.json"
+    direction = direction_of(Bundle.open(parts.bundle(), verify=False))
+    stored = stored_session(read_json(path), direction, models().language, str(path))
+    options = stored.options or TranslationOptions(nbest=4, beam=3)
+    again = Session(models(), options, direction=direction, documents=stored.documents)
+    session_json(again).encode()
+    if options.nbest * options.beam <= 1000:
+        again.translate(["Tom wants it."])
+
+
+def journal_seed(directory: Path) -> None:
+    """A journal as a translation leaves it when it is killed."""
+    from cadec_cli.decoding.journal import Journal
+    from cadec_cli.decoding.state import State
+
+    with Journal.begin(directory / "journal", TABLE) as journal:
+        for sentence in range(3):
+            journal.add(0, sentence, _output(0, sentence))
+            journal.checkpoint(State.at_start(2))
+        journal.add(1, 0, _output(1, 0))
+
+
+def _output(document: int, sentence: int) -> dict[str, object]:
+    return {"text": f"Ответ {document} {sentence}", "parts": []}
+
+
+def journal(directory: Path) -> None:
+    """Damage costs what it damages: what is taken up is what was written."""
+    from cadec_cli.decoding.journal import Journal
+
+    with Journal.resume(directory / "journal", TABLE) as found:
+        for (document, sentence), output in found.outputs.items():
+            assert output == _output(document, sentence), f"a wrong line: {output}"
+
+
+def part_seed(directory: Path) -> None:
+    from cadec_cli.decoding.back_translation import PairFile
+
+    part = PairFile(directory / "pairs.tsv", TABLE)
+    part.write([["a\tб", ""], ["c\tд", "e\tж"]])
+    header = part._header()
+    part.part.write_bytes(header + part.output.read_bytes())
+    part.output.unlink()
+
+
+def part_file(directory: Path) -> None:
+    from cadec_cli.decoding.back_translation import PairFile
+
+    part = PairFile(directory / "pairs.tsv", TABLE)
+    size = part.part.stat().st_size
+    done = part.done(resume=True)
+    assert 0 <= done <= size
+
+
+def template(directory: Path) -> None:
+    """Names of outputs come from files and the command line; here, from a file of both."""
+    from cadec_cli.errors import CadecError
+    from cadec_cli.text.output_names import Languages, TemplateError, plan_outputs
+
+    raw = (directory / "names").read_bytes().split(b"\n")
+    output, *inputs = [line.decode("utf-8", "surrogateescape") for line in raw]
+    paths = [Path(name.replace("/", "_") or "x") for name in inputs or ["film.en.srt"]]
+    try:
+        plan = plan_outputs(output, paths, Languages("en", "ru"))
+    except TemplateError as error:
+        raise CadecError(str(error)) from None
+    assert len(plan.paths) == len(set(plan.paths)) == len(paths)
+
+
+def formality(directory: Path) -> None:
+    from cadec_cli.text.formality import read_seeds
+
+    for registers in read_seeds(directory / "seeds.json").values():
+        assert all(texts for texts in registers.values())
+
+
+def no_context(name: str) -> Callable[[Path], None]:
+    def load(directory: Path) -> None:
+        from converters.language.no_context import no_context_texts
+
+        for language, texts in no_context_texts(str(directory / name), "fr").items():
+            assert texts and all(line.strip() for lines in texts for line in lines), language
+
+    return load
+
+
+SETS = ("cadec_cli/evaluation/contrastive/files.py",)
+LISTS = ("cadec_cli/decoding/nbest_files.py",)
+NAMES = st.lists(
+    st.sampled_from(
+        ["{", "}", "stem", "to", "ext", "name", "from", ".", "/", "\n", "a", "en", "ru", "..", "!r"]
+    ),
+    max_size=12,
+).map(lambda drawn: "".join(drawn).encode())
+
+
+def json_file(value: object) -> Callable[[Path], None]:
+    return text("set.json", json.dumps(value, ensure_ascii=False, indent=1))
+
+
+TARGETS = {
+    "n-best lists": Target(LISTS, text("nbest.jsonl", NBEST), nbest),
+    "n-best lists of Moses": Target(LISTS, text("nbest.txt", MOSES), nbest),
+    "contrastive set, Voita": Target(SETS, json_file(VOITA), contrastive_set),
+    "contrastive set, ContraPro": Target(SETS, json_file(CONTRAPRO), contrastive_set),
+    "contrastive set, DiscEvalMT": Target(SETS, json_file(DISCEVALMT), contrastive_set),
+    "contrastive set, own": Target(SETS, text("set.jsonl", OWN_SET), contrastive_set),
+    "evaluate's texts": Target(("cadec_cli/evaluation/aligned.py",), evaluated_seed, evaluated, share=0.5),
+    "session": Target(
+        ("cadec_cli/commands/repl/commands.py", "cadec_cli/commands/repl/state.py"),
+        session_seed,
+        session,
+        share=0.7,
+    ),
+    "journal": Target(("cadec_cli/decoding/journal.py",), journal_seed, journal, writes=True),
+    "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file),
+    "output names": Target(
+        (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
+    ),
+    "formality": Target(
+        ("cadec_cli/text/formality.py",), text("seeds.json", json.dumps(FORMALITY)), formality
+    ),
+    "no context, JSON": Target(
+        ("converters/language/no_context.py",),
+        text("texts.json", json.dumps(NO_CONTEXT)),
+        no_context("texts.json"),
+    ),
+    "no context, text": Target(
+        ("converters/language/no_context.py",),
+        text("texts.txt", "Bonjour.\nOui.\n\nNon.\n"),
+        no_context("texts.txt"),
+    ),
+}

@@ -1,0 +1,73 @@
+"""Every reader holds against inputs that are the same in every run; `make fuzz` tries others."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from fuzz.cases import Case, cases
+from fuzz.targets import TARGETS
+from fuzz.trials import Trials
+
+INPUTS = 40  # of a target, times its share: about a minute for all of them
+SOURCES = Path(__file__).parents[2]
+
+# What reads a file that is not our own.
+_READS = re.compile(
+    r"\b(?:read_json|read_text|read_lines|open_binary)\(|\.read_bytes\(|json\.loads\(|tomllib\.loads\("
+    r"|yaml\.safe_load\(|np\.load\(|np\.memmap\(|\.open\(\"rb\"\)|\.open\(encoding="
+)
+# Modules that read, and why they need no target of their own.
+ELSEWHERE = {
+    "cadec_cli/files.py": "what all others read with",
+    "cadec_cli/catalogue/entries.py": "reads a file that comes with cadec",
+    "cadec_cli/reports/page.py": "reads files that come with cadec",
+    "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
+    "cadec_cli/reproduction/small_corpora.py": "reads lines as cadec_cli/data/corpora.py does",
+    "cadec_cli/reproduction/document_files.py": "reads lines as cadec_cli/data/corpora.py does",
+    "cadec_cli/commands/rerank.py": "reads lines as cadec_cli/data/corpora.py does",
+    "cadec_cli/commands/convert.py": "reads lines as cadec_cli/data/corpora.py does",
+    "cadec_cli/bundle/pretrained_parts.py": "asks whether a config.json is ours: tried by Hugging Face's",
+    "converters/model_files.py": "reads a README.md: tried with Hugging Face's weights",
+    "converters/hub.py": "asks the network, which tests do not",
+}
+
+
+@pytest.fixture(scope="module")
+def trials() -> Iterator[Trials]:
+    with Trials() as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_any_input_is_read_or_refused(name: str, trials: Trials) -> None:
+    target = TARGETS[name]
+
+    @settings(
+        max_examples=max(5, round(INPUTS * target.share)),
+        derandomize=True,
+        deadline=None,  # trials have one of their own
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases(target, trials.seeds(name)))
+    def attempt(case: Case) -> None:
+        verdict = trials.verdict(name, case.files)
+        assert verdict.kind != "wrong", f"{verdict.told} at {verdict.where}"
+
+    attempt()
+
+
+def test_every_module_that_reads_files_is_tried() -> None:
+    reading = {
+        path.relative_to(SOURCES).as_posix()
+        for top in ("cadec_cli", "converters")
+        for path in (SOURCES / top).rglob("*.py")
+        if _READS.search(path.read_text("utf-8"))
+    }
+    tried = {module for target in TARGETS.values() for module in target.modules}
+    assert not reading - tried - ELSEWHERE.keys()
+    assert not ELSEWHERE.keys() - reading, "no longer reads anything"
+    assert all((SOURCES / module).is_file() for module in tried)
