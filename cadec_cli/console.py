@@ -25,6 +25,8 @@ from rich.text import Text
 
 T = TypeVar("T")
 
+_LONGEST = 2000  # characters of a message
+
 
 class SafeConsole(Console):
     """A console that shows text and never obeys it: an ESC in a file's name or a bundle's is drawn.
@@ -105,7 +107,9 @@ def visible_lines(text: str) -> str:
 
 
 def _harmless(message: str) -> str:
-    """A message that names what people wrote: no markup, and nothing that commands the terminal."""
+    """A message that names what people wrote: no markup, nothing that commands the terminal, and no novel."""
+    if len(message) > _LONGEST:  # the line of a file, perhaps, that was one long line
+        message = f"{message[:_LONGEST]} …"
     return escape(visible_lines(message))
 
 

@@ -31,6 +31,15 @@ def cadec(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
+def test_a_message_that_quotes_a_line_without_end_has_one() -> None:
+    drawn = Console(width=120, file=io.StringIO())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console, "stderr", drawn)
+        console.error("no film: " + "[" * 100_000, "x" * 100_000)
+    assert isinstance(drawn.file, io.StringIO)
+    assert len(drawn.file.getvalue()) < 5000
+
+
 def test_a_progress_bar_shows_names_as_they_are() -> None:
     evil = "a[ru]\x1b]0;title\x07[/x].txt"
     drawn = Console(force_terminal=True, width=120, file=io.StringIO())

@@ -44,6 +44,8 @@ def check_causal(config: Any, origin: str) -> None:
     known = transformers_library().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     names = {name for given in known.values() for name in ([given] if isinstance(given, str) else given)}
     architectures = getattr(config, "architectures", None) or []
+    if not isinstance(architectures, list) or not all(isinstance(name, str) for name in architectures):
+        raise CadecError(f"{origin}/config.json does not name the architectures of its model in a list")
     what = ", ".join(architectures) or config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise CadecError(

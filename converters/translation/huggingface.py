@@ -249,6 +249,8 @@ def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> l
     rows = config.get("vocab_size")
     if type(rows) is not int or not 1 <= rows <= 1 << 24:
         raise CadecError(f"{directory}/config.json does not say how large the vocabulary is")
+    if not all(type(index) is int and index >= 0 for index in named.values()):
+        raise CadecError(f"the tokenizer of {directory} has tokens whose ids are no numbers")
     special = set(tokenizer.all_special_tokens)
     # A mask that nobody needs may come after the last row; the padding may not.
     special.discard(tokenizer.pad_token)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +25,7 @@ from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
 from cadec_cli.models.foreign_sizes import HEADS, LAYERS
+from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS
 from converters.model_files import stated_licence
@@ -193,8 +192,8 @@ def _yaml(data: bytes, path: Path) -> dict[str, Any]:
 
     try:
         value = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CadecError(f"{path} is no valid YAML: {' '.join(str(error).split())}") from None
+    except Exception as error:  # beside its own errors, whatever dates and numbers make of what is none
+        raise CadecError(f"{path} is no valid YAML: {short(error)}") from None
     if not isinstance(value, dict):
         raise CadecError(f"{path} holds no settings of Marian's")
     return value
@@ -207,10 +206,17 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
             if not hasattr(stored, "files"):
                 raise ValueError("it is one array, not several by name")
             arrays = {name: stored[name] for name in stored.files}
-    except (ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except CadecError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes numpy raise
         raise CadecError(
-            f"can't read {path}: {error}", "the file may be truncated or of another format"
+            f"can't read {path}: {short(error)}", "the file may be truncated or of another format"
         ) from None
+    other = [
+        name for name, array in arrays.items() if getattr(array, "dtype", np.dtype(object)).kind not in "fiu"
+    ]
+    if other:
+        raise CadecError(f"{path} holds what are no numbers: {', '.join(other[:5])}")
     config = arrays.pop(_NPZ_CONFIG, None)
     if config is None:
         raise CadecError(f"{path} is no model of Marian's: it has no {_NPZ_CONFIG}")
@@ -227,8 +233,8 @@ def _vocabulary(path: Path) -> list[str]:
     try:
         with reading(path):
             tokens: list[str] = ctranslate2_marian.load_vocab(path)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise CadecError(f"{path} is no vocabulary of Marian's: {error}") from None
+    except (ValueError, IndexError, KeyError, OverflowError) as error:
+        raise CadecError(f"{path} is no vocabulary of Marian's: {short(error)}") from None
     return tokens
 
 

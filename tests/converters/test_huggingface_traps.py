@@ -210,6 +210,13 @@ def test_a_tokenizer_that_is_damaged_or_not_there(marian: Path) -> None:
     refused(marian, "can't read the tokenizer")
 
 
+@pytest.mark.parametrize("index", [None, "7", -1, 0.5])
+def test_an_id_that_is_no_number(marian: Path, index: object) -> None:
+    vocabulary = json.loads((marian / "vocab.json").read_text("utf-8"))
+    (marian / "vocab.json").write_text(json.dumps({**vocabulary, "new": index}), "utf-8")
+    refused(marian, "ids are no numbers|can't read the tokenizer")
+
+
 def test_separate_vocabularies_are_refused(marian: Path) -> None:
     shutil.copy(marian / "vocab.json", marian / "target_vocab.json")
     config = {"separate_vocabs": True, "tokenizer_class": "MarianTokenizer"}

@@ -265,6 +265,12 @@ def test_other_architectures(tiny: Path) -> None:
     refused(tiny, "can't be read")
 
 
+@pytest.mark.parametrize("architectures", [[None], 7, {"a": 1}])
+def test_architectures_that_are_no_names(tiny: Path, architectures: object) -> None:
+    changed_config(tiny, architectures=architectures)
+    refused(tiny, "architectures")
+
+
 def test_weights_that_do_not_fit_or_are_no_numbers(tiny: Path) -> None:
     state = load_file(tiny / "model.safetensors")
     name = "model.layers.1.mlp.up_proj.weight"

@@ -1,6 +1,7 @@
 """Marian's own files say what Marian's transformer says, which transformers knows too."""
 
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,31 @@ def weightless(directory: Path) -> None:
     np.savez(directory / "model.npz", **arrays)
 
 
+def headless(directory: Path) -> None:
+    """An entry of the archive that says of itself what numpy can't read, or that is no array at all."""
+    with zipfile.ZipFile(directory / "model.npz", "a") as archive:
+        archive.writestr("Wextra.npy", b"\x93NUMPY\x01\x00\x08\x00{'a': (\n")
+
+
+def arrayless(directory: Path) -> None:
+    with zipfile.ZipFile(directory / "model.npz", "a") as archive:
+        archive.writestr("Wextra", b"nothing")
+
+
+def worded(directory: Path) -> None:
+    with np.load(directory / "model.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    np.savez(directory / "model.npz", **{**arrays, "Wemb": np.array(["a", "b"])})
+
+
+def nested(directory: Path) -> None:
+    (directory / "decoder.yml").write_text("[" * 5000)
+
+
+def dated(directory: Path) -> None:
+    (directory / "decoder.yml").write_text("vocabs: 2001-13-41\n")
+
+
 def another_tokenizer(directory: Path) -> None:
     train_spm(directory / "source.spm", ["0123 4567 8901 2345", "9876 5432 1098", "6 7 8 9 0"] * 20, 24)
 
@@ -220,6 +246,11 @@ def no_tokenizer(directory: Path) -> None:
         (short_vocabulary, "tokens, the model's embeddings are"),
         (truncated, "can't read"),
         (pickled, "can't read"),
+        (headless, "can't read"),
+        (arrayless, "no numbers: Wextra"),
+        (worded, "no numbers: Wemb"),
+        (nested, "no valid YAML"),
+        (dated, "no valid YAML"),
         (weightless, "no decoder.1.cross.key.weight"),
         (another_tokenizer, "is not the tokenizer of the model's source"),
         (no_tokenizer, "no tokenizer of the source"),

@@ -71,6 +71,17 @@ def test_a_preset_of_ones_own(tmp_path: Path) -> None:
         load_preset("lm", str(own))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"\xd0[model]", b"[model]\nlayers = " + b"7" * 5000, b"a = " + b"[" * 5000, b"[" * 5000],
+    ids=["not UTF-8", "5000 digits", "lists in lists", "tables in tables"],
+)
+def test_a_preset_that_is_no_toml_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(content)
+    with pytest.raises(CadecError, match=r"not valid TOML|not utf-8|nested deeper"):
+        load_preset("lm", str(tmp_path / "mine.toml"))
+
+
 def test_every_option_is_a_flag(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     for kind in KINDS.values():
