@@ -4,6 +4,7 @@ It knows nothing of vocabularies, and judges sentences by their times alone: see
 and `opus_xml` for how the files are read. One film (or one pair of films) is in memory at a time.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -274,7 +275,9 @@ def _film_path(root: Path, name: str) -> Path | None:
     if not relative.parts or relative.is_absolute() or ".." in relative.parts:
         return None
     stem = name.removesuffix(".gz")
-    return next((path for path in (root / f"{stem}.gz", root / stem) if path.is_file()), None)
+    with contextlib.suppress(OSError):  # a name that no file can have, as one of 5000 characters
+        return next((path for path in (root / f"{stem}.gz", root / stem) if path.is_file()), None)
+    return None
 
 
 def _xml_root(root: Path) -> Path:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from cadec_cli.engines.compute_types import usable_compute_type
+from cadec_cli.engines.ctranslate2_vocabulary import read_settings
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
 from cadec_cli.workers import available_cores
@@ -65,6 +66,8 @@ class CTranslate2Model:
     ) -> None:
         import ctranslate2
 
+        if (model / "config.json").is_file():  # CTranslate2 did not write one before version 3
+            read_settings(model)
         self._source, self._target = source, target
         self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
         self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))
@@ -285,12 +288,21 @@ class CTranslate2Model:
         """Best first; of those that read the same the best is kept, and empty ones only if all are."""
         found: dict[str, Hypothesis] = {}
         for tokens, score in scored:
-            ids = tuple(self._target_ids[piece] for piece in tokens)
+            ids = self._ids(tokens)
             text = self._target.decode(ids)
             if text not in found:
                 found[text] = Hypothesis(text, float(score), ids)
         written = [hypothesis for text, hypothesis in found.items() if text]
         return tuple(written or found.values())
+
+    def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        try:
+            return tuple(self._target_ids[piece] for piece in tokens)
+        except KeyError as error:
+            raise CadecError(
+                f"the translation model writes {error}, which its text pipeline does not know",
+                "its vocabulary is damaged, or another model's: copy or download the bundle again",
+            ) from None
 
 
 def _first(nbest: NBest) -> str:

@@ -1,11 +1,39 @@
-"""The vocabularies that a CTranslate2 directory has, as lists of tokens in the order of their ids."""
+"""What a CTranslate2 directory says beside its weights: its vocabularies, lists of tokens in the order of
+their ids, and what it wants around sentences.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, reading
+
+# What CTranslate2 reads of its config.json; of much it notices the type only when it translates.
+_SETTINGS: Mapping[str, tuple[type, ...]] = {
+    "add_source_bos": (bool,),
+    "add_source_eos": (bool,),
+    "bos_token": (str,),
+    "eos_token": (str,),
+    "unk_token": (str,),
+    "decoder_start_token": (str, type(None)),
+    "layer_norm_epsilon": (float, int, type(None)),
+    "multi_query_attention": (bool,),
+}
+
+
+def read_settings(directory: Path) -> dict[str, Any]:
+    """A config.json; one whose settings are of other types than CTranslate2 takes is a CadecError."""
+    path = directory / "config.json"
+    stored = read_json(path)
+    if not isinstance(stored, dict):
+        raise CadecError(f"{path} is no configuration of CTranslate2's")
+    wrong = [name for name, kinds in _SETTINGS.items() if name in stored and type(stored[name]) not in kinds]
+    if wrong:
+        raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be what it says")
+    return stored
 
 
 def read_vocabularies(directory: Path) -> tuple[list[str], list[str]]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2_nmt import Framing
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+from cadec_cli.engines.ctranslate2_vocabulary import read_settings, read_vocabularies
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading, sha256
+from cadec_cli.files import reading, sha256
 from cadec_cli.models.pretrained import SOURCE, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
 from cadec_cli.whole_files import atomic_directory
@@ -132,9 +132,7 @@ def _config(path: Path) -> dict[str, Any]:
             f"{path} has no config.json, which says what the model wants around a sentence",
             "it was made by a CTranslate2 before version 3; convert the original anew",
         )
-    config = read_json(path / "config.json")
-    if not isinstance(config, dict):
-        raise CadecError(f"{path / 'config.json'} is no configuration of CTranslate2's")
+    config = read_settings(path)
     if config.get("decoder_start_token", "<s>") is None:
         raise CadecError(
             f"the model in {path} has no token to start translations with (decoder_start_token)",

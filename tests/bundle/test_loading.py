@@ -1,6 +1,7 @@
 """A bundle's models as loaded: what is kept in memory, and for whom."""
 
 import gc
+import json
 import weakref
 from pathlib import Path
 
@@ -68,6 +69,32 @@ def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
     stepped = [models.stepped for models in (first, second)]
     networks = [one.network for one in stepped if isinstance(one, TorchTranslationModel)]
     assert len(networks) == 2 and networks[0] is not networks[1]
+
+
+def _with_other(model: Path, name: str, **changes: object) -> None:
+    stored = json.loads((model / name).read_text("utf-8"))
+    (model / name).write_text(json.dumps({**stored, **changes}), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "setting", ["add_source_bos", "add_source_eos", "multi_query_attention", "bos_token"]
+)
+def test_a_ctranslate2_model_whose_settings_are_of_other_types_is_not_loaded(
+    bundle: Bundle, setting: str
+) -> None:
+    _with_other(bundle.path("ct2/int8"), "config.json", **{setting: 7})
+    with pytest.raises(CadecError, match=f"config.json is damaged: {setting}"):
+        load_models(bundle, compute_type="int8", device="cpu").translation  # noqa: B018 - it is loaded now
+
+
+def test_a_ctranslate2_model_that_writes_what_its_pipeline_lacks_says_so(bundle: Bundle) -> None:
+    vocabulary = bundle.path("ct2/int8") / "target_vocabulary.json"
+    tokens = json.loads(vocabulary.read_text("utf-8"))
+    other = [*tokens[:4], *(f"{token}☃" for token in tokens[4:])]
+    vocabulary.write_text(json.dumps(other), "utf-8")
+    translation = load_models(bundle, compute_type="int8", device="cpu").translation
+    with pytest.raises(CadecError, match="does not know"):
+        translation.nbest(["Tom wants it."], 2)
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:

@@ -157,11 +157,12 @@ def test_truncated_alignment(corpus: Path) -> None:
 
 def test_missing_films_and_paths_that_lead_out_are_counted(corpus: Path) -> None:
     outside = put(corpus.parent, "outside/2001/7/1.xml", film(sentence(1, "Secret", 1, 2)))
-    names = ["en/2001/8/1.xml.gz", "../outside/2001/7/1.xml", str(outside), ""]
+    long = f"en/2001/{'7' * 5000}/1.xml.gz"  # which no file can be called
+    names = ["en/2001/8/1.xml.gz", "../outside/2001/7/1.xml", str(outside), "", long]
     groups = [links(link("1;1"), source=name) for name in names]
     documents, report = aligned(corpus, cesalign(*groups, links(link("1;1"))))
     assert documents == [[("One 1.", "Раз 1.")]]
-    assert report.skipped == {"films missing": 4, "links of films left out": 4}
+    assert report.skipped == {"films missing": 5, "links of films left out": 5}
 
 
 def test_uncompressed_film_stands_in_for_the_compressed_name(corpus: Path) -> None:

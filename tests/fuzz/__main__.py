@@ -34,6 +34,7 @@ def tried(trials: Trials, name: str, number: int, known: set[str]) -> Found | No
     """Try a round of inputs; return the smallest that shows a defect which is not known yet."""
     target = TARGETS[name]
     shrinking: list[str] = []
+    slow: list[Found] = []
 
     @seed(number)
     @settings(
@@ -49,6 +50,10 @@ def tried(trials: Trials, name: str, number: int, known: set[str]) -> Found | No
         verdict = trials.verdict(name, case.files)
         if verdict.kind != "wrong" or verdict.defect in known:
             return
+        if verdict.took_too_long:  # as every smaller one would
+            slow.append(Found(case, verdict))
+            known.add(verdict.defect)
+            return
         if shrinking and verdict.defect != shrinking[0]:
             return  # another one, which is found in a later round
         shrinking.append(verdict.defect)
@@ -60,7 +65,7 @@ def tried(trials: Trials, name: str, number: int, known: set[str]) -> Found | No
         return found
     except Flaky as error:  # wrong once, and right when it was tried again
         print(f"{name} (seed {number}): not every time: {str(error)[:500]}", flush=True)
-    return None
+    return slow[0] if slow else None
 
 
 def main() -> int:

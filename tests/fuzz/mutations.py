@@ -84,7 +84,8 @@ def _move_line(data: bytes, at: int, other: int, _: int) -> bytes:
 _CHANGES: tuple[Change, ...] = (
     *(_flip, _put, _delete, _insert, _insert, _double, _truncate, _cut, _renumber, _renumber, _move_line),
 )
-_PLACE = st.integers(0, _SCALE - 1)
+# Numbers that are drawn are often 0 or small ones: here they mean places all over the file.
+_PLACE = st.integers(0, _SCALE - 1).map(lambda drawn: (drawn * 40_503 + 20_021) % _SCALE)
 _STEPS = st.lists(
     st.tuples(st.integers(0, len(_CHANGES) - 1), _PLACE, _PLACE, st.integers(0, 255)), min_size=1, max_size=4
 )

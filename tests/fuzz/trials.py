@@ -24,6 +24,7 @@ from fuzz.target import Files
 TESTS = Path(__file__).parents[1]
 # For one trial. Generous: what hangs, or takes a time that grows with the square of its input, takes longer.
 SECONDS = 30
+_TOO_LONG = "more than"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Verdict:
     kind: str  # read, refused or wrong
     told: str = ""  # the error's message, or what is wrong
     where: str = ""  # file and line, if that is known
+
+    @property
+    def took_too_long(self) -> bool:
+        """Tell whether it was stopped."""
+        return self.told.startswith(_TOO_LONG)
 
     @property
     def defect(self) -> str:
@@ -106,7 +112,7 @@ class Trials:
         code = self._process.wait()
         log = (self._root / "log").read_text("utf-8", "replace")[-6000:]
         self._stop()
-        told = f"the process ended with {code}: {_cause(log)}" if ready else f"more than {seconds} seconds"
+        told = f"the process ended with {code}: {_cause(log)}" if ready else f"{_TOO_LONG} {seconds} seconds"
         return {"kind": "wrong", "told": told, "where": _place(log)}
 
     def _started(self) -> "subprocess.Popen[bytes]":

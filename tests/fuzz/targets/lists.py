@@ -1,7 +1,8 @@
 """What commands leave for each other, and what people write for them: lists, sets, sessions, journals."""
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ OWN_SET = """{"source": "B.", "context": ["C."], "candidates": ["D.", "E."], "tr
 
 FORMALITY = {"ru": {"formal": ["Здравствуйте."], "informal": ["Привет."]}}
 NO_CONTEXT = {"fr": [["Bonjour.", "Ça va ?"], ["Oui."]]}
+DOCUMENT = ("a", "", "b c", "д", "e")
 TABLE = {"fuzz": "a journal"}  # what the journal and the part file say they were made of
 
 
@@ -169,20 +171,35 @@ def journal(directory: Path) -> None:
 def part_seed(directory: Path) -> None:
     from cadec_cli.decoding.back_translation import PairFile
 
-    part = PairFile(directory / "pairs.tsv", TABLE)
-    part.write([["a\tб", ""], ["c\tд", "e\tж"]])
-    header = part._header()
-    part.part.write_bytes(header + part.output.read_bytes())
-    part.output.unlink()
+    with contextlib.suppress(KeyboardInterrupt):
+        PairFile(directory / "pairs.tsv", TABLE).write(_interrupted())
+
+
+def _interrupted() -> Iterator[list[str]]:
+    yield _paired(DOCUMENT[:2])
+    yield _paired(DOCUMENT[2:4])
+    raise KeyboardInterrupt
+
+
+def _paired(lines: Sequence[str]) -> list[str]:
+    return [f"<{line}>\t{line}" if line else "" for line in lines]
+
+
+def _translated(lines: Sequence[str]) -> list[str]:
+    return [f"<{line}>" for line in lines]
 
 
 def part_file(directory: Path) -> None:
-    from cadec_cli.decoding.back_translation import PairFile
+    """Damage costs what it damages: in the end there is what there would have been."""
+    from cadec_cli.decoding.back_translation import PairFile, paired
 
-    part = PairFile(directory / "pairs.tsv", TABLE)
-    size = part.part.stat().st_size
-    done = part.done(resume=True)
-    assert 0 <= done <= size
+    pairs = PairFile(directory / "pairs.tsv", TABLE)
+    done = pairs.done(resume=True)
+    if done.damage:
+        pairs.mend(DOCUMENT, _translated, done)
+    pairs.write(paired(DOCUMENT[done.lines :], _translated), done.lines)
+    written = pairs.output.read_text("utf-8")
+    assert written == "".join(f"{line}\n" for line in _paired(DOCUMENT)), f"wrong lines: {written}"
 
 
 def template(directory: Path) -> None:
@@ -246,7 +263,7 @@ TARGETS = {
         share=0.7,
     ),
     "journal": Target(("cadec_cli/decoding/journal.py",), journal_seed, journal, writes=True),
-    "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file),
+    "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(
         (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
     ),
