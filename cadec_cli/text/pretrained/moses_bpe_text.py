@@ -53,12 +53,13 @@ class Bpe:
     def __init__(self, codes: str, origin: str = "the BPE codes") -> None:
         # Not splitlines(): pieces may hold characters that Python takes for ends of lines.
         lines = codes.split("\n")
-        header = re.fullmatch(r"#version:\s*(\d+)\.(\d+)\s*", lines[0])
+        header = re.fullmatch(r"#version:\s*(\d{1,9})\.(\d{1,9})\s*", lines[0])
         written = [line.strip("\r ") for line in lines[1 if header else 0 :]]
         merges = [tuple(line.split(" ")) for line in written if line]
         # fastBPE writes how often a pair was seen, and no version.
         counted = bool(merges) and all(len(merge) == 3 and merge[2].isdigit() for merge in merges)
-        if not merges or not (counted or all(len(merge) == 2 for merge in merges)):
+        unknown = header is None and lines[0].startswith("#version:")
+        if unknown or not merges or not (counted or all(len(merge) == 2 for merge in merges)):
             raise CadecError(f"{origin} is not a file of BPE codes: a line holds two pieces")
         version = (int(header[1]), int(header[2])) if header else (0, 1)
         # Before version 0.2 of subword-nmt, the end of a word was a piece of its own.

@@ -140,7 +140,7 @@ def session(directory: Path) -> None:
     again = Session(models(), options, direction=direction, documents=stored.documents)
     session_json(again).encode()
     if options.nbest * options.beam <= 1000:
-        again.translate(["Tom wants it."])
+        list(again.translate(["Tom wants it."]))
 
 
 def journal_seed(directory: Path) -> None:
