@@ -14,7 +14,7 @@ from typing import Any
 
 from cadec_cli.files import read_json
 from cadec_cli.reproduction.places import Places
-from cadec_cli.reproduction.steps import as_made, read_records, seconds_of
+from cadec_cli.reproduction.steps import as_made, number, read_records, seconds_of
 from cadec_cli.reproduction.systems import ALONE, FEWER, FIRST, SYSTEMS, TUNED
 from cadec_cli.reproduction.tuned import chosen_point
 
@@ -160,10 +160,10 @@ def _accuracies(path: Path) -> dict[str, dict[str, Accuracy]]:
     records: list[Any] = read_records(path) if path.is_file() else []
     with as_made(path):
         for record in records:
-            by_distance = {name: one["accuracy"] for name, one in record["by_distance"].items()}
-            low, high = record["interval"]
+            by_distance = {name: number(one["accuracy"]) for name, one in record["by_distance"].items()}
+            low, high = map(number, record["interval"])
             found.setdefault(record["objective"], {})[Path(record["set"]).stem] = Accuracy(
-                record["accuracy"], low, high, record["chance"], by_distance
+                number(record["accuracy"]), low, high, number(record["chance"]), by_distance
             )
     return found
 

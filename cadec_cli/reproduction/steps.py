@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -176,10 +177,17 @@ def as_made(path: Path) -> Iterator[None]:
     """What is read in here of an output of ours has all that we wrote; if not, it was damaged."""
     try:
         yield
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CadecError(
             f"{path} is damaged: {error!r}", "delete it: the same command makes it again"
         ) from None
+
+
+def number(value: object) -> float:
+    """A number as we wrote it: anything else is a ValueError."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"a figure of {str(value)[:40]!r}")
+    return float(value)
 
 
 def read_records(path: Path) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from cadec_cli.evaluation.tuning.choosing import choose
 from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.files import read_json
-from cadec_cli.reproduction.steps import as_made
+from cadec_cli.reproduction.steps import as_made, number
 from cadec_cli.reproduction.systems import System
 
 
@@ -20,6 +20,8 @@ def chosen_point(curve: Path, protocol: str) -> tuple[Point, bool]:
     with as_made(curve):
         level = _point(stored["sentence_level"])
         points = [_point(one) for one in stored["points"]]
+        if not points:
+            raise ValueError("no setting was tried")
     try:
         return choose(protocol, level, points), True
     except CadecError:
@@ -33,10 +35,13 @@ def tuned_flags(system: System, curve: Path) -> tuple[str, ...]:
 
 def _point(stored: dict[str, Any]) -> Point:
     setting = stored["setting"]
-    named = tuple((str(name), float(value)) for name, value in setting.get("named", ()))
+    named = tuple((str(name), number(value)) for name, value in setting.get("named", ()))
+    temperature = number(setting["temperature"])
+    if temperature <= 0:
+        raise ValueError(f"a temperature of {temperature}")
     return Point(
-        Setting(setting["temperature"], setting["weight"], named),
-        stored["bleu"],
-        stored["chrf"],
-        stored["changed"],
+        Setting(temperature, number(setting["weight"]), named),
+        number(stored["bleu"]),
+        number(stored["chrf"]),
+        number(stored["changed"]),
     )

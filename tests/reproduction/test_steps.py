@@ -1,6 +1,7 @@
 """Steps are done once, in order; what was stopped is told to go on; the first failure is named."""
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from cadec_cli.reproduction.steps import (
     torchrun,
 )
 from cadec_cli.reproduction.systems import TUNED
+from cadec_cli.reproduction.tuned import chosen_point
 
 
 def plan(work: Path) -> Plan:
@@ -143,3 +145,26 @@ def test_settings_that_were_damaged_are_named(tmp_path: Path) -> None:
         path.write_text(json.dumps({**settings, **change}))
         with pytest.raises(CadecError, match=f"{SETTINGS} is damaged"):
             started("toy", tmp_path / "work", None)
+
+
+@pytest.mark.parametrize("change", ["bleu", "temperature", "weight"])
+@pytest.mark.parametrize("value", [None, "", "1", True, -math.inf, 10**400])
+def test_a_curve_whose_figures_are_none_is_damaged(change: str, value: object, tmp_path: Path) -> None:
+    setting: dict[str, object] = {"temperature": 2.0, "weight": 0.5}
+    point = {"setting": setting, "bleu": 20.0, "chrf": 40.0, "changed": 0.1}
+    (point if change in point else setting)[change] = value
+    _refused_curve(tmp_path / "curve.json", {"sentence_level": point, "points": [point]})
+
+
+def test_a_curve_without_points_or_at_no_temperature_is_damaged(tmp_path: Path) -> None:
+    point = {"setting": {"temperature": 0, "weight": 0.5}, "bleu": 20.0, "chrf": 40.0, "changed": 0.1}
+    _refused_curve(tmp_path / "curve.json", {"sentence_level": point, "points": [point]})
+    level = {**point, "setting": {"temperature": 1, "weight": 0.5}}
+    _refused_curve(tmp_path / "curve.json", {"sentence_level": level, "points": []})
+
+
+def _refused_curve(path: Path, stored: object) -> None:
+    path.write_text(json.dumps(stored), "utf-8")
+    for protocol in ("best", "strongest"):
+        with pytest.raises(CadecError, match=r"curve\.json is (damaged|not valid JSON)"):
+            chosen_point(path, protocol)

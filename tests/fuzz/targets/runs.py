@@ -131,6 +131,7 @@ def shard(directory: Path) -> None:
     from cadec_cli.data.shards import Shard
 
     found = Shard(directory)
+    found.verify()  # as is done before anything is learnt from it
     for side in found.sides:
         assert len(side.lengths) == len(found)
         for index in range(len(found)):
