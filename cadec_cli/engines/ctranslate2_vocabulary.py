@@ -22,6 +22,8 @@ _SETTINGS: Mapping[str, tuple[type, ...]] = {
     "layer_norm_epsilon": (float, int, type(None)),
     "multi_query_attention": (bool,),
 }
+# Without these it reads what happens to be in memory.
+_REQUIRED = ("add_source_bos", "add_source_eos")
 
 
 def read_settings(directory: Path) -> dict[str, Any]:
@@ -30,7 +32,11 @@ def read_settings(directory: Path) -> dict[str, Any]:
     stored = read_json(path)
     if not isinstance(stored, dict):
         raise CadecError(f"{path} is no configuration of CTranslate2's")
-    wrong = [name for name, kinds in _SETTINGS.items() if name in stored and type(stored[name]) not in kinds]
+    wrong = [
+        name
+        for name, kinds in _SETTINGS.items()
+        if (name in stored or name in _REQUIRED) and type(stored.get(name)) not in kinds
+    ]
     if wrong:
         raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be what it says")
     return stored

@@ -87,6 +87,15 @@ def test_a_ctranslate2_model_whose_settings_are_of_other_types_is_not_loaded(
         load_models(bundle, compute_type="int8", device="cpu").translation  # noqa: B018 - it is loaded now
 
 
+def test_a_ctranslate2_model_that_does_not_say_what_it_wants_is_not_loaded(bundle: Bundle) -> None:
+    config = bundle.path("ct2/int8") / "config.json"
+    stored = json.loads(config.read_text("utf-8"))
+    del stored["add_source_eos"]
+    config.write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(CadecError, match=r"config\.json is damaged: add_source_eos"):
+        load_models(bundle, compute_type="int8", device="cpu").translation  # noqa: B018 - it is loaded now
+
+
 def test_a_ctranslate2_model_that_writes_what_its_pipeline_lacks_says_so(bundle: Bundle) -> None:
     vocabulary = bundle.path("ct2/int8") / "target_vocabulary.json"
     tokens = json.loads(vocabulary.read_text("utf-8"))
