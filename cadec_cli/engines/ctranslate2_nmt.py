@@ -66,8 +66,10 @@ class CTranslate2Model:
     ) -> None:
         import ctranslate2
 
-        if (model / "config.json").is_file():  # CTranslate2 did not write one before version 3
-            read_settings(model)
+        # CTranslate2 wrote no config.json before version 3.
+        settings = read_settings(model) if (model / "config.json").is_file() else {}
+        if settings.get("decoder_start_token", "") is None:
+            raise CadecError(f"the model in {model} has no token to start translations with")
         self._source, self._target = source, target
         self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
         self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))

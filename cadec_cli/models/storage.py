@@ -117,6 +117,7 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
         or stored.get("format") != FORMAT_VERSION
         or not isinstance(stored.get("kind"), str)
         or stored["kind"] not in NETWORKS
+        or not isinstance(stored.get("config"), dict)
     ):
         raise CadecError(
             f"{directory}/config.json does not describe a cadec model of format {FORMAT_VERSION}"

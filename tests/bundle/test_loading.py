@@ -90,10 +90,14 @@ def test_a_ctranslate2_model_whose_settings_are_of_other_types_is_not_loaded(
 def test_a_ctranslate2_model_that_does_not_say_what_it_wants_is_not_loaded(bundle: Bundle) -> None:
     config = bundle.path("ct2/int8") / "config.json"
     stored = json.loads(config.read_text("utf-8"))
-    del stored["add_source_eos"]
-    config.write_text(json.dumps(stored), "utf-8")
-    with pytest.raises(CadecError, match=r"config\.json is damaged: add_source_eos"):
-        load_models(bundle, compute_type="int8", device="cpu").translation  # noqa: B018 - it is loaded now
+    without = {name: value for name, value in stored.items() if name != "add_source_eos"}
+    for said, message in (
+        (without, r"config\.json is damaged: add_source_eos"),
+        ({**stored, "decoder_start_token": None}, "no token to start translations with"),
+    ):
+        config.write_text(json.dumps(said), "utf-8")
+        with pytest.raises(CadecError, match=message):
+            load_models(bundle, compute_type="int8", device="cpu").translation  # noqa: B018 - loaded now
 
 
 def test_a_ctranslate2_model_that_writes_what_its_pipeline_lacks_says_so(bundle: Bundle) -> None:

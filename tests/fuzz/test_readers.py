@@ -23,6 +23,7 @@ _READS = re.compile(
 ELSEWHERE = {
     "cadec_cli/files.py": "what all others read with",
     "cadec_cli/catalogue/entries.py": "reads a file that comes with cadec",
+    "cadec_cli/bundle/building.py": "reads a table of formality, which is tried as such, and hands it on",
     "cadec_cli/reports/page.py": "reads files that come with cadec",
     "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
     "cadec_cli/reproduction/small_corpora.py": "reads lines as cadec_cli/data/corpora.py does",

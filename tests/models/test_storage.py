@@ -144,3 +144,11 @@ def test_a_part_can_be_filled_and_the_rest_stays() -> None:
         assert torch.equal(tensor, part.get(name, before[name])), name
     with pytest.raises(CadecError, match=r"norm.bias is \(2,\), not \(16,\); unknown norm.colour"):
         fill(other, {"norm.colour": torch.ones(16), "norm.bias": torch.ones(2)}, Path("part"), partly=True)
+
+
+@pytest.mark.parametrize("config", ["missing", None, [], 7])
+def test_a_model_without_sizes_is_one_clear_error(config: object, tmp_path: Path) -> None:
+    stored = {"format": 1, "kind": "lm", **({} if config == "missing" else {"config": config})}
+    (tmp_path / "config.json").write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(CadecError, match="does not describe a cadec model"):
+        load_model(tmp_path)

@@ -112,7 +112,7 @@ def _cache_in(directory: Path) -> AbstractContextManager[object]:
 
 SMALL = ("bundle.json", "nmt/config.json", "lm/config.json", "source/pipeline.json", "target/truecaser.json")
 PIPELINE = ("pipeline.json", "truecaser.json", "subwords.model")
-OPENING = ("cadec_cli/bundle/manifest.py", "cadec_cli/bundle/opening.py")
+OPENING = tuple(f"cadec_cli/bundle/{name}.py" for name in ("manifest", "opening", "fitting"))
 
 TARGETS = {
     "manifest": Target(OPENING, copied(parts.bundle), opened, ("bundle.json",), resealed=resealed),

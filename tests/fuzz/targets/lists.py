@@ -257,12 +257,16 @@ TARGETS = {
     "contrastive set, own": Target(SETS, text("set.jsonl", OWN_SET), contrastive_set),
     "evaluate's texts": Target(("cadec_cli/evaluation/aligned.py",), evaluated_seed, evaluated, share=0.5),
     "session": Target(
-        ("cadec_cli/commands/repl/commands.py", "cadec_cli/commands/repl/state.py"),
+        (
+            "cadec_cli/commands/repl/commands.py",
+            "cadec_cli/commands/repl/state.py",
+            "cadec_cli/decoding/session_files.py",
+        ),
         session_seed,
         session,
         share=0.7,
     ),
-    "journal": Target(("cadec_cli/decoding/journal.py",), journal_seed, journal, writes=True),
+    "journal": Target(("cadec_cli/decoding/journal_reading.py",), journal_seed, journal, writes=True),
     "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(
         (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
