@@ -67,8 +67,7 @@ class CTranslate2Model:
         import ctranslate2
 
         # CTranslate2 wrote no config.json before version 3.
-        settings = read_settings(model) if (model / "config.json").is_file() else {}
-        if settings.get("decoder_start_token", "") is None:
+        if (model / "config.json").is_file() and read_settings(model).get("decoder_start_token") is None:
             raise CadecError(f"the model in {model} has no token to start translations with")
         self._source, self._target = source, target
         self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary

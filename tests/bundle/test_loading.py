@@ -90,9 +90,13 @@ def test_a_ctranslate2_model_whose_settings_are_of_other_types_is_not_loaded(
 def test_a_ctranslate2_model_that_does_not_say_what_it_wants_is_not_loaded(bundle: Bundle) -> None:
     config = bundle.path("ct2/int8") / "config.json"
     stored = json.loads(config.read_text("utf-8"))
-    without = {name: value for name, value in stored.items() if name != "add_source_eos"}
+
+    def without(left_out: str) -> dict[str, object]:
+        return {name: value for name, value in stored.items() if name != left_out}
+
     for said, message in (
-        (without, r"config\.json is damaged: add_source_eos"),
+        (without("add_source_eos"), r"config\.json is damaged: add_source_eos"),
+        (without("decoder_start_token"), "no token to start translations with"),
         ({**stored, "decoder_start_token": None}, "no token to start translations with"),
     ):
         config.write_text(json.dumps(said), "utf-8")

@@ -266,7 +266,12 @@ TARGETS = {
         session,
         share=0.7,
     ),
-    "journal": Target(("cadec_cli/decoding/journal_reading.py",), journal_seed, journal, writes=True),
+    "journal": Target(
+        tuple(f"cadec_cli/decoding/{name}.py" for name in ("journal", "journal_reading")),
+        journal_seed,
+        journal,
+        writes=True,
+    ),
     "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(
         (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
