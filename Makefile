@@ -19,10 +19,9 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Damaged and hostile input for every reader; SEED=… tries what an earlier run printed.
-MINUTES ?= 30
+# make fuzz MINUTES=30: damaged and hostile input for every reader; SEED=… tries what an earlier run printed
 fuzz: $(READY)
-	PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY)
 	$(BIN)/cadec translate docs/dialogue.txt --lines --compare
