@@ -252,7 +252,7 @@ def test_bpe_is_what_another_implementation_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "codes", ["", f"#version: 0.{'2' * 5000}", "#version: 0.2\n", "a b c\nd e\n", "one\n", '{"a":1}']
+    "codes", ["", f"#version: 0.{'2' * 5000}\na b\n", "#version: 0.2\n", "a b c\nd e\n", "one\n", '{"a":1}']
 )
 def test_what_is_no_file_of_codes_is_one_clear_error(codes: str, tmp_path: Path) -> None:
     (tmp_path / "codes").write_text(codes, "utf-8")
