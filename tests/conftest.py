@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -93,6 +94,21 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = run_directory(tmp_path_factory, "made-up")
     make_once(root, {"corpora": lambda: make_corpora(root)})
     return root
+
+
+@pytest.fixture(scope="session")
+def sound(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of random weights that is as it should be."""
+    from bundle_parts import write_bundle  # which imports torch
+
+    return write_bundle(tmp_path_factory.mktemp("sound"), english, russian)
+
+
+@pytest.fixture
+def theirs(sound: Path, tmp_path: Path) -> Path:
+    """The same from a stranger, to be tampered with; it is alone in its directory."""
+    shutil.copytree(sound, tmp_path / "download" / "theirs")
+    return tmp_path / "download" / "theirs"
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.formality import read_seeds
-from cadec_cli.text.languages import iso_code
+from cadec_cli.text.languages import iso_code, language_misfit
 from cadec_cli.user_directories import expanded
 from cadec_cli.version import __version__
 from cadec_cli.whole_files import atomic_directory
@@ -254,6 +254,9 @@ def _languages(
     if target is None and not wrong.problems:
         wrong.problems.append("nothing says which language this is for")
         wrong.hint = wrong.hint or "say it with --target-language, as in --target-language fr"
+    wrong.problems += [
+        problem for code in (source, target) if code is not None and (problem := language_misfit(code))
+    ]
     return source, target or ""
 
 

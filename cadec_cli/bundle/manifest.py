@@ -21,6 +21,7 @@ from cadec_cli.bundle.layout import CONVERTED, leads_outside, link_misfit, name_
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.text.languages import language_misfit
 from cadec_cli.whole_files import atomic_file
 
 MANIFEST = "bundle.json"
@@ -49,7 +50,7 @@ FORMALITY = "formality.json"
 
 # The manifest of a bundle with a thousand files is smaller.
 _MOST_BYTES = 1 << 20
-LONGEST_TEXT, _LONGEST_LANGUAGE = 1000, 64
+LONGEST_TEXT = 1000
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
@@ -212,8 +213,8 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
     source = value["source_language"]
     return Manifest(
         name=_text(value["name"], "name"),
-        source_language=None if source is None else _text(source, "source_language", _LONGEST_LANGUAGE),
-        target_language=_text(value["target_language"], "target_language", _LONGEST_LANGUAGE),
+        source_language=None if source is None else _language(source, "source_language"),
+        target_language=_language(value["target_language"], "target_language"),
         parts={part: _text(what, "parts") for part, what in value["parts"].items()},
         engines={
             _text(part, "engines"): _text(one, "engines") for part, one in value.get("engines", {}).items()
@@ -228,6 +229,13 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
 
 def _text(value: object, where: str, most: int = LONGEST_TEXT) -> str:
     if problem := text_misfit(value, most):
+        raise ValueError(f"{where}: {problem}")
+    assert isinstance(value, str)
+    return value
+
+
+def _language(value: object, where: str) -> str:
+    if problem := language_misfit(value):
         raise ValueError(f"{where}: {problem}")
     assert isinstance(value, str)
     return value

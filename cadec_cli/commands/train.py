@@ -93,11 +93,13 @@ def tokenizer(
 
     from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.text.languages import check_language
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import FILES, TextPipeline, load_truecaser
     from cadec_cli.text.subwords import train_subwords
     from cadec_cli.whole_files import check_marker
 
+    check_language(language)
     check_outputs([output], inputs=[*inputs, truecaser], force=force, directories=True)
     check_marker(output, FILES[0])
     known = load_truecaser(truecaser) if truecaser else None

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from cadec_cli.bounds import Bound, Whole, misfits, shown, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
+from cadec_cli.text.languages import language_misfit
 from cadec_cli.text.pretrained.settings import TextSettings as TextSettings
 
 FORMAT_VERSION = 1
@@ -28,8 +29,8 @@ NETWORK = "network"
 
 # More is not read at once by any model; nor has any as many tokens.
 _MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
-# Of what is shown of a model: its name, its licence, how it was verified; and of a language's token.
-LONGEST_TEXT, _LONGEST_TOKEN = 2000, 64
+# Of what is shown of a model: its name, its licence, how it was verified.
+LONGEST_TEXT = 2000
 
 # Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
@@ -63,9 +64,9 @@ class TranslationSettings:
             _refuse([f"{shown(name)} is no file's name" for name in side.files if not _is_plain(name)])
         _refuse(
             [
-                f"{shown(token)} is no language"
+                problem
                 for token in (*self.source_languages, *self.target_languages)
-                if text_misfit(token, _LONGEST_TOKEN)
+                if (problem := language_misfit(token))
             ]
         )
 
@@ -92,13 +93,7 @@ class LanguageSettings:
     def __post_init__(self) -> None:
         told = ("family", "origin", "licence", "weights", "verified")
         _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
-        _refuse(
-            [
-                f"{shown(language)} is no language"
-                for language in self.no_context
-                if text_misfit(language, _LONGEST_TOKEN)
-            ]
-        )
+        _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
 
 
 def _check(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cadec_cli.bounds import shown
 from cadec_cli.errors import CadecError
 
 # ISO 639-1 and 639-3, two letters and three.
@@ -63,6 +64,10 @@ LANGUAGE_TOKENS: Mapping[str, re.Pattern[str]] = {
 }
 
 _DECORATED = re.compile(r"__(?P<m2m100>.+)__|>>(?P<opus>.+)<<|<2(?P<madlad>.+)>")
+# What all of them have in common, decoration aside: letters and digits in groups. Names of files are made of
+# it, and whoever reads one from a bundle reads what a stranger wrote.
+_PLAIN = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+_LONGEST = 64
 _NO_REGION = "XX"  # of mBART's codes
 _SHOWN = 12
 
@@ -106,6 +111,19 @@ def own_token(wanted: str, tokens: Sequence[str]) -> str:
 def iso_code(token: str) -> str:
     """The language of a model's token, or of what a person said, in the shortest code that it has."""
     return _code(token).language
+
+
+def language_misfit(value: object) -> str | None:
+    """Why something can't be what a person or a model calls a language; None where it can."""
+    if isinstance(value, str) and len(value) <= _LONGEST and _PLAIN.fullmatch(_bare(value)):
+        return None
+    return f"{shown(value)} is no language's code"
+
+
+def check_language(value: object) -> None:
+    """Refuse what can't be what a person or a model calls a language."""
+    if problem := language_misfit(value):
+        raise CadecError(problem, "a code is letters and digits, such as ru, pt-BR or zho_Hans")
 
 
 def code_of(token: str, tokens: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cadec_cli.bounds import shown
 from cadec_cli.errors import CadecError
 from cadec_cli.places import beside, final_place
 from cadec_cli.text.formats import COMPRESSED
@@ -118,15 +119,22 @@ def _filled(template: str, path: Path, languages: Languages, ext: str | None) ->
         used = {name for _, name, _, _ in string.Formatter().parse(template)}
         if used & {"stem", "name", "ext"}:
             raise CadecError("standard input has no name to make others of", "name the file to write")
-    return template.format_map(
-        {
-            "stem": stem,
-            "name": path.name,
-            "from": languages.source,
-            "to": languages.target,
-            "ext": ending if ext is None else ext,
-        }
-    )
+    values = {
+        "stem": stem,
+        "name": path.name,
+        "from": languages.source,
+        "to": languages.target,
+        "ext": ending if ext is None else ext,
+    }
+    for placeholder in ("from", "to"):
+        if not _stays(values[placeholder]):
+            raise CadecError(f"no file's name can have {shown(values[placeholder])} for {{{placeholder}}}")
+    return template.format_map(values)
+
+
+def _stays(value: str) -> bool:
+    """Tell whether something that a bundle may have said leaves a file in the directory it is meant for."""
+    return value not in (".", "..") and not any(character in value for character in "/\\\0")
 
 
 def stem_and_ending(name: str, language: str) -> tuple[str, str]:

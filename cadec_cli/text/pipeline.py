@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
+from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
 from cadec_cli.text.specials import EOS
 from cadec_cli.text.subwords import Subwords
@@ -28,6 +29,7 @@ class TextPipeline:
     kind = "pipeline"
 
     def __init__(self, language: str, truecaser: Truecaser, subwords: Subwords) -> None:
+        check_language(language)
         self.language = language
         self.moses = MosesText(language)
         self.truecaser = truecaser
@@ -94,8 +96,8 @@ class TextPipeline:
         settings = read_json(directory / "pipeline.json")
         if not isinstance(settings, dict) or settings.get("format") != FORMAT_VERSION:
             raise CadecError(f"{directory}/pipeline.json is not of format {FORMAT_VERSION}")
-        if not isinstance(settings.get("language"), str):
-            raise CadecError(f"{directory}/pipeline.json names no language")
+        if problem := language_misfit(settings.get("language")):
+            raise CadecError(f"{directory}/pipeline.json names no language: {problem}")
         pipeline = cls(
             settings["language"],
             load_truecaser(directory / "truecaser.json"),

@@ -141,3 +141,12 @@ def test_settings_of_pretrained_models_have_bounds(change: dict[str, Any], tmp_p
 def test_tokenizers_are_beside_their_settings(name: str) -> None:
     with pytest.raises(CadecError, match="is no file's name"):
         TranslationSettings(**COMMON, source=SIDE, target=TextSettings(kind="sentencepiece", files=(name,)))
+
+
+@pytest.mark.parametrize("language", ["/../../pwned", "<2/../../pwned>", "..", "ru\\x", "", "r\nu"])
+def test_a_model_s_languages_are_no_paths(language: str) -> None:
+    for side in ("source_languages", "target_languages"):
+        with pytest.raises(CadecError, match="is no language"):
+            TranslationSettings(**COMMON, source=SIDE, target=SIDE, **{side: ("<2ru>", language)})
+    with pytest.raises(CadecError, match="is no language"):
+        LanguageSettings(**COMMON, boundary="\n", start=None, no_context={language: ()})

@@ -3,7 +3,7 @@
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.languages import iso_code, own_token
+from cadec_cli.text.languages import iso_code, language_misfit, own_token
 
 M2M100 = ["__en__", "__no__", "__ru__", "__zh__", "__pt__", "__tl__", "__he__", "__uk__", "__ur__"]
 NLLB = [
@@ -152,3 +152,12 @@ def _finds(token: str, tokens: list[str]) -> bool:
         return own_token(iso_code(token), tokens) == token
     except CadecError:
         return False
+
+
+def test_what_may_be_a_language_is_no_path() -> None:
+    made_up = ["en", "eo", "xx", "sah", "pt-BR", "zh-Hans-CN", "en_xx_simple", "es-419", "русский"]
+    for code in (*M2M100, *NLLB, *MBART, *OPUS, *MADLAD, *made_up):
+        assert language_misfit(code) is None
+    paths = ["/", "..", ".", "a/b", "../ru", "ru/..", "a\\b", "C:", "<2../x>", ">>/<<", "__..__", "ru\0"]
+    for text in (*paths, "", "-", "_", "ru-", "a b", "ru\n", "\x1b[2J", "\u202eru", "a" * 65, None, ["ru"]):
+        assert language_misfit(text) is not None

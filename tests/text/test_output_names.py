@@ -100,3 +100,26 @@ def test_names_that_differ_stay_apart_or_are_refused(names: list[str]) -> None:
     """With {name} in it, no two inputs of a directory meet; whatever their names hold is no placeholder."""
     plan = plan_outputs("{name}.{to}", [Path(name) for name in names], EN_RU)
     assert [str(path) for path in plan.paths] == [f"{name}.ru" for name in names]
+
+
+odd = st.text(st.sampled_from("ru./\\\0-"), min_size=1, max_size=6)
+
+
+@given(odd, st.sampled_from(["out/", "out/{stem}.{to}", "out/{to}"]))
+def test_no_language_leads_out_of_a_directory(target: str, output: str) -> None:
+    try:
+        plan = plan_outputs(output, [Path("in/README")], Languages("en", target))
+    except CadecError:
+        return
+    assert plan.paths[0].parent == Path("out") and ".." not in plan.paths[0].parts
+
+
+@pytest.mark.parametrize("language", ["/../../pwned", "..", ".", "a/b", "a\\b", "a\0b"])
+def test_a_language_that_is_a_path_is_refused(language: str) -> None:
+    for languages, output in (
+        (Languages("en", language), "out/"),
+        (Languages("en", language), "{stem}{to}"),
+        (Languages(language, "ru"), "{from}/{stem}"),
+    ):
+        with pytest.raises(CadecError, match="no file's name can have"):
+            plan_outputs(output, [Path("README")], languages)

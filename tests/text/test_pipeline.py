@@ -87,6 +87,17 @@ def test_a_language_without_moses_rules_works(english: TextPipeline, language: s
     assert loaded.decode(loaded.encode(text)) == text
 
 
+def test_a_language_is_no_path(english: TextPipeline, tmp_path: Path) -> None:
+    english.save(tmp_path / "p")
+    for language in ("/../../pwned", "..", "", "e\x1bn", 3, None):
+        settings = json.dumps({"format": 1, "language": language})
+        (tmp_path / "p" / "pipeline.json").write_text(settings)
+        with pytest.raises(CadecError, match="names no language"):
+            TextPipeline.load(tmp_path / "p")
+    with pytest.raises(CadecError, match="no language's code"):
+        TextPipeline("a/b", english.truecaser, english.subwords)
+
+
 def test_a_saved_pipeline_is_the_same_pipeline(english: TextPipeline, tmp_path: Path) -> None:
     english.save(tmp_path / "p")
     loaded = TextPipeline.load(tmp_path / "p")
