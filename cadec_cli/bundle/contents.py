@@ -2,8 +2,12 @@
 
 Files are ordinary ones, in ordinary directories. A link is followed only where the manifest says that it is
 one and where to, which is what `cadec convert --link` makes. The directories of parts hold nothing that is
-not listed: whatever library reads them finds no more than was checked. Beside them, at the top, other files
-may lie (a README, a licence, what starts with a dot): nothing ever reads or copies them.
+not listed, but what operating systems leave and no loader takes for a model: whatever library reads them
+finds no more than was checked. Beside them, at the top, anything else may lie (a README, docs/, what starts
+with a dot): nothing ever reads or copies it.
+
+The bundle that came with cadec may consist of links, as installers make them (uv, Nix, Bazel): whoever could
+change where they lead could change the program. Its checksums are computed like all others.
 """
 
 from __future__ import annotations
@@ -11,19 +15,25 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from cadec_cli.bounds import shown
-from cadec_cli.bundle.layout import foreign_files
+from cadec_cli.bundle.finding import is_embedded
+from cadec_cli.bundle.layout import foreign_files, is_part_place
 from cadec_cli.bundle.manifest import AGAIN, MANIFEST, FileRecord, Manifest
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
 
+_LINK, _NOT_LISTED = "is a symbolic link", f"is not listed in {MANIFEST}"
 _NO_LINKS = "a copy without links can be used: cp -rL BUNDLE COPY"
+_EXTRA = "delete what is not listed, or move it elsewhere"
 
-# What file browsers leave in every directory that somebody looks at.
-_LEFT_BY_BROWSERS = (".DS_Store", "Thumbs.db", "desktop.ini")
+# What file browsers leave in every directory that somebody looks at, what macOS adds to each file on other
+# systems' disks, and what NFS keeps of a deleted file that is still open. A `*` of pathlib finds those with a
+# dot: models.foreign_sizes leaves them out.
+_LEFT_BEHIND = (".DS_Store", "Thumbs.db", "desktop.ini")
+_LEFT_BEHIND_STARTS = ("._", ".nfs")
 
 # How many problems an error names, and how many are looked for.
 _SHOWN, _MOST = 5, 100
@@ -60,15 +70,20 @@ def check_files(
         wrong += [_missing(name, manifest) for name in manifest.files if name not in there]
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        hint = _NO_LINKS if any(problem.endswith("is a symbolic link") for problem in wrong) else AGAIN
         raise CadecError(
-            f"the bundle {directory} is damaged: " + "; ".join(sorted(wrong)[:_SHOWN]) + more, hint
+            f"the bundle {directory} is damaged: " + "; ".join(sorted(wrong)[:_SHOWN]) + more, _hint(wrong)
         )
+
+
+def _hint(wrong: Sequence[str]) -> str:
+    if any(problem.endswith(_LINK) for problem in wrong):
+        return _NO_LINKS
+    return _EXTRA if all(problem.endswith(_NOT_LISTED) for problem in wrong) else AGAIN
 
 
 def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output: Path) -> None:
     """Copy the files of some parts of a bundle, or single ones, links as links; and see that it was them."""
-    starts = tuple(f"{part}/" for part in parts)
+    starts, follow = tuple(f"{part}/" for part in parts), is_embedded(directory)
     for name, expected in manifest.files.items():
         if not f"{name}/".startswith(starts):
             continue
@@ -76,14 +91,16 @@ def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output
         copy.parent.mkdir(parents=True, exist_ok=True)
         if name in manifest.links:
             copy.symlink_to(manifest.links[name])
-        elif _copied(directory / name, copy) != expected:
+        elif _copied(directory / name, copy, follow=follow) != expected:
             raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
 
 
-def _copied(path: Path, copy: Path) -> FileRecord:
-    """Copy a file that is no link, and return what was copied."""
+def _copied(path: Path, copy: Path, *, follow: bool) -> FileRecord:
+    """Copy a file, which is a link only where those are followed, and return what was copied."""
     digest, size = hashlib.sha256(), 0
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    if not follow:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
     with reading(path):
         descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as stream, copy.open("wb") as written:
@@ -97,11 +114,16 @@ def _copied(path: Path, copy: Path) -> FileRecord:
 def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
     """All that matters in a directory, by name, with its kind: files of parts, and listed ones at the top."""
     expected = {str(parent) for name in manifest.files for parent in PurePosixPath(name).parents}
+    follow = is_embedded(directory)
     waiting = [""]
     while waiting:
         place = waiting.pop()
         with reading(directory / place), os.scandir(directory / place) as found:
-            entries = sorted((entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in found)
+            entries = sorted(
+                (entry.name, entry.stat(follow_symlinks=follow).st_mode)
+                for entry in found
+                if not follow or Path(entry).exists()  # a link that leads nowhere is a file that is missing
+            )
         for own, mode in entries:
             name, kind = f"{place}{own}", stat.S_IFMT(mode)
             if kind == stat.S_IFDIR and name in expected:
@@ -113,16 +135,18 @@ def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
 def _is_harmless(name: str, kind: int) -> bool:
     """Tell whether something that is not listed may lie there: nothing reads it."""
     path = PurePosixPath(name)
-    if len(path.parts) == 1 and name.startswith("."):
-        return True
-    return kind == stat.S_IFREG and (len(path.parts) == 1 or path.name in _LEFT_BY_BROWSERS)
+    if len(path.parts) == 1:
+        is_beside = kind == stat.S_IFREG or (kind == stat.S_IFDIR and not is_part_place(name))
+        return name.startswith(".") or is_beside
+    left_behind = path.name in _LEFT_BEHIND or path.name.startswith(_LEFT_BEHIND_STARTS)
+    return kind == stat.S_IFREG and left_behind
 
 
 def _unlisted(name: str, kind: int) -> str:
     if kind == stat.S_IFLNK:
-        return f"{shown(name)} is a symbolic link"
+        return f"{shown(name)} {_LINK}"
     what = "/" if kind == stat.S_IFDIR else ""
-    return f"{shown(name + what)} is not listed in {MANIFEST}"
+    return f"{shown(name + what)} {_NOT_LISTED}"
 
 
 def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:
@@ -134,7 +158,7 @@ def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:
         if not path.exists():
             return _missing(name, manifest)
     elif kind == stat.S_IFLNK:
-        return f"{name} is a symbolic link"
+        return f"{name} {_LINK}"
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         return f"{name} is no ordinary file"

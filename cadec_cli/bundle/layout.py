@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+from pathlib import PurePosixPath, PureWindowsPath
 
 from cadec_cli.bounds import shown, text_misfit
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
@@ -58,7 +58,7 @@ def name_misfit(name: object) -> str | None:
         return problem
     assert isinstance(name, str)
     components = name.split("/")
-    if "\\" in name or any(one in ("", ".", "..") for one in components):
+    if "\\" in name or ":" in name or any(one in ("", ".", "..") for one in components):
         return f"{shown(name)} is no plain path"
     if any(len(one.encode()) > _LONGEST_COMPONENT for one in components):
         return f"{shown(name)} is longer than file systems allow"
@@ -70,7 +70,7 @@ def leads_outside(name: object) -> bool:
     if not isinstance(name, str):
         return False
     path = PurePosixPath(name)
-    return path.is_absolute() or ".." in path.parts or "\\" in name
+    return path.is_absolute() or ".." in path.parts or "\\" in name or PureWindowsPath(name).drive != ""
 
 
 def part_misfit(part: str, what: object) -> str | None:
@@ -83,6 +83,11 @@ def part_misfit(part: str, what: object) -> str | None:
     else:
         return f"it has a part {shown(part)}"
     return None if what == expected else f"its part {part} is {shown(what)}, not {expected}"
+
+
+def is_part_place(name: str) -> bool:
+    """Tell whether a directory has the name of one that parts are in, on whatever system."""
+    return name.casefold() in (*_PARTS, *_CONVERSIONS)
 
 
 def foreign_files(files: Iterable[str], parts: Mapping[str, str], pretrained: Iterable[str]) -> list[str]:

@@ -246,7 +246,7 @@ class Bundle:
 
         def convert(directory: Path) -> None:
             note(f"converting {self.path(part)} to {compute_type}, once: {directory}")
-            # The cache is everybody's: what goes there under these checksums is made of these files.
+            # All bundles share the cache: what goes there under these checksums is made of these files.
             check_files(self.directory, self.manifest, parts=conversion.depends_on(part))
             note(str(self.convert_translation(compute_type, directory, part=part)))
 
@@ -353,7 +353,7 @@ class Bundle:
             stored, texts = model_config(self.path(kind)), self.texts_of(kind)
             wrong += [f"{kind}/: {problem}" for problem in translation_misfits(stored, *texts)]
         if BACKWARD in self.manifest.parts:
-            _ = self.backward  # or an error
+            self._held(BACKWARD)._check_parts()  # which raises what is wrong
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
         for compute_type, made in self.manifest.translation_conversions.items():

@@ -77,8 +77,8 @@ def check_room(outline: Any, most: int, origin: str) -> None:
 
 
 def weight_bytes(files: Iterable[Path]) -> int:
-    """The size of some files of weights; what isn't there is nothing."""
-    return sum(path.stat().st_size for path in files if path.is_file())
+    """The size of some files of weights; what isn't there is nothing, nor what systems hide beside them."""
+    return sum(path.stat().st_size for path in files if path.is_file() and not path.name.startswith("."))
 
 
 def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:

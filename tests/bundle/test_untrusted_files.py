@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from in_process import cadec
 from strangers import drop_conversions, list_file, refused, tamper
 
+from cadec_cli.bundle import finding
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.finding import EMBEDDED
 from cadec_cli.bundle.layout import name_misfit
@@ -76,7 +77,8 @@ def test_a_pipe_is_no_file_and_nothing_waits_for_it(name: str, theirs: Path) -> 
     "name",
     [
         *("lm/generation_config.json", "lm/modeling_lm.py", "nmt/model-2.safetensors", "nmt/tokenizer.json"),
-        *("ct2/int8/shared_vocabulary.json", "ct2/float32/model.bin", "source/extra", "more/file", "lm/lm/a"),
+        *("ct2/int8/shared_vocabulary.json", "ct2/float32/model.bin", "source/extra", "lm/lm/a", "back/a"),
+        *("doc-nmt/a", "ct2-lm/a", "NMT/config.json", "lm/._hidden/a"),
     ],
 )
 def test_a_part_holds_what_is_listed_and_what_such_a_part_has(name: str, theirs: Path) -> None:
@@ -88,10 +90,31 @@ def test_a_part_holds_what_is_listed_and_what_such_a_part_has(name: str, theirs:
         assert "no bundle has a file" in refused(theirs)
 
 
+def test_what_is_not_listed_is_to_be_deleted(theirs: Path) -> None:
+    (theirs / "lm" / "notes.txt").write_text("…")
+    with pytest.raises(CadecError, match="is not listed") as caught:
+        Bundle.open(theirs)
+    assert "delete" in caught.value.hint and "download" not in caught.value.hint
+    (theirs / "lm" / "model.safetensors").unlink()
+    with pytest.raises(CadecError, match="is missing") as caught:
+        Bundle.open(theirs)
+    assert "download" in caught.value.hint
+
+
+def test_a_directory_that_no_part_has_holds_nothing_that_is_listed(theirs: Path) -> None:
+    (theirs / "more").mkdir()
+    (theirs / "more" / "file").write_text("{}")
+    Bundle.open(theirs)
+    list_file(theirs, "more/file")
+    assert "no bundle has a file" in refused(theirs)
+
+
 def test_what_lies_beside_the_parts_is_left_alone(theirs: Path, tmp_path: Path) -> None:
     """Neither read nor copied: a README, what a version control system or a file browser leaves."""
-    (theirs / ".git").mkdir()
-    for name in ("README.md", "LICENSE", ".DS_Store", "lm/.DS_Store", ".git/config"):
+    for name in (".git", "docs", "lost+found"):
+        (theirs / name).mkdir()
+    left = ("nmt/._config.json", "lm/._model.safetensors", "ct2/int8/.nfs0001", "ct2/._int8", "._nmt")
+    for name in ("README.md", "LICENSE", ".DS_Store", "lm/.DS_Store", ".git/config", "docs/a.md", *left):
         (theirs / name).write_text("…")
     (theirs / ".link").symlink_to(secret(theirs))
     Bundle.open(theirs)
@@ -117,6 +140,50 @@ def test_sentences_that_are_not_listed_are_not_read(theirs: Path, tmp_path: Path
     assert exit_code(["convert", str(theirs), "--quiet"]) == 0
     assert list(load_models(Bundle.open(theirs)).seed("formal")) == ["Здравствуйте."]
     assert read_manifest(theirs).identity != before
+
+
+# The bundle that came with cadec
+
+
+def linked_tree(original: Path, place: Path) -> Path:
+    """As installers make it that link instead of copying: directories, and in them links to files."""
+    shutil.copytree(original, place, copy_function=lambda file, link: Path(link).symlink_to(file))
+    return place
+
+
+def test_the_embedded_bundle_may_be_links(
+    sound: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = linked_tree(sound, tmp_path / "installed")
+    with pytest.raises(CadecError, match="is a symbolic link"):
+        Bundle.open(installed)
+    monkeypatch.setattr(finding, "EMBEDDED", installed)
+    bundle = Bundle.open(installed)
+    assert bundle.ctranslate2_model("float32").parent == cache
+    assert cadec("translate", "-", stdin="The captain sees it.\n").returncode == 0
+    assert cadec("convert", installed, "-o", tmp_path / "mine").returncode == 0
+    added = cadec("models", "add", installed, CADEC_DATA=str(tmp_path / "data"))
+    assert added.returncode == 0, added.stderr
+    for copied in (tmp_path / "mine", tmp_path / "data" / "bundles" / "installed"):
+        assert not any(path.is_symlink() for path in copied.rglob("*"))
+        assert Bundle.open(copied).manifest.files == bundle.manifest.files
+
+
+def test_links_of_the_embedded_bundle_lead_to_what_was_listed(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = linked_tree(sound, tmp_path / "installed")
+    monkeypatch.setattr(finding, "EMBEDDED", installed)
+    weights = installed / "lm" / "model.safetensors"
+    other = tmp_path / "other"
+    other.write_bytes(b"?" * weights.stat().st_size)
+    weights.unlink()
+    weights.symlink_to(other)
+    with pytest.raises(CadecError, match="checksum mismatch"):
+        Bundle.open(installed)
+    other.unlink()
+    with pytest.raises(CadecError, match=r"lm/model\.safetensors is missing"):
+        Bundle.open(installed)
 
 
 # Checksums
@@ -194,3 +261,11 @@ def test_a_bundle_within_a_bundle_is_the_one_that_was_listed(
     write_manifest(theirs / "back", good)
     sign_again(theirs)
     Bundle.open(theirs)
+    # Listed as it is, but of parts that are not made for one another.
+    config = theirs / "back" / "nmt" / "config.json"
+    stored = json.loads(config.read_text())
+    stored["pipelines"] = dict.fromkeys(stored["pipelines"], "0" * 64)
+    config.write_text(json.dumps(stored))
+    sign_again(theirs / "back")
+    sign_again(theirs)
+    assert "back do not fit each other" in refused(theirs)
