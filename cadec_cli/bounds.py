@@ -6,13 +6,17 @@ beyond all that makes sense and far below what fills a machine's memory. What a 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 # How much of a value that is not what it should be is shown.
 _SHOWN = 60
+# How many fields that nobody knows are named.
+_MOST_UNKNOWN = 5
 
 # Commands to a terminal (Cc), marks that turn around what is shown (Cf), halves of characters (Cs) and ends
 # of lines that are none in ASCII (Zl, Zp): whoever shows a text without them shows it as it is.
@@ -100,6 +104,22 @@ def misfits(values: Mapping[str, object] | object, bounds: Mapping[str, Bound]) 
         for name, bound in bounds.items()
         if not bound.allows(value_of(name))
     ]
+
+
+def field_misfits(given: object, record: type) -> list[str]:
+    """Why something can't be the fields of a record by name: others, or some that have no default missing."""
+    if not isinstance(given, Mapping):
+        return [f"{shown(given)} is no object with fields"]
+    known = {item.name: item for item in dataclasses.fields(record)}
+    unknown = [f"{shown(name)} is no field" for name in given if name not in known]
+    missing = [
+        f"{name} is missing" for name, item in known.items() if name not in given and _is_required(item)
+    ]
+    return [*unknown[:_MOST_UNKNOWN], *missing]
+
+
+def _is_required(item: dataclasses.Field[Any]) -> bool:
+    return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
 
 
 def shown(value: object) -> str:

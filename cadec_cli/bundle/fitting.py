@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.bounds import field_misfits
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.models.configs import CONFIGURATIONS
@@ -29,10 +30,11 @@ def model_config(directory: Path) -> Mapping[str, Any]:
         or stored["kind"] not in CONFIGURATIONS
     ):
         raise CadecError(f"{path} does not describe a model")
+    configuration = CONFIGURATIONS[stored["kind"]]
+    if wrong := field_misfits(stored["config"], configuration):
+        raise CadecError(f"{path} does not fit: {'; '.join(wrong)}")
     try:
-        sizes = CONFIGURATIONS[stored["kind"]](**stored["config"])
-    except TypeError as error:
-        raise CadecError(f"{path} does not fit: {error}") from None
+        sizes = configuration(**stored["config"])
     except CadecError as error:
         raise CadecError(f"{path}: {error.message}", error.hint) from None
     return {**stored, "config": dataclasses.asdict(sizes)}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bounds import Number, Whole, misfits, shown, text_misfit
+from cadec_cli.bounds import Number, Whole, field_misfits, misfits, shown, text_misfit
 from cadec_cli.bundle.layout import CONVERTED, leads_outside, link_misfit, name_misfit, part_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
@@ -210,7 +210,10 @@ def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
 
 
 def _parsed(value: Mapping[str, Any]) -> Manifest:
+    """What a manifest says. Fields that are not known here are passed over: later versions may add some."""
     source = value["source_language"]
+    if value["name"] == "":
+        raise ValueError("name: it is empty")
     return Manifest(
         name=_text(value["name"], "name"),
         source_language=None if source is None else _language(source, "source_language"),
@@ -222,7 +225,7 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
         files={name: _file(entry) for name, entry in value["files"].items()},
         links={name: _text(place, "links", 4096) for name, place in value.get("links", {}).items()},
         conversions={name: _conversion(entry) for name, entry in value["conversions"].items()},
-        defaults=DecodingDefaults(**value["defaults"]),
+        defaults=_defaults(value["defaults"]),
         versions={_text(of, "versions"): _text(one, "versions") for of, one in value["versions"].items()},
     )
 
@@ -234,6 +237,12 @@ def _text(value: object, where: str, most: int = LONGEST_TEXT) -> str:
     return value
 
 
+def _defaults(value: Any) -> DecodingDefaults:
+    if wrong := field_misfits(value, DecodingDefaults):
+        raise ValueError(f"defaults: {'; '.join(wrong)}")
+    return DecodingDefaults(**value)
+
+
 def _language(value: object, where: str) -> str:
     if problem := language_misfit(value):
         raise ValueError(f"{where}: {problem}")
@@ -242,6 +251,7 @@ def _language(value: object, where: str) -> str:
 
 
 def _file(entry: Mapping[str, Any]) -> FileRecord:
+    _refuse(field_misfits(entry, FileRecord))
     made = FileRecord(**entry)
     _check_checksum(made.sha256)
     _refuse(misfits(made, {"size": Whole(0, 1 << 40)}))
@@ -263,7 +273,9 @@ _DEPENDS_ON = "made_of"
 
 
 def _conversion(entry: Mapping[str, Any]) -> Conversion:
-    made = Conversion(**{"depends_on" if key == _DEPENDS_ON else key: entry[key] for key in entry})
+    fields = {"depends_on" if key == _DEPENDS_ON else key: entry[key] for key in entry}
+    _refuse(field_misfits(fields, Conversion))
+    made = Conversion(**fields)
     _check_checksum(made.depends_on)
     drift = Number(0, 1e9)
     _refuse(misfits(made, {"converter": Whole(0, 10**6), "mean_drift": drift, "largest_drift": drift}))
@@ -306,8 +318,7 @@ def _check_names(path: Path, manifest: Manifest) -> None:
         if (problem := link_misfit(name, place, manifest.pretrained))
     ]
     wrong += [f"{name} is a link and not listed" for name in manifest.links.keys() - manifest.files]
-    if MANIFEST in manifest.files:
-        wrong.append(f"it lists {MANIFEST} itself")
+    wrong += [f"it lists {name} itself" for name in manifest.files if name.casefold() == MANIFEST]
     if wrong:
         raise CadecError(f"{path} is damaged: {_some(wrong)}", AGAIN)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.bounds import Bound, Whole, misfits, shown, text_misfit
+from cadec_cli.bounds import Bound, Whole, field_misfits, misfits, shown, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.text.languages import language_misfit
@@ -144,6 +144,7 @@ def read_translation_settings(directory: Path) -> TranslationSettings:
         texts: dict[str, Any] = {side: _text_settings(value.pop(side)) for side in ("source", "target")}
         lists = ("source_begin", "source_end", "target_begin", "source_languages", "target_languages")
         texts.update({name: _strings(value.pop(name)) for name in lists})
+        _refuse(field_misfits({**texts, **value}, TranslationSettings))
         return TranslationSettings(**texts, **value)
 
     return _read(directory / TRANSLATION_SETTINGS, parse)
@@ -157,6 +158,7 @@ def read_language_settings(directory: Path) -> LanguageSettings:
             str(language): tuple(_strings(text) for text in contexts)
             for language, contexts in value.pop("no_context").items()
         }
+        _refuse(field_misfits({**value, "no_context": texts}, LanguageSettings))
         return LanguageSettings(no_context=texts, **value)
 
     return _read(directory / LANGUAGE_SETTINGS, parse)

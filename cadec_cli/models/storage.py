@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from cadec_cli.bounds import field_misfits
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, reading
 from cadec_cli.models.configs import CONFIGURATIONS
@@ -125,10 +126,9 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     if kind is not None and stored["kind"] != kind:
         raise CadecError(f"{directory} is a model of kind {stored['kind']!r}, not {kind!r}")
     config_class, network = NETWORKS[stored["kind"]]
-    try:
-        config = config_class(**stored["config"])
-    except TypeError as error:
-        raise CadecError(f"{directory}/config.json does not fit: {error}") from None
+    if wrong := field_misfits(stored.get("config"), config_class):
+        raise CadecError(f"{directory}/config.json does not fit: {'; '.join(wrong)}")
+    config = config_class(**stored["config"])
     pipelines = stored.get("pipelines", {})
     if not isinstance(pipelines, dict):
         raise CadecError(f"{directory}/config.json does not say which pipelines the model was trained with")

@@ -74,6 +74,10 @@ def rename_conversion(name: str) -> Tampering:
         lambda value: value.update(name="\ud800"),
         lambda value: value.update(name="x" * 5000),
         lambda value: value.update(name=None),
+        lambda value: value.update(name=""),
+        lambda value: value["files"].update({"bundle.JSON": {"sha256": "0" * 64, "size": 1}}),
+        lambda value: value["files"].update({"C:/x": {"sha256": "0" * 64, "size": 1}}),
+        lambda value: value["files"].update({"README:x": {"sha256": "0" * 64, "size": 1}}),
         lambda value: value.update(target_language="r\nu"),
         lambda value: value.update(target_language="/../../pwned"),
         lambda value: value.update(target_language=".."),
@@ -105,6 +109,30 @@ def test_names_that_bundles_have_are_names() -> None:
         assert name_misfit(name) is None
     assert name_misfit("a/" * 300 + "b") is None and name_misfit("a/" * 600 + "b") is not None
     assert name_misfit("я" * 127) is None and name_misfit("я" * 128) is not None
+
+
+LONG = "k" * 300_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value["files"]["nmt/config.json"].update({LONG: 1}),
+        lambda value: value["files"]["nmt/config.json"].update({f"{number}k": 1 for number in range(10_000)}),
+        lambda value: value["conversions"]["ct2/int8"].update({LONG: 1}),
+        lambda value: value["defaults"].update({LONG: 1}),
+        lambda value: value["defaults"].update({f"{number}k": 1 for number in range(10_000)}),
+    ],
+)
+def test_an_error_is_short_whatever_a_manifest_says(change: Tampering, theirs: Path) -> None:
+    tamper(theirs, change)
+    assert len(refused(theirs).replace(str(theirs), "")) < 500
+
+
+def test_a_later_manifest_may_say_more(theirs: Path) -> None:
+    """Fields that earlier versions can do without are added to the same format, as engines were."""
+    tamper(theirs, lambda value: value.update(later={"anything": 1}))
+    Bundle.open(theirs)
 
 
 # Numbers
