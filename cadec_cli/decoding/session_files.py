@@ -25,10 +25,9 @@ from cadec_cli.files import read_json, reading
 from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions
 
-# Sessions of format 1 did not say which context a translation was chosen in: of those, the text is taken.
-# Those of format 2 had no checksum.
+# Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
+# those of 2 had no checksum, and identities of bundles that no bundle has any more.
 FORMAT = "cadec session 3"
-_WHOLE = ("cadec session 2", FORMAT)
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def stored_session(
     """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
-        whole = data.get("bundle") == direction.identity and data.get("format") in _WHOLE
+        whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
         stored = _options(data["options"]) if whole else None
         after = data.get("after", [])
         _require(isinstance(after, list), "what comes before is no list of sentences")

@@ -318,10 +318,7 @@ def _file(name: str, rest: str) -> Path:
         raise CadecError(f"/{name} needs a file", f"as in: /{name} FILE")
     if "\0" in rest:
         raise CadecError(f"no file can be named {rest!r}")
-    try:
-        return expanded(rest)
-    except RuntimeError:  # ~ of somebody nobody knows
-        return Path(rest)
+    return expanded(rest)
 
 
 def _short(entry: Entry) -> str:
