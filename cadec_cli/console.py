@@ -3,7 +3,6 @@
 Results never go through here: they are plain text on standard output.
 """
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -22,6 +21,8 @@ from rich.progress import (
 )
 from rich.segment import Segment
 from rich.text import Text
+
+from cadec_cli.bounds import is_showable
 
 T = TypeVar("T")
 
@@ -88,12 +89,12 @@ def error(message: str, hint: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Replace control characters (an ESC above all) by their pictures; those that end lines too."""
+    """Replace what is not showable (an ESC above all) by its picture; what ends lines too."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
         character
-        if unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        if is_showable(character)
         else chr(0x2400 + ord(character))
         if ord(character) < 0x20
         else "\ufffd"

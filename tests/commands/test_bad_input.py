@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 from shown_commands import KNOWN
 
+from cadec_cli.bounds import is_showable
 from cadec_cli.console import SafeConsole, visible, visible_lines
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
@@ -128,6 +129,13 @@ def test_a_console_obeys_nothing(name: str) -> None:
     assert not OBEYED.search(shown.getvalue())
     assert not OBEYED.search(visible_lines(name))
     assert len(f"{visible(name)}.".splitlines()) == 1
+
+
+def test_what_may_be_shown_is_one_question() -> None:
+    """Persian words and emoji have joiners in them, and mean what is seen of them."""
+    for name in ("می\u200cخواهم.txt", "\U0001f469\u200d\U0001f4bb.srt"):
+        assert is_showable(name) and visible(name) == name
+    assert visible("\u202egpj.exe\x1b") == "\ufffdgpj.exe␛"
 
 
 def _linked(source: str, target: str) -> None:
