@@ -11,12 +11,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from cadec_cli.method.options import MOST_KEPT
+
 EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks; both go anywhere.[/dim]"
 
 # What a number may be at most; others may be as large as _MOST.
 _LIMITS = {
     **dict.fromkeys(("threads", "processes"), 1024),
-    **dict.fromkeys(("nbest", "beam", "paths"), 10_000),
+    **dict.fromkeys(("nbest", "beam", "paths"), MOST_KEPT),
     "samples": 1_000_000,
     "seed": 2**63 - 1,
     "max_input": 2**63 - 1,

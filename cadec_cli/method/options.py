@@ -24,20 +24,23 @@ FORMALITIES = (AS_IT_COMES, "formal", "informal")
 # At what temperature a formality that was asked for is heard: a flattened D-LM says too little of it.
 HEARD = 1.0
 
-# What is said in files as on the command line, and what memory and time grow with.
+# Hypotheses, beams and paths: what memory and time grow with. The command line refuses more as well.
+MOST_KEPT = 1000
+
+# What is said in files as on the command line.
 _BOUNDS: Mapping[str, Bound] = {
     "search": OneOf(SEARCHES),
     "objective": OneOf(OBJECTIVES),
     "temperature": Number(0.01, 1000),
     "context": Whole(0, 1000),
-    "nbest": Whole(1, 1000),
-    "beam": Whole(1, 1000),
+    "nbest": Whole(1, MOST_KEPT),
+    "beam": Whole(1, MOST_KEPT),
 }
 _MORE_BOUNDS: Mapping[str, Bound] = {
     "context_from": OneOf(CONTEXT_SOURCES),
     "long": OneOf(LONG_SENTENCES),
     "formality": OneOf(FORMALITIES),
-    "paths": Whole(1, 1000),
+    "paths": Whole(1, MOST_KEPT),
     "rolling": Truth(),
     "protect": Truth(),
     "alpha": Number(0, 1e6),

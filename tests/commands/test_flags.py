@@ -1,15 +1,18 @@
 """Flags made of dataclasses: what a help text says about defaults, and what has no flag."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from in_process import cadec
 from typer.testing import CliRunner
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.flags import flags_of
+from cadec_cli.errors import CadecError
+from cadec_cli.method.options import MOST_KEPT, TranslationOptions
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,19 @@ def test_defaults_are_told_with_where_they_come_from(
         assert expected in text
     assert "--chart" in text and text.count("default") == 3  # nothing is no default
     assert "--count" not in text  # not the user's to choose
+
+
+@pytest.mark.parametrize("name", ["nbest", "beam", "paths"])
+def test_a_number_of_hypotheses_has_one_limit(name: str) -> None:
+    """What options refuse, the command line refuses, and nothing else."""
+    for value, code in ((MOST_KEPT, 1), (MOST_KEPT + 1, 2)):
+        ended = cadec("translate", "nowhere.txt", f"--{name}", value)
+        assert ended.returncode == code
+        assert ("is more than 1,000" in ended.stderr) == (code == 2)
+    options = TranslationOptions()
+    assert replace(options, **{name: MOST_KEPT}) != options
+    with pytest.raises(CadecError, match=name):
+        replace(options, **{name: MOST_KEPT + 1})
 
 
 def test_a_command_gets_the_flags_that_were_given() -> None:
