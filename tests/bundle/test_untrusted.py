@@ -22,6 +22,8 @@ from cadec_cli.bundle.layout import name_misfit
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
+from cadec_cli.text.pipeline import FILES
+from cadec_cli.text.pipeline import _checksum as pipeline_checksum
 
 
 def test_what_nobody_touched_opens(sound: Path, theirs: Path, tmp_path: Path) -> None:
@@ -94,6 +96,30 @@ def rename_conversion(name: str) -> Tampering:
 def test_a_manifest_that_says_what_none_of_ours_does(change: Tampering, theirs: Path) -> None:
     tamper(theirs, change)
     refused(theirs)
+
+
+def test_no_output_is_written_outside_of_the_directory_that_was_named(theirs: Path, tmp_path: Path) -> None:
+    """All that names the target language agrees on a path: names of outputs are made of it."""
+    language = "/../../pwned"
+    settings = theirs / "target" / "pipeline.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "language": language}))
+    checksum = pipeline_checksum({name: (theirs / "target" / name).read_bytes() for name in FILES})
+    for model in ("nmt", "lm"):
+        config = theirs / model / "config.json"
+        stored = json.loads(config.read_text())
+        del stored["pipelines"]["ru"]
+        stored["pipelines"][language] = checksum
+        config.write_text(json.dumps(stored))
+    tamper(theirs, drop_conversions)
+    shutil.rmtree(theirs / "ct2")
+    sign_again(theirs)
+    tamper(theirs, lambda value: value.update(target_language=language))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "README").write_text("The captain sees it.\n")
+    before = sorted(tmp_path.rglob("*"))
+    ended = cadec("translate", tmp_path / "sub" / "README", "-o", f"{tmp_path}/sub/out/", "--bundle", theirs)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert ended.returncode == 1 and "target_language" in ended.stderr
 
 
 @given(st.text(max_size=30) | st.lists(st.sampled_from(["a", "..", ".", "", "ct2", "b c"])).map("/".join))
