@@ -19,10 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cadec_cli.places import ROOM_FOR_PARTS, name_limit, shortened
+from cadec_cli.errors import CadecError
+from cadec_cli.places import ROOM_FOR_PARTS, final_place, name_limit, shortened
 
 _PART, _OLD = ".part", ".old"
 _ATTEMPTS = 100
+# Whatever is unfinished, and whose it is.
+_ANY = re.compile(rf"\.(.+)\.cadec-[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})", re.DOTALL)
 # Two write one place at once: it was empty and is no more, or the other way round.
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}
 
@@ -64,19 +67,49 @@ def clear_dead(place: Path) -> None:
 
     A directory that was moved out of the way, with nothing put in its place, is moved back.
     """
-    found = []
-    own = re.compile(re.escape(_prefix(place)) + f"[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})")
-    with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
-        found = [Path(entry.path) for entry in entries if own.fullmatch(entry.name)]
-    for path in sorted(found):
+    restore(place)
+    for path in _left_beside(place):
         # Whatever stands in the way, the work that is to be done now does not depend on it.
         with contextlib.suppress(OSError, ImportError), _nobodys(path) as kind:
-            if path.suffix == _OLD and not os.path.lexists(place):
-                path.rename(place)
-            elif stat.S_ISDIR(kind):
+            if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
                 shutil.rmtree(path, ignore_errors=True)
-            else:
+            elif stat.S_ISREG(kind):
                 path.unlink()
+
+
+def clear_dead_in(directory: Path) -> None:
+    """Remove, or move back, what processes that are no more have left in a directory, of whatever place."""
+    names = set()
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        names = {match[1] for entry in entries if (match := _ANY.fullmatch(entry.name))}
+    for name in sorted(names):
+        clear_dead(directory / name)
+
+
+def restore(path: Path) -> None:
+    """Move a directory back to its place that a kill left out of it, with nothing in its place.
+
+    For those who would otherwise say that it is not there.
+    """
+    try:
+        place = final_place(path)
+        if os.path.lexists(place):
+            return
+    except (CadecError, OSError, ValueError):
+        return  # no place at all: whoever reads it says so
+    for old in _left_beside(place):
+        with contextlib.suppress(OSError, ImportError):
+            if old.suffix == _OLD:
+                with _nobodys(old):
+                    if not os.path.lexists(place):
+                        old.rename(place)
+
+
+def _left_beside(place: Path) -> list[Path]:
+    own = re.compile(re.escape(_prefix(place)) + f"[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})")
+    with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
+        return sorted(Path(entry.path) for entry in entries if own.fullmatch(entry.name))
+    return []
 
 
 @contextlib.contextmanager
@@ -131,11 +164,15 @@ def _exchange(one: Path, other: Path) -> bool:
     """Swap two names at once, so that there is no moment without either; tell whether the system can."""
     import ctypes
 
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)  # Linux; not every file system
-    if rename is None:
-        return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+    system = ctypes.CDLL(None)
+    names, swap = (os.fsencode(one), os.fsencode(other)), 2  # RENAME_EXCHANGE, RENAME_SWAP
+    # Neither does on every file system.
+    if hasattr(system, "renameat2"):  # Linux
+        here = -100  # AT_FDCWD
+        return bool(system.renameat2(here, names[0], here, names[1], swap) == 0)
+    if hasattr(system, "renamex_np"):  # macOS
+        return bool(system.renamex_np(*names, swap) == 0)
+    return False
 
 
 def _prefix(place: Path) -> str:

@@ -1,18 +1,21 @@
 """What a kill leaves is cleared by the next who writes the same, and by nobody else; nothing is lost."""
 
 import contextlib
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from contents import contents
 
+import cadec_cli.main
 import cadec_cli.unfinished
-from cadec_cli.unfinished import scratch_directory
+from cadec_cli.unfinished import restore, scratch_directory
 from cadec_cli.whole_files import atomic_directory, atomic_file
 
 # Killed: what is left is cleared by the next, and by nobody else.
@@ -183,3 +186,54 @@ def test_a_kill_while_a_directory_takes_its_place_loses_nothing(
         assert contents(place) == {"a": found}
         raise RuntimeError
     assert contents(tmp_path) == {"d/a": found}
+
+
+def _left_aside(place: Path) -> None:
+    """A directory as a kill between the two steps of replacing it leaves it."""
+    place.rename(place.with_name(f".{place.name}.cadec-0123abcd.old"))
+    place.with_name(f".{place.name}.cadec-0123abcd.part").mkdir()
+
+
+def test_what_a_kill_left_aside_is_found_by_whoever_reads_it(
+    made_up_bundle: Path, corpora: Path, tmp_path: Path
+) -> None:
+    from cadec_cli.bundle.finding import find_bundle
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.data.shards import Shard
+    from cadec_cli.models.storage import load_model, model_directory
+    from cadec_cli.text.pipeline import TextPipeline
+
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copytree(made_up_bundle.parent / "lm" / "model", run / "model")
+    opened: dict[str, tuple[Path, Callable[[Path], object]]] = {
+        "bundle": (made_up_bundle, lambda place: Bundle.open(find_bundle(place))),
+        "manifest": (made_up_bundle, lambda place: cadec_cli.main.exit_code(["info", str(place)]) == 0),
+        "corpus": (corpora / "docs", Shard),
+        "pipeline": (made_up_bundle / "target", TextPipeline.load),
+        "model": (run / "model", load_model),
+        "run": (run, lambda place: load_model(model_directory(place, print))),
+    }
+    for name, (whole, open_it) in opened.items():
+        place = tmp_path / f"{name} here"
+        shutil.copytree(whole, place)
+        _left_aside(place)
+        assert open_it(place), name
+        assert contents(place) == contents(whole)
+    _left_aside(tmp_path / "run here" / "model")
+    assert load_model(model_directory(tmp_path / "run here", print))
+
+
+def test_what_somebody_is_just_replacing_is_left_to_them(tmp_path: Path) -> None:
+    place, old = tmp_path / "d", tmp_path / ".d.cadec-0123abcd.old"
+    old.mkdir()
+    descriptor = os.open(old, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    restore(place)
+    assert old.exists() and not place.exists()
+    os.close(descriptor)
+    (tmp_path / "link").symlink_to("d")
+    restore(tmp_path / "link")
+    assert place.is_dir() and not old.exists()
+    for name in ("a\0b", "a\ud800", "x" * 300):
+        restore(tmp_path / name)

@@ -60,10 +60,11 @@ def text_of(pieces: list[Piece], kind: str) -> str | None:
 def read(path: Path) -> str | None:
     """What both readers find in a file; None if both refuse it."""
     found: list[str | None] = []
-    for reader in (
+    readers: list[Callable[[], str]] = [
         lambda: read_text(path).text,
         lambda: "".join(f"{line}\n" for line in read_lines(path)),
-    ):
+    ]
+    for reader in readers:
         try:
             found.append(reader())
         except CadecError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.named import named_bundle
 from cadec_cli.errors import CadecError
+from cadec_cli.unfinished import restore
 from cadec_cli.user_directories import expanded
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
@@ -21,6 +22,7 @@ def find_bundle(given: Path | None = None) -> Path:
     if given is None and (named := os.environ.get("CADEC_BUNDLE")):
         given = expanded(named)
     if given is not None:
+        restore(given)
         return given if given.exists() else named_bundle(given) or given
     if (EMBEDDED / MANIFEST).is_file():
         return EMBEDDED

@@ -22,6 +22,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.languages import language_misfit
+from cadec_cli.unfinished import restore
 from cadec_cli.whole_files import atomic_file
 
 MANIFEST = "bundle.json"
@@ -170,6 +171,7 @@ def record(path: Path) -> FileRecord:
 
 def read_manifest(directory: Path) -> Manifest:
     """Read the manifest of a bundle; anything odd about it is a CadecError."""
+    restore(directory)
     path = directory / MANIFEST
     if not path.is_file():
         raise CadecError(

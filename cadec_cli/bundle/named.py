@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.errors import CadecError
+from cadec_cli.unfinished import restore
 from cadec_cli.user_directories import data_directory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -33,6 +34,8 @@ def place_of(name: str) -> Path:
 def named_bundle(given: Path) -> Path | None:
     """The bundle that a word on the command line names, if it is a name and there is one."""
     name = str(given)
+    if is_name(name):
+        restore(place_of(name))
     return named_bundles().get(name) if is_name(name) else None
 
 

@@ -33,6 +33,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
 from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.specials import EOS
+from cadec_cli.unfinished import restore
 from cadec_cli.whole_files import atomic_directory, write_json
 
 FORMAT_VERSION = 1
@@ -116,6 +117,7 @@ class Shard:
     """A shard opened for reading. Nothing is loaded before it is asked for."""
 
     def __init__(self, directory: Path) -> None:
+        restore(directory)
         if not (directory / "shard.json").is_file():
             raise CadecError(
                 f"{directory} is not a prepared corpus (it has no shard.json)",

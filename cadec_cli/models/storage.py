@@ -1,7 +1,12 @@
-"""A model directory: config.json, which names the pipelines it was trained with, and model.safetensors."""
+"""A model directory: config.json, which names the pipelines it was trained with, and model.safetensors.
+
+Beside them, but not in a bundle, which has its manifest, are the checksums of both.
+"""
 
 import dataclasses
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +20,18 @@ from torch.overrides import TorchFunctionMode
 
 from cadec_cli.bounds import field_misfits
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_json, reading, sha256
 from cadec_cli.models.configs import CONFIGURATIONS
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.doctransformer import DocTransformer
 from cadec_cli.models.layers import Network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.transformer import DocRepair, Transformer, TwoToTwo
+from cadec_cli.unfinished import restore
 from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
+_CHECKSUMS = "checksums.json"
 
 # What a model directory can hold.
 Model = Network
@@ -88,8 +95,37 @@ def model_state(model: nn.Module) -> dict[str, Tensor]:
 def save_model(directory: Path, model: Model, pipelines: Mapping[str, str]) -> None:
     """Write a model directory, whole or not at all."""
     with atomic_directory(directory, marker="config.json") as part:
-        for name, content in model_files(model, pipelines, model_state(model)).items():
+        for name, content in with_checksums(model_files(model, pipelines, model_state(model))).items():
             (part / name).write_bytes(content)
+
+
+def with_checksums(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files by name, and one more with the checksums of all of them."""
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return {**files, _CHECKSUMS: (json.dumps(checksums, indent=2) + "\n").encode()}
+
+
+def verify(directory: Path, *names: str) -> None:
+    """Refuse files that are not as they were written, where there are checksums: earlier ones have none."""
+    if not (directory / _CHECKSUMS).is_file():
+        return
+    stored = read_json(directory / _CHECKSUMS)
+    for name in names:
+        if not isinstance(stored, dict) or stored.get(name) != sha256(directory / name):
+            raise CadecError(
+                f"{directory / name} is damaged: it is not as it was written",
+                f"if you changed it on purpose, delete {directory / _CHECKSUMS}",
+            )
+
+
+def checkpoints_in(directory: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first, by their names; those of anything else are left alone."""
+    numbers = {
+        path: int(match[1])
+        for path in directory.glob("update-*")
+        if (match := re.fullmatch("update-([0-9]+)", path.name)) and path.is_dir()
+    }
+    return sorted(numbers, key=lambda path: (numbers[path], path))
 
 
 def model_directory(given: Path, say: Callable[[str], None]) -> Path:
@@ -97,12 +133,13 @@ def model_directory(given: Path, say: Callable[[str], None]) -> Path:
 
     `say` is told what a user should know: that of an unfinished run the newest checkpoint is taken.
     """
+    restore(given)
+    restore(given / "model")
     if (given / "config.json").is_file():
         return given
     if (given / "model" / "config.json").is_file():
         return given / "model"
-    checkpoints = sorted(path for path in (given / "checkpoints").glob("update-*") if path.is_dir())
-    if checkpoints:
+    if checkpoints := checkpoints_in(given / "checkpoints"):
         say(f"{given} is not finished: taking its newest checkpoint, {checkpoints[-1].name}")
         return checkpoints[-1]
     raise CadecError(f"{given} holds no model (no config.json, no model/, no checkpoints/)")
@@ -110,6 +147,7 @@ def model_directory(given: Path, say: Callable[[str], None]) -> Path:
 
 def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     """Load a model directory on the CPU; anything missing, damaged or of another kind is a CadecError."""
+    restore(directory)
     if not (directory / "config.json").is_file():
         raise CadecError(f"{directory} is not a model (it has no config.json)")
     stored = read_json(directory / "config.json", strict=True)
@@ -140,6 +178,7 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     with _Unfilled():
         model = network(config)
     fill(model, state, directory)
+    verify(directory, "config.json", "model.safetensors")
     model.eval()
     return StoredModel(stored["kind"], model, pipelines)
 

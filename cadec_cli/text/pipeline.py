@@ -17,6 +17,7 @@ from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
 from cadec_cli.text.specials import EOS
 from cadec_cli.text.subwords import Subwords
+from cadec_cli.unfinished import restore
 from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
@@ -88,6 +89,7 @@ class TextPipeline:
     @classmethod
     def load(cls, directory: Path) -> "TextPipeline":
         """Load a pipeline; anything missing, damaged or of another format is a CadecError."""
+        restore(directory)
         if not (directory / "pipeline.json").is_file():
             raise CadecError(
                 f"{directory} is not a text pipeline (it has no pipeline.json)",

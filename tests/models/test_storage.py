@@ -152,3 +152,21 @@ def test_a_model_without_sizes_is_one_clear_error(config: object, tmp_path: Path
     (tmp_path / "config.json").write_text(json.dumps(stored), "utf-8")
     with pytest.raises(CadecError, match="does not describe a cadec model"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_finished_model_that_is_not_as_it_was_written_is_refused(name: str, tmp_path: Path) -> None:
+    save_model(tmp_path / "model", LM, {"ru": "abc"})
+    path = tmp_path / "model" / name
+    content = path.read_bytes()
+    # Still a model, of one other weight or with another pipeline.
+    changed = (
+        content.replace(b"abc", b"abd") if name == "config.json" else content[:-4] + b"\1" + content[-3:]
+    )
+    assert changed != content
+    path.write_bytes(changed)
+    with pytest.raises(CadecError, match=f"{name} is damaged") as refused:
+        load_model(tmp_path / "model")
+    assert "delete" in refused.value.hint
+    (tmp_path / "model" / "checksums.json").unlink()  # as in models of before
+    assert load_model(tmp_path / "model")
