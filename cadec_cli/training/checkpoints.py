@@ -11,8 +11,8 @@ What is not as it was written is not gone on from: a checkpoint before it is, if
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,12 +25,24 @@ from torch import Tensor, nn
 
 from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, sha256
-from cadec_cli.models.storage import SHOWN, Model, fill, load_tensors, model_files, model_state
+from cadec_cli.files import read_json
+from cadec_cli.models.storage import (
+    SHOWN,
+    Model,
+    checkpoints_in,
+    fill,
+    load_tensors,
+    model_files,
+    model_state,
+    verify,
+    with_checksums,
+)
+from cadec_cli.unfinished import clear_dead_in
 from cadec_cli.whole_files import atomic_directory, writing
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_FILES = ("config.json", "model.safetensors", "optimizer.safetensors", "progress.json", "checksums.json")
 # More than anything that is counted here.
 _MOST = 1 << 62
 
@@ -83,9 +95,11 @@ class Checkpoints:
 
         Damaged ones after it are set aside, by the first process: the run will come to their updates again.
         """
-        found = self._complete()[::-1]
         damaged: list[tuple[Path, str]] = []
-        for path in found:
+        for path in reversed(self._all()):
+            _refuse_unreadable(path)
+            if not _is_complete(path):
+                continue
             try:
                 progress = self.load(path, model, optimizer)
             except CadecError as error:
@@ -114,10 +128,8 @@ class Checkpoints:
             "optimizer.safetensors": safetensors.torch.save(_moments(model, optimizer)),
             "progress.json": (json.dumps(dataclasses.asdict(progress), indent=2) + "\n").encode(),
         }
-        checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        files["checksums.json"] = (json.dumps(checksums, indent=2) + "\n").encode()
         with atomic_directory(self._path(progress.update), hint) as part:
-            for name, content in files.items():
+            for name, content in with_checksums(files).items():
                 (part / name).write_bytes(content)
 
     def prune(self, progress: Progress, criterion: str, keep: int) -> None:
@@ -130,8 +142,11 @@ class Checkpoints:
             (path / "optimizer.safetensors").unlink(missing_ok=True)
             if path not in best:
                 shutil.rmtree(path)
-        for part in self.directory.glob(".update-*"):  # of a run that was killed while writing
-            shutil.rmtree(part)
+        self.clear_dead()
+
+    def clear_dead(self) -> None:
+        """Remove what a run left that was killed while writing, or move back what it moved out of the way."""
+        clear_dead_in(self.directory)
 
     def load(self, path: Path, model: Model, optimizer: torch.optim.Optimizer) -> Progress:
         """Put a checkpoint's weights and moments in place, and tell how far it had come."""
@@ -140,7 +155,7 @@ class Checkpoints:
         progress = _progress(path / "progress.json")
         if progress.update != _update(path):
             raise CadecError(f"{path}/progress.json is damaged: it is of update {progress.update:,}")
-        _verify(path, "model.safetensors", "optimizer.safetensors", "progress.json")
+        verify(path, "model.safetensors", "optimizer.safetensors", "progress.json")
         return progress
 
     def average(self, progress: Progress, criterion: str, keep: int) -> tuple[dict[str, Tensor], list[int]]:
@@ -151,7 +166,7 @@ class Checkpoints:
         used: list[int] = []
         for place, path in enumerate(paths):
             try:
-                _verify(path, "model.safetensors")
+                verify(path, "model.safetensors")
                 weights = load_tensors(path / "model.safetensors")
             except CadecError as error:
                 if not used and place + 1 == len(paths):
@@ -167,16 +182,30 @@ class Checkpoints:
         return self.directory / f"update-{update:08d}"
 
     def _complete(self) -> list[Path]:
-        return [path for path in self._all() if (path / "optimizer.safetensors").is_file()]
+        return [path for path in self._all() if _is_complete(path)]
 
     def _all(self) -> list[Path]:
-        # Names of unfinished ones start with a dot.
-        return sorted(path for path in self.directory.glob("update-*") if path.is_dir())
+        return checkpoints_in(self.directory)
 
 
 def _update(path: Path) -> int:
-    number = path.name.removeprefix("update-")
-    return int(number) if number.isdigit() else -1
+    return int(path.name.removeprefix("update-"))
+
+
+def _is_complete(path: Path) -> bool:
+    return (path / "optimizer.safetensors").is_file()
+
+
+def _refuse_unreadable(path: Path) -> None:
+    """Stop at a checkpoint that may well be whole, but is closed to us: that is for its owner to mend."""
+    hint = "a checkpoint that can't be read is neither used nor passed over: change its permissions"
+    for place in (path, *(path / name for name in _FILES)):
+        try:
+            os.close(os.open(place, os.O_RDONLY))
+        except PermissionError:
+            raise CadecError(f"not allowed to read {place}", hint) from None
+        except OSError:
+            continue  # what is not there, or broken, is damage
 
 
 def _set_aside(path: Path) -> None:
@@ -184,16 +213,6 @@ def _set_aside(path: Path) -> None:
     aside = path.with_name(f"damaged-{path.name}")
     shutil.rmtree(aside, ignore_errors=True)
     path.replace(aside)
-
-
-def _verify(path: Path, *names: str) -> None:
-    """Refuse files of a checkpoint that are not as they were written; those of before have no checksums."""
-    if not (path / "checksums.json").is_file():
-        return
-    stored = read_json(path / "checksums.json")
-    for name in names:
-        if not isinstance(stored, dict) or stored.get(name) != sha256(path / name):
-            raise CadecError(f"{path / name} is damaged: it is not as it was written")
 
 
 def _progress(path: Path) -> Progress:

@@ -75,6 +75,9 @@ def train(
         fused=True,
     )
     checkpoints = Checkpoints(directory / "checkpoints", task.pipelines)
+    if processes.first:
+        checkpoints.clear_dead()
+    processes.barrier()  # all are to find the same ones
     progress = checkpoints.go_on(task.model, optimizer, first=processes.first)
     metrics = Metrics(directory / "metrics.jsonl" if processes.first else None, progress.update)
     stepper = Stepper(task, options, optimizer, device, processes)

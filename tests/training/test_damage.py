@@ -1,7 +1,9 @@
 """What a run left and what was damaged since: one clear error, or what is whole, and never wrong numbers."""
 
 import json
+import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from torch import Tensor
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.storage import model_state
+from cadec_cli.models.storage import load_model, model_directory, model_state
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.metrics import Metrics, read_metrics
 from cadec_cli.training.plot import plot_curves
@@ -108,6 +110,62 @@ def test_a_damaged_one_of_the_best_is_not_averaged(
         (tmp_path / f"update-{update:08d}" / "model.safetensors").write_bytes(b"")
     with pytest.raises(CadecError, match="damaged"):
         Checkpoints(tmp_path, {}).average(progress, "loss", 3)
+
+
+def test_a_backup_is_no_checkpoint_and_stays(tmp_path: Path) -> None:
+    run_of(tmp_path, 10)
+    for name in ("update-00000010-backup", "update-", "update-x"):
+        shutil.copytree(tmp_path / "update-00000010", tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    progress, _ = gone_on(tmp_path)
+    Checkpoints(tmp_path, {}).prune(progress, "loss", 1)
+    assert progress.update == 10 and sorted(tmp_path.iterdir()) == before
+
+
+def test_what_was_being_replaced_when_a_run_was_killed_is_gone_on_from(tmp_path: Path) -> None:
+    run_of(tmp_path, 10)
+    (tmp_path / "update-00000010").rename(tmp_path / ".update-00000010.cadec-0123abcd.old")
+    (tmp_path / ".update-00000010.cadec-0123abcd.part").mkdir()
+    own = tmp_path / ".update-notes"
+    own.mkdir()
+    Checkpoints(tmp_path, {}).prune(Progress(), "loss", 1)
+    assert sorted(tmp_path.iterdir()) == [own, tmp_path / "update-00000010"]
+    assert gone_on(tmp_path)[0].update == 10
+
+
+@pytest.mark.parametrize("closed", [".", "model.safetensors", "progress.json"])
+def test_a_checkpoint_that_is_closed_to_us_is_not_damaged(closed: str, tmp_path: Path) -> None:
+    """In another process, which is nobody's: root may read everything."""
+    run_of(tmp_path, 10, 20)
+    (tmp_path / "update-00000020" / closed).chmod(0)
+    for path in (*tmp_path.parents[:-1], tmp_path):
+        path.chmod(path.stat().st_mode | 0o111)
+    tmp_path.chmod(0o777)
+    if not (child := os.fork()):
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setuid(12345)
+            gone_on(tmp_path)
+        except CadecError as error:
+            code = 0 if "not allowed to read" in error.message else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["update-00000010", "update-00000020"]
+    (tmp_path / "update-00000020" / closed).chmod(0o700)
+
+
+def test_a_damaged_checkpoint_is_not_converted_either(tmp_path: Path) -> None:
+    run_of(tmp_path / "checkpoints", 10)
+    shutil.copytree(tmp_path / "checkpoints" / "update-00000010", tmp_path / "checkpoints" / "update-x")
+    found = model_directory(tmp_path, lambda _: None)
+    assert load_model(found, "lm") and found.name == "update-00000010"
+    content = bytearray((found / "model.safetensors").read_bytes())
+    content[-5] ^= 1
+    (found / "model.safetensors").write_bytes(content)
+    with pytest.raises(CadecError, match=r"model\.safetensors is damaged"):
+        load_model(found, "lm")
 
 
 @pytest.mark.parametrize(
