@@ -79,22 +79,22 @@ def read_text(path: Path, encoding: str | None = None, *, most: int = MOST_INPUT
     return WholeText(name, *decode(data, encoding, name))
 
 
-def _bounded(stream: BinaryIO, most: int, path: Path) -> bytes:
+def _bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
     """All that a stream has; never more than the limit and a chunk of it are in memory."""
     data = bytearray()
     while chunk := stream.read(_CHUNK):
         data += chunk
         if len(data) > most:
-            raise too_large(path, most)
+            raise too_large(path, most, hint)
     return bytes(data)
 
 
-def too_large(path: Path, most: int) -> CadecError:
+def too_large(path: Path, most: int, hint: str = "") -> CadecError:
     """What there is to say of a file that is larger than it may be."""
     packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
-        f"if that is meant to be read as a whole, say so: --max-input {size_name(2 * most)}",
+        hint or f"if that is meant to be read as a whole, say so: --max-input {size_name(2 * most)}",
     )
 
 
@@ -321,7 +321,7 @@ def read_json(path: Path, *, strict: bool = False) -> Any:
     with reading(path):
         check_name(path)
         with path.open("rb") as stream:
-            raw = _bounded(stream, _MOST_JSON, path)
+            raw = _bounded(stream, _MOST_JSON, path, "no JSON file of cadec is: is it the one that you mean?")
     try:
         return parsed_json(raw, strict=strict)
     except ValueError as error:

@@ -1,6 +1,7 @@
 """What is read is bounded: by a limit on whole texts, by the length of a line, and in memory all along."""
 
 import gzip
+import json
 import lzma
 import tracemalloc
 import zlib
@@ -122,6 +123,16 @@ def test_json_nested_absurdly_deep_is_an_error(text: str, tmp_path: Path) -> Non
 def test_json_that_is_only_long_is_none() -> None:
     assert parsed_json("[" + "[[]]," * 5000 + "[]]") == [*[[[]]] * 5000, []]
     assert parsed_json(b'{"a": "' + b"[" * 500 + b'"}') == {"a": "[" * 500}
+
+
+def test_json_that_is_too_large_has_nothing_to_do_with_a_flag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cadec_cli.files._MOST_JSON", 1000)
+    (tmp_path / "a.json").write_text(json.dumps("a" * 1000))
+    with pytest.raises(CadecError, match="is larger than 1kB") as refused:
+        read_json(tmp_path / "a.json")
+    assert refused.value.hint and "--max-input" not in refused.value.hint
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800"])

@@ -1,6 +1,7 @@
 """Converted models kept in the user's cache: made once, whole, whoever asks and however many at a time.
 
-The cache is one user's: what other users could have put there or changed is not loaded. Nothing in it is lost
+The cache is one user's, or root's: what other users could have put there or changed is not loaded. They may
+read it, unless the umask forbids: a cache in an image is made by root and serves all. Nothing in it is lost
 for good and nothing is deleted by itself; all of it may be deleted whenever no cadec runs. A cache that can't
 be used, or is full, costs time and no more.
 
@@ -9,6 +10,7 @@ It knows directories and their checksums, not what is converted.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.files import read_json, sha256
-from cadec_cli.unfinished import clear_dead
+from cadec_cli.unfinished import clear_dead, scratch_directory
 from cadec_cli.user_directories import cache_directory, lock, open_lock
 from cadec_cli.whole_files import write_json, writing
 
@@ -32,7 +34,9 @@ _HAS_OWNERS = hasattr(os, "geteuid")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 # Directories that stand in for a cache that can't be used; they go when the process ends.
-_temporary: dict[str, tempfile.TemporaryDirectory[str]] = {}
+_temporary: dict[str, Path] = {}
+_until_the_end = contextlib.ExitStack()
+atexit.register(_until_the_end.close)
 
 Note = Callable[[str], None]
 
@@ -52,7 +56,7 @@ def converted_once(key: str, convert: Callable[[Path], None], note: Note = silen
     and a temporary directory serves for as long as the process runs.
     """
     if key in _temporary:
-        return Path(_temporary[key].name) / key
+        return _temporary[key]
     parent = cache_directory() / "ctranslate2"
     try:
         return _from_cache(parent, key, convert)
@@ -93,21 +97,22 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
 
 
 def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
+    scratch = contextlib.ExitStack()
     try:
-        temporary = tempfile.TemporaryDirectory(prefix="cadec-")
+        directory = scratch.enter_context(scratch_directory()) / key
     except OSError as error:
         raise CadecError(
             f"no place for a temporary directory: {error.strerror or error}", _room(cache)
         ) from None
-    directory = Path(temporary.name) / key
     try:
         convert(directory)
     except BaseException as error:
-        temporary.cleanup()
+        scratch.close()
         if isinstance(error, WriteError):
             raise CadecError(error.message, _room(cache)) from None
         raise
-    _temporary[key] = temporary
+    _until_the_end.push(scratch)
+    _temporary[key] = directory
     return directory
 
 
@@ -117,8 +122,8 @@ def _room(cache: Path) -> str:
 
 def _make_private(parent: Path) -> None:
     """Make the cache's directory, or see that nobody else can put anything into it."""
-    parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    parent.mkdir(mode=0o700, exist_ok=True)
+    parent.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    parent.mkdir(mode=0o755, exist_ok=True)
     # The link too, if it is one: who made it chose the directory.
     if not (_is_ours(parent.lstat()) and _is_ours(found := parent.stat())):
         raise _UnusableError("it belongs to another user")
@@ -162,9 +167,11 @@ def _seal(directory: Path) -> None:
     try:
         write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
         with writing(directory):
-            directory.chmod(0o700)
+            # As the umask has it for a new file, but for others to read at most.
+            mode = (directory / _SEAL).stat().st_mode & 0o644
             for path in directory.iterdir():
-                path.chmod(0o600)
+                path.chmod(mode)
+            directory.chmod(mode | 0o100 | (mode & 0o044) >> 2)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import resource
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
@@ -13,6 +15,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
+from nobody import agreed_by_another
 
 from cadec_cli.bundle.cache import converted_once
 from cadec_cli.errors import CadecError
@@ -124,15 +127,30 @@ def test_what_is_damaged_is_made_again(damage: str, cache: Path) -> None:
     assert (convert.calls, notes) == (2, [])
 
 
-def test_what_is_kept_is_private(cache: Path) -> None:
-    before = os.umask(0o002)
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o027, 0o077])
+def test_others_may_read_what_the_umask_lets_them_and_never_write(umask: int, cache: Path) -> None:
+    before = os.umask(umask)
     try:
         made = converted_once("key", Converter())
     finally:
         os.umask(before)
-    for path in (cache, cache / "ctranslate2", *(cache / "ctranslate2").rglob("*")):
-        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-    assert made.is_dir()
+    for path in (cache, cache / "ctranslate2", made, *made.iterdir()):
+        expected = (0o755 if path.is_dir() else 0o644) & ~umask
+        assert stat.S_IMODE(path.stat().st_mode) == expected, path
+
+
+def test_a_cache_of_root_serves_everybody(cache: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        made = converted_once("key", Converter())
+    finally:
+        os.umask(before)
+    convert = Converter()
+
+    def serves() -> bool:
+        return converted_once("key", convert) == made and (made / "model.bin").read_text() == "weights"
+
+    assert agreed_by_another(lambda: serves() and convert.calls == 0, cache)
 
 
 def test_a_cache_that_others_could_write_to_is_closed_to_them(cache: Path) -> None:
@@ -280,6 +298,27 @@ def test_no_room_anywhere_is_one_error_that_says_what_to_do(cache: Path, elsewhe
     assert list(elsewhere.iterdir()) == []
     assert [path.name for path in (cache / "ctranslate2").iterdir()] == [".nowhere.lock"]
     assert converted_once("nowhere", Converter(), notes.append).is_relative_to(cache)
+
+
+_IN_A_TEMPORARY_DIRECTORY = """
+import os, sys
+from pathlib import Path
+from cadec_cli.bundle.cache import converted_once
+def convert(directory):
+    directory.mkdir()
+for key in ("one", "two"):
+    assert converted_once(key, convert).is_dir()
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_temporary_directories_go_with_their_process_or_the_next(elsewhere: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "CADEC_CACHE": str(tmp_path / "file" / "cache"), "TMPDIR": str(elsewhere)}
+    for how, left in (("killed", 2), ("ended", 0)):
+        subprocess.run([sys.executable, "-c", _IN_A_TEMPORARY_DIRECTORY, how], env=environment)
+        assert len(list(elsewhere.iterdir())) == left
 
 
 def _ask(cache: str, log: str, barrier: Barrier) -> None:
