@@ -67,6 +67,11 @@ def remove_claimed(stream: IO[Any], path: Path) -> None:
     stream.close()
 
 
+def size_of(stream: IO[Any]) -> int:
+    """How much there is in a file: what was true when it was opened, may be no more when it is claimed."""
+    return os.fstat(stream.fileno()).st_size
+
+
 def _claim(descriptor: int, path: Path) -> None:
     try:
         import fcntl

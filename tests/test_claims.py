@@ -2,11 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
+import cadec_cli.claims
 from cadec_cli.claims import open_claimed, remove_claimed, remove_unclaimed
 from cadec_cli.decoding.journal import Journal
+from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 
@@ -47,6 +50,76 @@ def test_a_journal_in_use_is_neither_begun_nor_taken_up_by_another(tmp_path: Pat
         assert path.read_bytes() == written
         journal.finish()
     assert not path.exists()
+
+
+def journal_of(path: Path, sentences: int) -> bytes:
+    with Journal.begin(path, {"input": "a"}) as journal:
+        for number in range(sentences):
+            journal.add(0, number, {"text": str(number)})
+            journal.checkpoint(State(number, [DocumentState()]))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["cut off", "copied"])
+def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
+    damaged: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.cadec-journal"
+    lines = journal_of(path, 4).splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], *([b"damaged\n"] if damaged else []), *lines[3:], b"half a line"]))
+    told: list[str] = []
+    within = [False]
+
+    def take_up_too(*_: object) -> None:
+        """At a step of the one, another does all of it, and ends."""
+        if not within[0]:
+            within[0] = True
+            try:
+                Journal.resume(path, {"input": "a"}).__exit__(None, None, None)
+                told.append("taken up")
+            except CadecError as error:
+                told.append(error.message)
+            within[0] = False
+
+    opened: list[Path] = []
+
+    def open_later(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
+        if not within[0] and path in opened:
+            take_up_too()
+        opened.append(path)
+        return open_claimed(path, mode, buffering)
+
+    monkeypatch.setattr("cadec_cli.whole_files._sync", take_up_too)
+    monkeypatch.setattr("cadec_cli.decoding.journal.open_claimed", open_later)
+    journal = Journal.resume(path, {"input": "a"})
+    take_up_too()
+    assert told and all("another process" in message for message in told)
+    journal.add(0, 4, {"text": "4"})
+    journal.checkpoint(State(4, [DocumentState()]))
+    journal.__exit__(None, None, None)
+    monkeypatch.undo()
+    again = Journal.resume(path, {"input": "a"})
+    assert sorted(number for _, number in again.outputs) == [0, 1, 2, 3, 4]
+    again.finish()
+    assert not path.exists()
+
+
+def test_who_opens_a_journal_before_another_begins_it_does_not_begin_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.cadec-journal"
+    claim = cadec_cli.claims._claim
+
+    def claim_too_late(descriptor: int, claimed: Path) -> None:
+        monkeypatch.setattr("cadec_cli.claims._claim", claim)
+        with open_claimed(path, "ab") as other:  # who is then killed
+            other.write(b"begun\n")
+        claim(descriptor, claimed)
+
+    monkeypatch.setattr("cadec_cli.claims._claim", claim_too_late)
+    with pytest.raises(CadecError, match="there is an unfinished translation"):
+        Journal.begin(path, {"input": "a"})
+    assert path.read_bytes() == b"begun\n"
 
 
 @pytest.mark.parametrize("flag", ["--force", "--resume", ""])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from cadec_cli.claims import open_claimed, refuse_claimed
+from cadec_cli.claims import open_claimed, refuse_claimed, size_of
 from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_lines, reading
@@ -85,7 +85,11 @@ class PairFile:
     def mend(self, lines: Iterable[str], translate: Translate, done: Done) -> None:
         """Make again what was lost of the lines so far; what is there stays until all of it is."""
         numbered = itertools.islice(enumerate(lines), done.lines)
-        with reading(self.part), self.part.open("rb") as stream, atomic_file(self.part, HINT) as target:
+        with (
+            reading(self.part),
+            open_claimed(self.part, "rb") as stream,
+            atomic_file(self.part, HINT) as target,
+        ):
             stream.readline()
             records = iter(_Records(stream, self._key))
             target.write(sealed(self._header))
@@ -114,9 +118,9 @@ class PairFile:
             return
         numbers = itertools.count(done)
         with writing(self.output, HINT), open_claimed(self.part, "ab") as stream:
-            if (self._found(resume=True).lines if stream.tell() else 0) != done:
+            if (self._found(resume=True).lines if size_of(stream) else 0) != done:
                 raise CadecError(f"another process of cadec was at work on {self.part}", HINT)
-            if not stream.tell():
+            if not size_of(stream):
                 stream.write(sealed(self._header))
                 stream.flush()
             for lines in chunks:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from cadec_cli.claims import open_claimed, refuse_claimed, remove_claimed
+from cadec_cli.claims import open_claimed, refuse_claimed, remove_claimed, size_of
 from cadec_cli.decoding.checked_lines import key_of, sealed
 from cadec_cli.decoding.journal_reading import Gap, Place, read_journal
 from cadec_cli.decoding.state import State
@@ -64,9 +64,9 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             first = header_content(header)
             journal = cls(path, _appending(path), key_of(first))
-        if journal._stream.tell():  # another process was quicker
+        if size_of(journal._stream):  # another process was quicker
             journal._stream.close()
-            refuse_unfinished(path)
+            raise _unfinished(path)
         journal._write(sealed(first))
         return journal
 
@@ -76,19 +76,17 @@ class Journal:
         if not path.exists():
             return cls.begin(path, header)
         first = header_content(header)
-        with reading(path), open_claimed(path, "rb") as claimed:
-            found = read_journal(path, first)
-            if found is None:  # killed before there was anything
-                remove_claimed(claimed, path)
-            else:
-                _keep(path, sealed(first), found.kept)
-        if found is None:
-            return cls.begin(path, header)
-        with writing(path, HINT):
+        with reading(path):
             stream = _appending(path)
-        if not stream.tell():  # what was read is gone: another process has finished it
+        try:
+            if (found := read_journal(path, first)) is not None:
+                stream = _keep(stream, path, sealed(first), found.kept)
+        except BaseException:
+            stream.close()
+            raise
+        if found is None:  # killed before there was anything
             remove_claimed(stream, path)
-            raise CadecError(f"another process of cadec has finished {path}", "look at its output")
+            return cls.begin(path, header)
         return cls(path, stream, key_of(first), found.outputs, found.start, found.gaps, found.damage)
 
     def add(self, document: int, sentence: int, output: Any) -> None:
@@ -138,10 +136,14 @@ def refuse_unfinished(path: Path) -> None:
     """Refuse to begin anew where a translation can be taken up, or is being made."""
     refuse_claimed(path)
     if path.exists():
-        raise CadecError(
-            f"there is an unfinished translation: {path}",
-            "continue it with --resume, or start over with --force",
-        )
+        raise _unfinished(path)
+
+
+def _unfinished(path: Path) -> CadecError:
+    return CadecError(
+        f"there is an unfinished translation: {path}",
+        "continue it with --resume, or start over with --force",
+    )
 
 
 def _appending(path: Path) -> IO[bytes]:
@@ -149,8 +151,11 @@ def _appending(path: Path) -> IO[bytes]:
     return open_claimed(path, "ab", buffering=0)
 
 
-def _keep(path: Path, header: bytes, places: Sequence[Place]) -> None:
-    """Leave only these lines of a journal. They are cut off where they are its beginning; else copied."""
+def _keep(claimed: IO[bytes], path: Path, header: bytes, places: Sequence[Place]) -> IO[bytes]:
+    """Leave only these lines of a journal, and go on with it, claimed without a break.
+
+    They are cut off where they are its beginning; else copied.
+    """
     end = len(header)
     for place in places:
         if place.start != end:
@@ -162,8 +167,12 @@ def _keep(path: Path, header: bytes, places: Sequence[Place]) -> None:
         if begins:
             with writing(path, HINT):
                 os.truncate(path, end)
-            return
+            return claimed
     with reading(path), path.open("rb") as stream, atomic_file(path, HINT) as target:
         target.write(header)
         for place in places:
             target.write(place.of(stream))
+        # Whoever writes a file holds its lock, and a copy of the descriptor goes on holding it.
+        copy = os.fdopen(os.dup(target.fileno()), "ab", buffering=0)
+    claimed.close()
+    return copy

@@ -8,7 +8,7 @@ SOMEBODY_ELSE = 12345
 
 
 def agreed_by_another(claim: Callable[[], bool], place: Path) -> bool:
-    """Whether something holds for a process of another user, who can get to a place; without root, for ours."""
+    """Whether something holds for another user, who can get to a place; without root, for our own."""
     root = os.geteuid() == 0
     for path in (place, *place.parents) if root else ():
         path.chmod(path.stat().st_mode | 0o111)
