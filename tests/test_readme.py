@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,8 @@ def test_the_commands_that_need_no_training_run(files: Path) -> None:
             ["bash", "-c", short], cwd=files, env=os.environ | state, capture_output=True, text=True, input=""
         )
         assert done.returncode == 0, (line, done.stderr)
+
+
+def test_what_is_to_be_read_of_the_project_is_in_its_source_distribution() -> None:
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert {path.name for path in ROOT.glob("*.md")} <= set(packed["sdist"]["include"])
