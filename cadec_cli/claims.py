@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +22,7 @@ _POSIX = os.name == "posix"  # elsewhere directories can't be opened, nor open f
 
 def open_claimed(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
     """Open a file that no other process may claim until it is closed; made here, it is private."""
+    _refuse_special(path)
     while True:
         stream = append_privately(path, buffering) if mode == "ab" else path.open(mode, buffering)
         try:
@@ -70,6 +72,13 @@ def remove_claimed(stream: IO[Any], path: Path) -> None:
 def size_of(stream: IO[Any]) -> int:
     """How much there is in a file: what was true when it was opened, may be no more when it is claimed."""
     return os.fstat(stream.fileno()).st_size
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse what can't be work of ours: a link would lead elsewhere, a pipe make us wait for ever."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise CadecError(f"{path} is no plain file, and so no work of cadec's", "move it away")
 
 
 def _claim(descriptor: int, path: Path) -> None:

@@ -104,6 +104,11 @@ def exit_code(arguments: list[str] | None = None) -> int:
         _forget_stdout()
     except Exception as error:
         code = _failure(error)
+    except BaseException as error:  # Rust's panics are no Exceptions
+        if type(error).__name__ != "PanicException" or console.debugging():
+            raise
+        told_by_rust = f"a tokenizer can't do its work: {error}"
+        code = _failure(CadecError(told_by_rust, "its tokenizer.json is damaged; get the model again"))
     if code == 130:
         console.note(told)
     return code

@@ -18,6 +18,7 @@ from cadec_cli.errors import CadecError
 # What almost every file system allows for a name, in bytes; and Linux for a path, with the zero at its end.
 NAME_LIMIT = 255
 _PATH_LIMIT = 4096
+_DEEPEST = 200  # directories in each other, which are made one by one
 # What a name gets besides on its way: see `unfinished`.
 ROOM_FOR_PARTS = 32
 
@@ -143,7 +144,7 @@ def _check_parent(place: Path) -> None:
     limit = name_limit(parent)
     if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
         raise OSError(errno.ENAMETOOLONG, f"the name is too long; {limit} bytes is the most that is allowed")
-    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT:
+    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT or len(place.parts) > _DEEPEST:
         raise OSError(errno.ENAMETOOLONG, "the path is too long")
     effective = os.access in os.supports_effective_ids
     if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):

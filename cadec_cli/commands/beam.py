@@ -37,8 +37,7 @@ def beam(
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """
-    import sys
-
+    from cadec_cli.commands.results import write_result
     from cadec_cli.commands.wiring import file_translation, translations_in_order
     from cadec_cli.decoding.records import json_bytes
 
@@ -57,5 +56,4 @@ def beam(
         most=max_input,
     )
     for piece in json_bytes(translations_in_order(work)):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
+        write_result(piece)

@@ -150,7 +150,7 @@ class WantedOutput:
 
     def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
         """The files to write, none of which may be an input or, without --force, be there already."""
-        from cadec_cli.claims import remove_unclaimed
+        from cadec_cli.claims import refuse_claimed
         from cadec_cli.decoding.journal import refuse_unfinished
         from cadec_cli.text.output_names import Languages, plan_outputs
 
@@ -163,12 +163,13 @@ class WantedOutput:
         # What an unfinished translation wrote last is its own.
         goes_on = self.resume and plan.journal is not None and plan.journal.exists()
         check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
-        if plan.journal is not None:
-            if self.force and not self.resume:
-                remove_unclaimed(plan.journal)  # of what is to be started over
-            if not self.resume:
-                refuse_unfinished(plan.journal)
-        return plan
+        if plan.journal is None or self.resume:
+            return plan
+        if not self.force:
+            refuse_unfinished(plan.journal)
+            return plan
+        refuse_claimed(plan.journal)
+        return dataclasses.replace(plan, starts_over=True)
 
     def prepared(
         self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str

@@ -54,9 +54,8 @@ def rerank(
 
     Example: cadec rerank marian.nbest --feature F0 --json
     """
-    import sys
-
     from cadec_cli.bundle.loading import default_options
+    from cadec_cli.commands.results import write_result
     from cadec_cli.commands.wiring import open_models
     from cadec_cli.decoding.nbest_files import read_documents
     from cadec_cli.decoding.records import json_bytes
@@ -81,8 +80,9 @@ def rerank(
         key=lambda translation: (translation.document, translation.sentence),
     )
     if json_lines:
-        sys.stdout.buffer.writelines(json_bytes(chosen))
+        for piece in json_bytes(chosen):
+            write_result(piece)
         return
     for number, translation in enumerate(chosen):
         separator = "\n" if number and translation.sentence == 0 else ""
-        sys.stdout.buffer.write(f"{separator}{translation.text}\n".encode())
+        write_result(f"{separator}{translation.text}\n".encode())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadec_cli import console
+from cadec_cli.commands.results import write_result
 from cadec_cli.files import MOST_INPUT
 
 if TYPE_CHECKING:
@@ -268,8 +269,6 @@ def write_translations(
 
     On standard output that is looked for only with `flagging`: the list of a stream may never end.
     """
-    import sys
-
     from cadec_cli.decoding.doubts import Doubts
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.records import json_bytes
@@ -297,8 +296,7 @@ def write_translations(
     translations = counted(doubts.watch(in_order) if flagging else in_order)
     try:
         for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
-            sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
+            write_result(piece)
         for _ in translations:
             pass  # the layout takes as many as it has places for; the companion waits for the end
     except KeyboardInterrupt:

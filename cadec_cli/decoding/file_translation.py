@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.claims import remove_unclaimed
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
@@ -145,6 +146,8 @@ class FileTranslation:
         assert self.plan is not None, "nobody said where to"
         if self.plan.journal is None:
             return _Memory()
+        if self.plan.starts_over:
+            remove_unclaimed(self.plan.journal)
         return (Journal.resume if resume else Journal.begin)(self.plan.journal, header)
 
     def _translate(

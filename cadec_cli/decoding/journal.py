@@ -67,13 +67,17 @@ class Journal:
         if size_of(journal._stream):  # another process was quicker
             journal._stream.close()
             raise _unfinished(path)
-        journal._write(sealed(first))
+        try:
+            journal._write(sealed(first))
+        except BaseException:
+            remove_claimed(journal._stream, path)
+            raise
         return journal
 
     @classmethod
     def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
         """Take a journal up again, up to its last snapshot that is whole; without one, start it."""
-        if not path.exists():
+        if not os.path.lexists(path):
             return cls.begin(path, header)
         first = header_content(header)
         with reading(path):
@@ -135,7 +139,7 @@ def header_content(header: Mapping[str, Any]) -> bytes:
 def refuse_unfinished(path: Path) -> None:
     """Refuse to begin anew where a translation can be taken up, or is being made."""
     refuse_claimed(path)
-    if path.exists():
+    if os.path.lexists(path):
         raise _unfinished(path)
 
 

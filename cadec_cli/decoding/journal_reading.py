@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from cadec_cli.decoding.checked_lines import damage, key_of, opened
+from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 
 Sentence = tuple[int, int]  # its document's number, and its own in that
 
 _DAMAGED = "delete it, or start over with --force"
+_EARLIER = b'{"format": '  # how journals of earlier versions begin
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,9 @@ def read_journal(path: Path, header: bytes) -> Found | None:
     with path.open("rb") as stream:
         first = stream.readline()
         if not first.endswith(b"\n"):
-            return None
+            if sealed(header).startswith(first) or first.startswith(_EARLIER):
+                return None
+            raise CadecError(f"{path} is damaged: what it belongs to can't be told", _DAMAGED)
         header_is_whole = _check_header(path, first, header)
         lines = _Lines()
         lines.read(stream, key_of(header))

@@ -8,6 +8,7 @@ it, `score_batch` does, so what that says of it is left out.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,8 @@ from cadec_cli.engines.ctranslate2_vocabulary import read_settings
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
 from cadec_cli.workers import available_cores
+
+_DAMAGED = "its weights or vocabulary are damaged, or another model's: copy or download the bundle again"
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
 BATCH_TOKENS = 2048
@@ -253,19 +256,22 @@ class CTranslate2Model:
         self, limit: int, sources: Sequence[list[str]], count: int
     ) -> Iterator[list[tuple[list[str], float]]]:
         begin = list(self._framing.target_begin)
-        results = self._translator.translate_batch(
-            [self._framing.framed(source) for source in sources],
-            target_prefix=[begin] * len(sources) if begin else None,
-            beam_size=count,
-            num_hypotheses=count,
-            length_penalty=0,
-            min_decoding_length=0,
-            max_decoding_length=limit + len(begin),
-            max_input_length=0,
-            max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
-            batch_type="tokens",
-            return_scores=True,
-        )
+        try:
+            results = self._translator.translate_batch(
+                [self._framing.framed(source) for source in sources],
+                target_prefix=[begin] * len(sources) if begin else None,
+                beam_size=count,
+                num_hypotheses=count,
+                length_penalty=0,
+                min_decoding_length=0,
+                max_decoding_length=limit + len(begin),
+                max_input_length=0,
+                max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+                batch_type="tokens",
+                return_scores=True,
+            )
+        except ValueError as error:  # what it is asked for is always the same: it must be the model
+            raise CadecError(f"CTranslate2 can't translate with this model: {error}", _DAMAGED) from None
         for result in results:
             written = [tokens[len(begin) :] for tokens in result.hypotheses]
             yield list(zip(written, result.scores, strict=True))
@@ -289,6 +295,8 @@ class CTranslate2Model:
         """Best first; of those that read the same the best is kept, and empty ones only if all are."""
         found: dict[str, Hypothesis] = {}
         for tokens, score in scored:
+            if math.isnan(score):
+                raise CadecError("the S-NMT's scores are no numbers: it is damaged", _DAMAGED)
             ids = self._ids(tokens)
             text = self._target.decode(ids)
             if text not in found:
@@ -302,7 +310,7 @@ class CTranslate2Model:
         except KeyError as error:
             raise CadecError(
                 f"the translation model writes {error}, which its text pipeline does not know",
-                "its vocabulary is damaged, or another model's: copy or download the bundle again",
+                _DAMAGED,
             ) from None
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from cadec_cli.arrays import Bools, Floats
 from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
@@ -144,6 +145,8 @@ class Layout:
 
     def scored(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
         """Each block with its own edges, and with the row's keys if they are to be remembered."""
+        if np.isnan(edges).any():
+            raise CadecError("the D-LM's scores are no numbers: it is damaged", "get the bundle again")
         scored = []
         start = 0
         for index, block in enumerate(self.blocks):

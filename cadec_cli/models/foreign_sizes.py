@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bounds import Whole, shown
+from cadec_cli.bounds import Number, Whole, shown
 from cadec_cli.errors import CadecError
+from cadec_cli.files import read_json
 
 LAYERS, HEADS = Whole(1, 1024), Whole(1, 1 << 12)
 # Of fixed tables that are computed, and so in no file.
 POSITIONS = Whole(1, 1 << 16)
 _WIDTH, _TOKENS = Whole(1, 1 << 20), Whole(1, 1 << 24)
+_LABELS = Whole(0, 1 << 16)  # each gets a name
 _MORE_LAYERS, _MORE = Whole(0, LAYERS.most), Whole(-1, 1 << 24)
 
 # What architectures call their sizes; what is in none of these lists is not built in proportion to it.
@@ -35,6 +37,7 @@ _SIZES: Mapping[Whole, tuple[str, ...]] = {
         *("encoder_ffn_dim", "decoder_ffn_dim", "word_embed_proj_dim", "embedding_size", "n_inner"),
     ),
     _TOKENS: ("vocab_size", "decoder_vocab_size"),
+    _LABELS: ("num_labels",),
     _MORE: (
         *("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "sliding_window"),
         *("num_experts", "num_local_experts", "n_routed_experts", "num_key_value_heads", "num_buckets"),
@@ -44,6 +47,10 @@ _BOUNDS = {name: bound for bound, names in _SIZES.items() for name in names}
 
 # Numbers in tables that are computed when a network is built, such as sinusoids.
 _MOST_COMPUTED = 1 << 28
+
+# What logits are multiplied or divided by.
+_SCALES = ("logit_scale", "lm_head_multiplier", "logits_scaling", "final_logit_softcapping")
+_SCALE = Number(-1e6, 1e6)
 
 # Where code to run would be named.
 _CODE = ("attn_implementation", "_attn_implementation")
@@ -57,10 +64,20 @@ def check_configuration(config: Any, origin: str) -> None:
         several = value if isinstance(value, list | tuple) else [value]  # some have one for each layer
         if bound is not None and not all(one is None or bound.allows(one) for one in several):
             wrong.append(f"{name} must be {bound}, not {shown(value)}")
+        if name in _SCALES and value is not None and not _SCALE.allows(value):
+            wrong.append(f"{name} must be {_SCALE}, not {shown(value)}")
         if name in _CODE and isinstance(value, str) and "/" in value:
             wrong.append(f"{name} must not be code from elsewhere, as {shown(value)} is")
     if wrong:
         raise CadecError(f"the configuration of {origin} can't be right: {'; '.join(wrong[:8])}")
+
+
+def check_stored_configuration(directory: Path) -> None:
+    """Look at the configuration of a model as it is stored: transformers builds tables of what it reads."""
+    path = directory / "config.json"
+    config = read_json(path) if path.is_file() else {}
+    if isinstance(config, Mapping):
+        check_configuration(config, str(directory))
 
 
 def check_room(outline: Any, most: int, origin: str) -> None:

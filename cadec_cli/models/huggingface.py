@@ -16,7 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.foreign_sizes import check_configuration, check_room, weight_bytes
+from cadec_cli.models.foreign_sizes import (
+    check_configuration,
+    check_room,
+    check_stored_configuration,
+    weight_bytes,
+)
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.quantised import FineInt8Linear, int8_available
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
@@ -27,6 +32,7 @@ MOST_POSITIONS = 1024
 
 def load_config(directory: Path) -> Any:
     """The configuration of a causal language model; one of another kind is a CadecError."""
+    check_stored_configuration(directory)
     with quiet_transformers():
         try:
             config = transformers_library().AutoConfig.from_pretrained(

@@ -31,6 +31,8 @@ NETWORK = "network"
 _MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
 # Of what is shown of a model: its name, its licence, how it was verified.
 LONGEST_TEXT = 2000
+# What is computed for every sentence, once per text.
+_MOST_CONTEXTS, _MOST_CONTEXT = 64, 10_000
 
 # Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
@@ -94,6 +96,10 @@ class LanguageSettings:
         told = ("family", "origin", "licence", "weights", "verified")
         _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
         _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
+        for texts in self.no_context.values():
+            if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
+                most = f"{_MOST_CONTEXTS} texts of {_MOST_CONTEXT:,} characters"
+                _refuse([f"no_context must be at most {most} in a language"])
 
 
 def _check(

@@ -32,6 +32,8 @@ from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
 _CHECKSUMS = "checksums.json"
+# What weights are stored as.
+_NUMBERS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 # What a model directory can hold.
 Model = Network
@@ -216,7 +218,10 @@ def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly:
     expected = {name: tensor.shape for name, tensor in model_state(model).items()}
     wrong = _misfits(expected, state, partly=partly)
     for name in expected.keys() & state.keys():
-        if state[name].shape == expected[name] and not torch.isfinite(state[name]).all():
+        if state[name].dtype not in _NUMBERS:
+            kind = str(state[name].dtype).removeprefix("torch.")
+            wrong.append(f"{name} holds {kind}, which no network here is made of")
+        elif state[name].shape == expected[name] and not torch.isfinite(state[name]).all():
             wrong.append(f"{name} holds NaN or infinite values")
     _refuse(wrong, origin)
     model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them

@@ -19,6 +19,9 @@ REGISTERS = ("formal", "informal")
 # language → register → sentences
 Seeds = Mapping[str, Mapping[str, tuple[str, ...]]]
 
+# All of them are read before every document, so there can't be many.
+_MOST, _LONGEST = 100, 1000
+
 _OURS = Path(__file__).with_name("formality.json")
 
 
@@ -40,7 +43,7 @@ def read_seeds(path: Path) -> Seeds:
     if not (isinstance(data, dict) and all(map(_fits, data.values()))):
         raise CadecError(
             f"{path} is no table of formality",
-            '{"ru": {"formal": ["…"], "informal": ["…"]}} is one',
+            f'{{"ru": {{"formal": ["…"], "informal": ["…"]}}}} is one; up to {_MOST} sentences each',
         )
     return {
         language: {register: tuple(sentences[register]) for register in REGISTERS}
@@ -57,7 +60,9 @@ def _fits(sentences: Any) -> bool:
     """Tell whether there is text for every register."""
     return isinstance(sentences, dict) and all(
         isinstance(sentences.get(register), list)
-        and sentences[register]
-        and all(isinstance(text, str) and text.strip() for text in sentences[register])
+        and 0 < len(sentences[register]) <= _MOST
+        and all(
+            isinstance(text, str) and text.strip() and len(text) <= _LONGEST for text in sentences[register]
+        )
         for register in REGISTERS
     )

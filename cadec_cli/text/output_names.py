@@ -6,6 +6,7 @@
 Knows names only: what is there, and whether it may be replaced, is not asked here.
 """
 
+import os
 import string
 from collections import Counter
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ class OutputPlan:
 
     paths: tuple[Path, ...]
     journal: Path | None  # none where they go down a pipe, beside which nothing can be kept
+    starts_over: bool = False  # a journal that is there gives way when there is another one to begin
 
     def has(self, path: Path) -> bool:
         """Tell whether a file is one of these, however it is spelt."""
@@ -102,10 +104,10 @@ def _unescaped(output: str) -> str:
 
 
 def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
-    path = Path(_unescaped(output))
-    if output.endswith("/") or path.is_dir():
+    place = _unescaped(output)
+    if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
         return True
-    if len(inputs) > 1 and (path.exists() or path.suffix.lower() in _FILES):
+    if len(inputs) > 1 and (os.path.exists(place) or Path(place).suffix.lower() in _FILES):  # noqa: PTH110
         raise CadecError(
             f"{output} is a file, and there are {len(inputs)} inputs",
             "name a directory, or files by a template such as '{stem}.{to}{ext}'",

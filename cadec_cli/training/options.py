@@ -28,7 +28,7 @@ _COUNT, _UPDATES = Whole(1, 10**9), Whole(1, 10**12)
 _BOUNDS: Mapping[str, Bound] = {
     "update_tokens": _COUNT,
     "batch_tokens": _COUNT,
-    "learning_rate": Number(0, 1e30, above=True),
+    "learning_rate": Number(0, 1e9, above=True),
     "schedule": OneOf(SCHEDULES),
     "warmup": Whole(0, 10**12),
     "label_smoothing": Number(0, 1, below=True),

@@ -114,6 +114,20 @@ def test_a_ctranslate2_model_that_writes_what_its_pipeline_lacks_says_so(bundle:
         translation.nbest(["Tom wants it."], 2)
 
 
+def test_a_ctranslate2_model_that_can_not_translate_says_so(bundle: Bundle) -> None:
+    vocabulary = bundle.path("ct2/int8") / "target_vocabulary.json"
+    tokens = json.loads(vocabulary.read_text("utf-8"))
+    vocabulary.write_text(json.dumps(tokens[:6]), "utf-8")
+    with pytest.raises(CadecError, match="CTranslate2 can't"):
+        load_models(bundle, compute_type="int8", device="cpu").translation.nbest(["Tom wants it."], 2)
+
+
+def test_scores_that_are_no_numbers_are_an_error(bundle: Bundle) -> None:
+    _with_other(bundle.path("ct2/int8"), "config.json", layer_norm_epsilon=-1e30)
+    with pytest.raises(CadecError, match="scores are no numbers"):
+        load_models(bundle, compute_type="int8", device="cpu").translation.nbest(["Tom wants it."], 2)
+
+
 def test_what_is_not_there_is_said(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:
     write_parts(tmp_path, english, russian)
     build_bundle(tmp_path / "lm-only", lm=tmp_path / "lm", target=tmp_path / "ru")

@@ -148,6 +148,8 @@ GOOD = {"hidden_size": 64, "num_hidden_layers": 2, "n_inner": None, "text_config
         ({"num_hidden_layers": "2"}, "num_hidden_layers must be"),
         ({"text_config": {"vocab_size": 10**12}}, "vocab_size must be"),
         ({"num_key_value_heads": [1, 10**12]}, "num_key_value_heads must be"),
+        ({"num_labels": 10**9}, "num_labels must be"),
+        ({"logit_scale": "x"}, "logit_scale must be"),
         ({"_attn_implementation": "somebody/kernels"}, "code from elsewhere"),
     ],
 )

@@ -48,6 +48,8 @@ def test_a_file_adds_languages_and_replaces_sentences(tmp_path: Path) -> None:
         {"ru": {"formal": ["x"], "informal": []}},
         {"ru": {"formal": "x", "informal": ["y"]}},
         {"ru": {"formal": [1], "informal": ["y"]}},
+        {"ru": {"formal": ["x"] * 101, "informal": ["y"]}},
+        {"ru": {"formal": ["x" * 1001], "informal": ["y"]}},
     ],
 )
 def test_what_is_no_table_is_one_clear_error(tmp_path: Path, data: object) -> None:

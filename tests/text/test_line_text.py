@@ -162,3 +162,10 @@ def test_what_is_no_tokenizer_or_lacks_a_token_is_an_error() -> None:
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_half_a_character_is_no_reason_to_stop(kind: str) -> None:
     assert TEXTS[kind].encode("a\ud800b") == TEXTS[kind].encode("a?b")
+
+
+def test_a_tokenizer_that_panics_is_one_clear_error() -> None:
+    state = json.loads(tokenizer_json("spm-bpe"))
+    state["truncation"] = {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 5}
+    with pytest.raises(CadecError, match="or is damaged"):
+        LineText(json.dumps(state), boundary="\n", start=None)

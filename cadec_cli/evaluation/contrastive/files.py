@@ -128,7 +128,7 @@ def _lines(text: str) -> Iterator[Named]:
 def _examples(value: Any) -> Iterator[Named]:
     """DiscEvalMT's blocks, in the order in which its script reads them: by number."""
     blocks = _object(value)
-    numbered = all(key.isdecimal() for key in blocks)
+    numbered = all(key.isdecimal() and len(key) < 20 for key in blocks)
     for key in sorted(blocks, key=int) if numbered else blocks:
         block = blocks[key]
         if isinstance(block, dict) and isinstance(block.get("examples"), list):  # lexical-choice.json
