@@ -94,8 +94,19 @@ def too_large(path: Path, most: int, hint: str = "") -> CadecError:
     packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
-        hint or f"if that is meant to be read as a whole, say so: --max-input {size_name(2 * most)}",
+        hint
+        or f"if that is meant to be read as a whole, say so: --max-input {size_name(_enough(path, most))}",
     )
+
+
+def _enough(path: Path, most: int) -> int:
+    """A limit that will do for a file, if its size tells; else a larger one."""
+    packed = str(path) == "-" or path.suffix in UNPACKED
+    with contextlib.suppress(OSError):
+        if not packed and (size := path.stat().st_size) > most:
+            step = int("1" + "0" * (len(str(size)) - 2)) if size >= 100 else 1
+            return size + -size % step
+    return 2 * most
 
 
 def size_name(size: int) -> str:
@@ -281,7 +292,11 @@ def reading(path: Path) -> Iterator[None]:
         raise CadecError(
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None
-    except (zlib.error, EOFError, OSError) as error:
+    except OSError as error:
+        # Without a number it is what unpacks that complains, not the system.
+        hint = "" if error.errno else "the file may be truncated or of another format"
+        raise CadecError(f"can't read {path}: {error.strerror or error}", hint) from None
+    except (zlib.error, EOFError) as error:
         raise CadecError(
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None

@@ -130,6 +130,9 @@ def _failure(error: Exception) -> int:
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         console.error("no space left to write the results")
         _forget_stdout()
+    elif isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+        # Asked whether something is there, Python raises what only those who open it expect.
+        console.error(f"no file can have the name {error.filename}: {error.strerror}")
     elif isinstance(error, MemoryError):
         console.error("there is not enough memory for this", "give it less at a time, or a smaller model")
     else:

@@ -173,6 +173,11 @@ def read_manifest(directory: Path) -> Manifest:
     """Read the manifest of a bundle; anything odd about it is a CadecError."""
     restore(directory)
     path = directory / MANIFEST
+    if not directory.exists():
+        raise CadecError(
+            f"{directory} is not a bundle: there is no such directory, and no model of that name",
+            "`cadec models list` shows what is here; `cadec convert` builds one",
+        )
     if not path.is_file():
         raise CadecError(
             f"{directory} is not a bundle (it has no {MANIFEST})", "build one with `cadec convert`"

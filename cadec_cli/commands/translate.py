@@ -125,7 +125,7 @@ def translate(
     A blank line, a long pause in a film or the end of a file ends a document. The layout is kept.
 
     Text and JSON lines on a pipe are translated as they come: line by line, or document by document where the
-    search looks ahead (lattice and the document models). Subtitles are read whole.
+    search looks ahead (lattice and the document models). Subtitles, and all that goes to -o, are read whole.
 
     Example: cadec translate film.srt -o film.ru.srt
 

@@ -168,6 +168,8 @@ def _stream_translation(
     target: str,
     most: int,
 ) -> StreamTranslation:
+    import sys
+
     from cadec_cli.decoding.streaming import StreamTranslation
     from cadec_cli.files import stream_text
     from cadec_cli.method.searches import search_kind
@@ -176,6 +178,10 @@ def _stream_translation(
 
     stream = stream_text(encoding)
     by_line = search_kind(translator.options.search).settles
+    if sys.stdin.isatty():
+        console.note(
+            "type away; " + ("" if by_line else "a blank line ends a document, ") + "Ctrl-D ends it all"
+        )
     text = StreamedText(
         stream_lines(
             stream,
@@ -229,7 +235,8 @@ def check_flags(
     if json_lines and named:
         raise typer.BadParameter(f"--json can't be combined with {named}")
     if named and output is not None:
-        raise typer.BadParameter(f"--output can't be combined with {named}, which only show something")
+        shows = "shows" if len(for_the_terminal) == 1 else "show"
+        raise typer.BadParameter(f"--output can't be combined with {named}, which only {shows} something")
     if resume and output is None:
         raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
 

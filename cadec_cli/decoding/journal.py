@@ -60,7 +60,7 @@ class Journal:
     def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
         """Start a journal; one that is there already belongs to an unfinished translation."""
         refuse_unfinished(path)
-        with writing(path, HINT):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             first = header_content(header)
             journal = cls(path, _appending(path), key_of(first))

@@ -176,8 +176,8 @@ def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
         return False
     other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
     raise CadecError(
-        f"{path} belongs to a translation with another {', '.join(other)}",
-        "resume with the same input and options, or delete that file to start over",
+        f"{path} belongs to another translation, which differs in: {', '.join(other)}",
+        "resume with the same input and options, or start over with --force",
     )
 
 

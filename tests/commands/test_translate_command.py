@@ -166,8 +166,8 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
     other, older = (json.dumps({"format": version, "input": "another"}) for version in (FORMAT_VERSION, 1))
     whole, damaged = sealed(other.encode()), sealed(other.encode()).replace(b"other", b"ather")
     refused = {
-        whole: "another input",
-        f"{older}\n".encode(): "another format, input",
+        whole: "differs in: input",
+        f"{older}\n".encode(): "differs in: format, input",
         damaged: "is damaged: what it belongs to can't be told",
     }
     for left, message in refused.items():

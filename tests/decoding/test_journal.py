@@ -19,5 +19,5 @@ def test_one_that_was_killed_before_it_had_begun_begins(left: bytes, tmp_path: P
         journal.add(0, 0, "x")
     with Journal.resume(path, HEADER) as journal:  # killed once more: what it has is still its own
         assert not journal.outputs  # nothing was complete up to a snapshot
-    with pytest.raises(CadecError, match="another input"):
+    with pytest.raises(CadecError, match="differs in: input"):
         Journal.resume(path, {"input": "other"})

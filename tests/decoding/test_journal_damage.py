@@ -271,5 +271,5 @@ def test_a_line_of_another_translation_does_not_pass_for_one_of_this(tmp_path: P
     first, second = (case.journal.splitlines(keepends=True) for case in (one, other))
     mixed = b"".join(first[:5] + second[5:])
     assert one.resumed(tmp_path / "out", mixed)[0] == one.whole
-    with pytest.raises(CadecError, match="another options"):
+    with pytest.raises(CadecError, match="differs in: options"):
         one.resumed(tmp_path / "out", other.journal)
