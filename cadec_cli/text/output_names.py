@@ -104,7 +104,7 @@ def _unescaped(output: str) -> str:
 
 
 def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
-    place = _unescaped(output)
+    place = str(Path(_unescaped(output)))
     if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
         return True
     if len(inputs) > 1 and (os.path.exists(place) or Path(place).suffix.lower() in _FILES):  # noqa: PTH110

@@ -253,7 +253,7 @@ def test_files_that_are_damaged(tiny: Path) -> None:
     refused(tiny, "not UTF-8")
     write_tokenizer(tiny, "spm-bpe")
     (tiny / "config.json").write_text("{", "utf-8")
-    refused(tiny, "can't be read")
+    refused(tiny, "config.json is not valid JSON")
 
 
 def test_other_architectures(tiny: Path) -> None:

@@ -155,7 +155,7 @@ def test_it_stands_before_the_first_document_of_every_file(tmp_path: Path) -> No
     with pytest.raises(Interrupted):
         one.to_files(json_lines=False, resume=False, track=interrupted)
     other = dataclasses.replace(one, before=Context())
-    with pytest.raises(CadecError, match="another context before"):
+    with pytest.raises(CadecError, match="differs in: context before"):
         other.to_files(json_lines=False, resume=True)
     one.to_files(json_lines=False, resume=True)
     assert output.read_text() == "vos videz\nsi\n\ntu vades\n"

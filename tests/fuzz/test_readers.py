@@ -32,6 +32,7 @@ ELSEWHERE = {
     "cadec_cli/commands/rerank.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/commands/convert.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/bundle/pretrained_parts.py": "asks whether a config.json is ours: tried by Hugging Face's",
+    "cadec_cli/models/foreign_sizes.py": "looks at a config.json: tried with Hugging Face's models",
     "converters/model_files.py": "reads a README.md: tried with Hugging Face's weights",
     "converters/hub.py": "asks the network, which tests do not",
 }

@@ -147,7 +147,7 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
     assert not page.exists()
     capsys.readouterr()
     assert command("out.txt", "--resume") == 1  # what is there belongs to a translation with a report
-    assert "another output format" in " ".join(capsys.readouterr().err.split())
+    assert "differs in: output format" in " ".join(capsys.readouterr().err.split())
     with monkeypatch.context() as patched:
         patched.setattr("cadec_cli.reports.translations.plain", counted)
         assert command("out.txt", "--resume", "--report", str(page)) == 0
