@@ -53,11 +53,15 @@ def read_only(bench: Bench, rng: random.Random, outcome: Outcome) -> None:
     outcome.trials += 1
     bench.clear(older=older)
     before = contents(bench.work)
-    bench.work.chmod(0o555)
+    # Where outputs go into a directory that is there already, that is the one which counts.
+    closed = [bench.work, *(path for path in bench.work.rglob("*") if path.is_dir())]
+    for path in closed:
+        path.chmod(0o555)
     try:
         ending = bench.started(bench.arguments(force=older), [_bound_by_permissions]).ended()
     finally:
-        bench.work.chmod(0o755)
+        for path in closed:
+            path.chmod(0o755)
     wrong = _refused(ending, ["Permission denied", "not allowed", "may not write"])
     if ending.code == 0:
         wrong.append("it did not notice")
