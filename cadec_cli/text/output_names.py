@@ -82,6 +82,8 @@ def plan_outputs(
         paths = [Path(output, _filled(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
     else:
         paths = [Path(_unescaped(output))]
+    if not all(path.name for path in paths):
+        raise CadecError(f"{output} leaves a file without a name", "use {stem}, the name of the input")
     in_directory = len(paths) > 1 and not templated
     twice = [path for path, count in Counter(paths).items() if count > 1]
     if twice:

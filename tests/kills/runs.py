@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -57,7 +58,8 @@ def _timeless(path: Path) -> bytes:
         records = [json.loads(line) for line in data.splitlines() if line.endswith(b"}")]
         return json.dumps([_without_times(record) for record in records]).encode()
     if path.name in ("progress.json", "checksums.json"):
-        return json.dumps(_without_times(json.loads(data))).encode()
+        with contextlib.suppress(ValueError):  # in a part that was being written
+            return json.dumps(_without_times(json.loads(data))).encode()
     return data
 
 

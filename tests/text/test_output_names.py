@@ -79,6 +79,7 @@ def test_a_directory_that_is_there_is_one_without_a_slash(tmp_path: Path) -> Non
         ("out.srt.gz", ["a.srt"], "not compressed"),
         ("out/", ["-"], "standard input has no name"),
         ("{stem}.txt", ["-"], "standard input has no name"),
+        ("{ext}", ["letter"], "leaves a file without a name"),
     ],
 )
 def test_what_can_t_be_named(output: str, inputs: list[str], message: str) -> None:
