@@ -69,17 +69,20 @@ def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positi
     framed = [probes.framing.framed(source) for source in probes.sources]
     begin = list(probes.framing.target_begin)
     limit = min(4 * max(map(len, framed)), positions - 1)
-    results = translator.translate_batch(
-        framed,
-        target_prefix=[begin] * len(framed) if begin else None,
-        beam_size=4,
-        num_hypotheses=4,
-        length_penalty=0,
-        min_decoding_length=0,  # one token at least would take the end out of the first softmax
-        max_decoding_length=limit,
-        max_input_length=0,
-        return_scores=True,
-    )
+    try:
+        results = translator.translate_batch(
+            framed,
+            target_prefix=[begin] * len(framed) if begin else None,
+            beam_size=4,
+            num_hypotheses=4,
+            length_penalty=0,
+            min_decoding_length=0,  # one token at least would take the end out of the first softmax
+            max_decoding_length=limit,
+            max_input_length=0,
+            return_scores=True,
+        )
+    except ValueError as error:  # of its settings: what is asked for is always the same
+        raise CadecError(f"{directory}: CTranslate2 can't translate with this model: {error}") from None
     finished = [
         (source, tokens[len(begin) :], score)
         for source, result in zip(probes.sources, results, strict=True)
