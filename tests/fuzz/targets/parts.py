@@ -63,26 +63,9 @@ def pipelines() -> "tuple[TextPipeline, TextPipeline]":
 @cache
 def bundle() -> Path:
     """A bundle that translates at once, and badly."""
-    from repl_parts import hasty_nmt
+    from repl_parts import tiny_bundle
 
     def make(directory: Path) -> None:
-        from bundle_parts import checksums, tiny_lm
-
-        from cadec_cli.bundle.building import build_bundle
-        from cadec_cli.models.storage import save_model
-
-        english, russian = pipelines()
-        english.save(directory / "en")
-        russian.save(directory / "ru")
-        save_model(directory / "nmt", hasty_nmt(english, russian), checksums(english, russian))
-        save_model(directory / "lm", tiny_lm(len(russian), positions=64), checksums(russian))
-        build_bundle(
-            directory / "bundle",
-            source=directory / "en",
-            target=directory / "ru",
-            nmt=directory / "nmt",
-            lm=directory / "lm",
-            compute_types=["float32"],
-        )
+        tiny_bundle(directory, *pipelines())
 
     return made("bundle", make) / "bundle"
