@@ -228,9 +228,17 @@ class TextStream:
         except UnicodeDecodeError as error:
             line = self._lines - error.object.count(b"\n", error.start) + 1
             where = f"{self.name}: line {line}"
+            self._complete_mark()
             self._failure = _not_in(self._wanted, where, error, _guess(self._start))
             self._decoder.setstate(before)
             return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
+
+    def _complete_mark(self) -> None:
+        """Read on while what was read may be the first part of a byte order mark: guesses go by it."""
+        while any(mark.startswith(self._start) and mark != self._start for mark in _WIDE_MARKS.values()):
+            if not (more := self._bytes()):
+                return
+            self._start += more
 
 
 def read_lines(path: Path, encoding: str | None = None, *, most: int | None = None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from made_up_models import cadec, make_bundle, make_corpora, train_model
 from making_once import make_once, run_directory
 
@@ -28,6 +29,12 @@ RUSSIAN = (
     ("корабль", "письмо", "ключи", "деньги", "нашу собаку", "хлеб", "дверь", "его"),
     (".", "!", "?", "...", ", я думаю.", ", правда?", " (опять).", " - «неужели?»"),
 )
+
+
+# The same examples in every run, so that a failure is of the change; --hypothesis-profile=fresh draws others.
+settings.register_profile("same", derandomize=True, print_blob=True)
+settings.register_profile("fresh", print_blob=True)
+settings.load_profile("same")
 
 
 def keep_to_one_core() -> None:
