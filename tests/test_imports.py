@@ -22,6 +22,7 @@ BASE = {
     "whole_files",
     "plotting",
     "console",
+    "crews",
     "workers",
     "user_directories",
     "claims",
@@ -118,6 +119,7 @@ def test_no_command_needs_another() -> None:
     shared = {
         "app",
         "choices",
+        "crews",
         "flags",
         "outputs",
         "progress",

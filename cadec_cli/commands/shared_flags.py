@@ -17,6 +17,8 @@ FORMATS = ("text", "jsonl", "srt", "vtt", "ass", "ssa")
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
 
+CREWS = ("processes", "ray")
+
 DEVICES = ("auto", "cpu", "cuda")
 NUMBERED_GPU = r"cuda:\d+"
 
@@ -79,6 +81,34 @@ InputFormat = Annotated[
     str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
 ]
 Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
+_MANY = "Many documents"
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        help="Number of processes that each hold the models and take document after document; the result is "
+        "the same for any number. 0 is this process alone, all documents in step. With ray, 0 is as many as "
+        "the cluster has room for.",
+        min=0,
+        max=10_000,
+        rich_help_panel=_MANY,
+    ),
+]
+Engine = Annotated[
+    str,
+    one_of(CREWS, "--engine", help="Where workers run: on this machine, or on a Ray cluster.", panel=_MANY),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="The Ray cluster: host:port, ray://…, or auto for the one on this machine. "
+        "[dim]\\[default: one is started here, for as long as it takes][/dim]",
+        show_default=False,
+        metavar="ADDRESS",
+        rich_help_panel=_MANY,
+    ),
+]
 After = Annotated[
     Path | None,
     typer.Option(

@@ -1,0 +1,58 @@
+"""Crews: members that all do the same to many items, in this process, in others or on other machines.
+
+Knows nothing of translation. A task says how a member begins (it loads models, say) and what it then does to
+each item; a crew hands out the items, brings back what was made of them, and begins again what a lost member
+had in hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# How often an item is begun before it counts as what takes members down.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Task(Generic[Item, Result]):
+    """What all members do: `begin(*arguments)`, once in each, returns what is then called with every item.
+
+    `begin` is a top-level function; arguments, items and results can be pickled.
+    """
+
+    begin: Callable[..., Callable[[Item], Result]]
+    arguments: tuple[Any, ...] = ()
+
+
+class Crew(Protocol):
+    """Those who do a task."""
+
+    @property
+    def members(self) -> int:
+        """How many work at a time."""
+
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+        """Yield each item's number with what was made of it, as they are done.
+
+        Items are begun in their order, and taken only as fast as members get free: a few more than there are
+        members are in memory, however many there will be. What a lost member had in hand is begun again by
+        another, up to ATTEMPTS times. An error that the task raises ends all of it and is raised here, as it
+        was raised there. Whoever stops listening ends the members' work.
+        """
+
+
+class Alone:
+    """A crew of one: this process."""
+
+    members = 1
+
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+        """One item after the other."""
+        work = task.begin(*task.arguments)
+        for number, item in enumerate(items):
+            yield number, work(item)
