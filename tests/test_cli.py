@@ -27,7 +27,7 @@ def cadec(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     """Run the command line in a process of its own, without colours unless asked for."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
     return subprocess.run(
-        [*CADEC, *arguments], capture_output=True, text=True, env={**inherited, **environment}, timeout=60
+        [*CADEC, *arguments], capture_output=True, text=True, env={**inherited, **environment}, timeout=300
     )
 
 
@@ -235,12 +235,12 @@ def test_an_interrupted_command_ends_with_130_and_writes_nothing(
     assert running.stdin
     running.stdin.write(b"Tom took it.\n" * 1000)
     running.stdin.flush()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not (output.parent.exists() and any(output.parent.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)  # while the processes start
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=300)
     assert (running.returncode, out) == (130, b"")
     assert err == b"interrupted\n"
     assert list(output.parent.iterdir()) == []

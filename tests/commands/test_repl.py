@@ -1,27 +1,21 @@
-"""`cadec repl` from a pipe: every command with good and bad arguments; sessions that outlive the process."""
+"""`cadec repl` from a pipe: every command with good and bad arguments."""
 
-import io
 import json
-import os
 import re
-import signal
-import stat
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from repl_parts import SENTENCES, tiny_bundle
+from repl_parts import BOY, FLAGS, NOBODY, SENTENCES, TOM, Repl, tiny_bundle
 
 from cadec_cli import console
+from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.opening import Bundle
+from cadec_cli.decoding.session import Session
 from cadec_cli.main import exit_code
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.pipeline import TextPipeline
-
-FLAGS = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
-TOM, NOBODY, BOY = SENTENCES[:3]
 
 
 @pytest.fixture(scope="module")
@@ -35,25 +29,6 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     yield tmp_path / "state" / "cadec"
     console.set_quiet(False)
-
-
-@dataclass
-class Repl:
-    """Runs the REPL on lines in a pipe."""
-
-    bundle: Path
-    monkeypatch: pytest.MonkeyPatch
-    capfd: pytest.CaptureFixture[str]
-
-    def __call__(self, *lines: str | bytes, flags: tuple[str, ...] = ()) -> list[str]:
-        raw = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
-        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-        code = exit_code(["repl", "-b", str(self.bundle), *FLAGS, *flags])
-        captured = self.capfd.readouterr()
-        self.err = captured.err
-        assert code == ("error:" in self.err)  # whatever goes wrong, and nothing else, makes it a failure
-        assert "Traceback" not in self.err and "bug in cadec" not in self.err
-        return captured.out.splitlines()
 
 
 @pytest.fixture
@@ -320,126 +295,25 @@ def test_help_lists_everything_and_two_slashes_are_text(repl: Repl) -> None:
     assert len(repl("//etc is lost.", "/context")) == 4 and repl.err == ""
 
 
-def test_an_interrupted_session_goes_on_with_resume(repl: Repl, bundle: Path, state: Path) -> None:
-    command = [sys.executable, "-m", "cadec_cli", "repl", "-b", str(bundle), *FLAGS]
-    root = str(Path(__file__).parent.parent.parent)
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": root},
-    )
-    assert process.stdin is not None and process.stdout is not None
-    seen = []
-    for line in (TOM, "/pick 2", "/new", NOBODY):
-        process.stdin.write(f"{line}\n")
-        process.stdin.flush()
-        if line != "/new":
-            seen.append(process.stdout.readline().rstrip("\n"))
-    # A second one does not touch the session of the first.
-    assert len(repl(BOY)) == 1 and "another cadec repl" in repl.err
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    out = repl("/context", BOY, "/new", "/undo", "/undo", "/undo", "/undo", "/context", flags=("--resume",))
-    assert out[1].endswith(seen[2]) and NOBODY in out[1] and out[3] == repl(NOBODY, BOY)[1]
-    assert out[5].endswith(seen[1]) and TOM in out[5]
-
-
-def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Repl, state: Path) -> None:
-    repl(TOM)
-    repl("/help", "/set T 2")
-    assert len(repl("/context", flags=("--resume",))) == 3
-    repl(NOBODY, "/load nowhere")
-    saved, previous = (
-        json.loads((state / name).read_text()) for name in ("repl-pipe.json", "repl-pipe-previous-1.json")
-    )
-    assert saved["documents"][0][0]["source"] == NOBODY and previous["documents"][0][0]["source"] == TOM
-    repl(BOY)
-    older = json.loads((state / "repl-pipe-previous-2.json").read_text())
-    assert older["documents"][0][0]["source"] == TOM
-
-
-def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
-    repl: Repl, state: Path
+def test_an_answer_costs_one_list_and_two_readings_however_long_the_session(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repl(BOY, "/save s.json")
-    repl(TOM, NOBODY, TOM, "/load s.json")
-    previous = json.loads((state / "repl-pipe-previous-1.json").read_text())
-    assert [entry["source"] for entry in previous["documents"][0]] == [TOM, NOBODY, TOM]
-
-
-def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
-    repl("/set T 2", "/set context 1", TOM)
-    shown = repl("/set", flags=("--resume", "--temperature", "3"))
-    values = {line.split()[0]: line.split()[1] for line in shown[1:]}
-    assert (values["T"], values["context"]) == ("3", "1")
-
-
-def test_without_a_session_resume_starts_a_new_one(repl: Repl, state: Path) -> None:
-    assert len(repl(TOM, flags=("--resume",))) == 1 and "no session to resume" in repl.err
-    (state / "repl-pipe.json").write_text('{"documents": 7}')
-    assert len(repl(TOM, flags=("--resume",))) == 1 and "not a session" in repl.err
-    assert (state / "repl-pipe-previous-1.json").read_text() == '{"documents": 7}'
-
-
-def test_where_nothing_can_be_saved_it_is_said_once(
-    repl: Repl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert len(repl(TOM, NOBODY)) == 2
-    assert repl.err.count("not saved as you go") == 1
-
-
-def test_sessions_are_for_their_owner_alone(repl: Repl, state: Path, tmp_path: Path) -> None:
-    before = os.umask(0o022)
-    try:
-        for _ in range(3):  # the first of which becomes a previous one
-            repl(TOM, "/save s.json --force", "/save t.txt --force")
-        kept = {path.name: path for path in state.iterdir()}
-        assert {"repl-pipe.json", "repl-pipe.lock", "repl-pipe-previous-1.json"} <= set(kept)
-        written = [*kept.values(), tmp_path / "s.json", tmp_path / "t.txt"]
-        assert {mode(path) for path in written} == {0o600} and mode(state) == 0o700
-        for path in kept.values():
-            path.chmod(0o644)
-        (state / "repl-history").touch(0o644)
-        state.chmod(0o755)
-        (tmp_path / "s.json").chmod(0o664)
-        repl(TOM, "/save s.json --force")
-    finally:
-        os.umask(before)
-    assert {mode(path) for path in state.iterdir()} == {0o600} and mode(state) == 0o700
-    assert mode(tmp_path / "s.json") == 0o664  # as the user has it
-
-
-def test_a_lock_that_is_a_link_is_not_followed(repl: Repl, state: Path, tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("mine")
-    state.mkdir(parents=True)
-    (state / "repl-pipe.lock").symlink_to(tmp_path / "precious")
-    assert len(repl(TOM)) == 1
-    assert "not saved as you go" in repl.err and (tmp_path / "precious").read_text() == "mine"
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
-
-
-def test_a_bundle_that_does_not_load_ends_it(repl: Repl, tmp_path: Path) -> None:
-    repl.bundle = tmp_path
-    assert repl(TOM) == [] and repl.err.startswith("error:")
-
-
-def test_the_answer_is_fast(bundle: Path) -> None:
-    from cadec_cli.bundle.loading import load_models
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.decoding.session import Session
-    from cadec_cli.method.options import TranslationOptions
-
     models = load_models(Bundle.open(bundle), compute_type="float32", threads=1)
-    session = Session(models, TranslationOptions())
-    list(session.translate([TOM]))
-    started = time.monotonic()
-    for sentence in SENTENCES:
+    assert models.language is not None
+    asked: list[tuple[str, int]] = []
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(items: Sequence[Any], *rest: Any, **named: Any) -> Any:
+            asked.append((name, len(items)))
+            return function(items, *rest, **named)
+
+        return counting
+
+    monkeypatch.setattr(models.translation, "nbest", counted("list", models.translation.nbest))
+    monkeypatch.setattr(models.language, "score", counted("reading", models.language.score))
+    session = Session(models, TranslationOptions(protect=False))
+    for sentence in (TOM, *SENTENCES, *SENTENCES):
+        asked.clear()
         list(session.translate([sentence]))
-    assert time.monotonic() - started < 0.5 * len(SENTENCES)
+        assert asked.count(("list", 1)) == 1 and asked.count(("reading", 1)) <= 2
+        assert len(asked) <= 3

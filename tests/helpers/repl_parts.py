@@ -1,7 +1,11 @@
-"""A bundle that is made in some seconds: all that a session needs to be tested with."""
+"""A bundle that is made in some seconds, and a REPL at the end of a pipe: what sessions are tested with."""
 
+import io
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import torch
 from bundle_parts import checksums, tiny_lm
 from conftest import ENGLISH, RUSSIAN, sentences
@@ -9,6 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from cadec_cli.bundle.building import build_bundle
+from cadec_cli.main import exit_code
 from cadec_cli.models.storage import save_model
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.pipeline import TextPipeline
@@ -22,6 +27,27 @@ SENTENCES = (
     "The doctor can't find his keys.",
     "Tom has lost the door?",
 )
+FLAGS = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
+TOM, NOBODY, BOY = SENTENCES[:3]
+
+
+@dataclass
+class Repl:
+    """Runs the REPL on lines in a pipe."""
+
+    bundle: Path
+    monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str]
+
+    def __call__(self, *lines: str | bytes, flags: tuple[str, ...] = ()) -> list[str]:
+        raw = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        code = exit_code(["repl", "-b", str(self.bundle), *FLAGS, *flags])
+        captured = self.capfd.readouterr()
+        self.err = captured.err
+        assert code == ("error:" in self.err)  # whatever goes wrong, and nothing else, makes it a failure
+        assert "Traceback" not in self.err and "bug in cadec" not in self.err
+        return captured.out.splitlines()
 
 
 def tiny_bundle(directory: Path, english: TextPipeline, russian: TextPipeline) -> Path:
