@@ -1,0 +1,181 @@
+"""What every crew does alike, and what only one of several members can be tested on: their deaths."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
+
+from cadec_cli.crews import ATTEMPTS, Alone, Crew, Task
+from cadec_cli.crews.pieces import LostMembersError
+from cadec_cli.crews.processes import Processes
+from cadec_cli.errors import CadecError, UsageError
+
+SEVERAL: dict[str, Callable[[], Crew]] = {"processes": lambda: Processes(2)}
+CREWS: dict[str, Callable[[], Crew]] = {"alone": Alone, **SEVERAL}
+
+PATIENCE = 120.0  # seconds that a machine may take which has much else to do
+
+
+@pytest.fixture(params=CREWS)
+def crew(request: pytest.FixtureRequest) -> Crew:
+    return CREWS[request.param]()
+
+
+@pytest.fixture(params=SEVERAL)
+def several(request: pytest.FixtureRequest) -> Crew:
+    return SEVERAL[request.param]()
+
+
+def living(directory: Path) -> set[int]:
+    """Those processes that have left their mark and have not ended."""
+    return {int(mark.name) for mark in directory.iterdir() if is_alive(int(mark.name))}
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # which its parent has not looked at yet
+
+
+def wait_until(reached: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return reached()
+
+
+def test_every_item_is_done_once_and_numbered(crew: Crew) -> None:
+    done = list(crew.run(Task(powers, (2,)), iter([3, 1, 2, 5, 4])))
+    assert sorted(done) == [(0, 9), (1, 1), (2, 4), (3, 25), (4, 16)]
+
+
+def test_without_items_there_is_nothing_to_do(crew: Crew) -> None:
+    assert list(crew.run(Task(powers, (2,)), [])) == []
+
+
+def test_items_are_taken_as_they_are_needed(crew: Crew) -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    running = crew.run(Task(powers, (1,)), items())
+    for done in range(1, 6):
+        next(running)
+        assert done <= len(taken) <= done + 2 * crew.members
+    assert taken == list(range(len(taken)))
+
+
+def test_an_error_of_the_task_is_raised_as_it_is(crew: Crew) -> None:
+    with pytest.raises(CadecError) as found:
+        list(crew.run(Task(powers, (1,)), [1, -1]))
+    assert (found.value.message, found.value.hint) == ("-1 is negative", "leave it out")
+
+
+def test_an_error_of_the_beginning_too(crew: Crew) -> None:
+    with pytest.raises(UsageError) as found:
+        list(crew.run(Task(powers, (-1,)), [1, 2, 3]))
+    assert (found.value.message, found.value.hint) == ("-1 is no exponent", "take another")
+    with pytest.raises(TypeError, match="positional argument"):
+        list(crew.run(Task(powers), [1, 2, 3]))
+
+
+@pytest.mark.parametrize("error", [EOFError("of the task"), BrokenPipeError(32, "its pipe", "name")])
+def test_errors_that_a_pipe_could_raise_are_told_apart(crew: Crew, error: Exception) -> None:
+    with pytest.raises(type(error)) as found:
+        list(crew.run(Task(raising, (error,)), [1]))
+    assert str(found.value) == str(error)
+
+
+def test_an_error_that_cannot_travel_is_told(several: Crew) -> None:
+    with pytest.raises(RuntimeError, match=r"^StubbornError: no way$"):
+        list(several.run(Task(stubborn), [1]))
+
+
+def test_an_error_of_the_items_is_raised_as_it_is(crew: Crew) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise UsageError("no more")
+
+    with pytest.raises(UsageError, match="no more"):
+        list(crew.run(Task(powers, (1,)), items()))
+
+
+def test_what_a_lost_member_had_in_hand_is_begun_again(several: Crew, tmp_path: Path) -> None:
+    expected = dict(Alone().run(Task(deadly, (tmp_path, 3, 0)), range(8)))
+    done = list(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS - 1)), range(8)))
+    assert len(done) == len(expected) and dict(done) == expected
+    assert len(list(tmp_path.iterdir())) == ATTEMPTS - 1
+
+
+def test_an_item_that_takes_all_members_down_is_named(several: Crew, tmp_path: Path) -> None:
+    with pytest.raises(LostMembersError, match=r"item 4 takes .* down") as found:
+        list(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8)))
+    assert found.value.number == 3
+    assert "memory" in found.value.hint
+
+
+def test_members_that_cannot_begin_are_not_replaced_for_ever(several: Crew, tmp_path: Path) -> None:
+    with pytest.raises(LostMembersError):
+        list(several.run(Task(stillborn, (tmp_path,)), range(8)))
+    assert len(list(tmp_path.iterdir())) <= ATTEMPTS * several.members
+
+
+def test_whoever_stops_listening_ends_the_work(several: Crew, tmp_path: Path) -> None:
+    running = several.run(Task(told, (tmp_path,)), [0.0, NEVER, NEVER, NEVER])
+    assert next(running) == (0, 0.0)
+    assert living(tmp_path)
+    running.close()  # type: ignore[attr-defined]
+    assert wait_until(lambda: not living(tmp_path))
+
+
+def test_there_are_no_more_processes_than_items(tmp_path: Path) -> None:
+    assert list(Processes(8).run(Task(told, (tmp_path,)), [0.0])) == [(0, 0.0)]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert not living(tmp_path)
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from crew_tasks import NEVER, told
+from cadec_cli.crews import Task
+from cadec_cli.crews.processes import Processes
+
+if __name__ == "__main__":
+    list(Processes(2).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 3))
+"""
+
+
+@pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGKILL, False)])
+def test_members_end_with_their_parent(tmp_path: Path, number: signal.Signals, group: bool) -> None:
+    script, marks = tmp_path / "parent.py", tmp_path / "marks"
+    script.write_text(PARENT)
+    marks.mkdir()
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(marks)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert wait_until(lambda: len(living(marks)) == 2), "both sleep"
+        (os.killpg if group else os.kill)(parent.pid, number)  # a terminal tells the whole group
+        _, told_of_it = parent.communicate(timeout=PATIENCE)
+        assert wait_until(lambda: not living(marks))
+        assert parent.returncode == -number
+        assert told_of_it.count("Traceback") == (number == signal.SIGINT), "no member says a word"
+    finally:
+        parent.kill()
