@@ -29,9 +29,6 @@ from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES, UNK
 from cadec_cli.whole_files import atomic_directory
 from converters.verify import Drift, Pair, translation_drift
 
-# Raised when the same weights would be written in another way: what was converted before is then not used.
-CONVERTER_VERSION = 1
-
 # torch's gelu is the exact one, with erf; CTranslate2's GELU is that, its GELUTanh the approximation.
 _ACTIVATIONS = {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.bundle.manifest import Conversion, Manifest
+from converters import version
 
 if TYPE_CHECKING:
     from cadec_cli.models.transformer import Transformer
@@ -32,7 +33,10 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
     """Tell whether there is a conversion, and it is what converting this bundle's S-NMT now would give."""
     if conversion is None:
         return False
-    return (conversion.depends_on, conversion.converter) == (dependencies(manifest), _version())
+    return (conversion.depends_on, conversion.converter) == (
+        dependencies(manifest),
+        version.CONVERTER_VERSION,
+    )
 
 
 def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
@@ -41,12 +45,12 @@ def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
     It speaks of files by their checksums, and is shared by all bundles: whoever puts something there under
     this name has seen that the files are these.
     """
-    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{_version()}"
+    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{version.CONVERTER_VERSION}"
 
 
 def described(manifest: Manifest, drift: Drift) -> Conversion:
     """What a manifest remembers of a conversion of this bundle's S-NMT."""
-    return Conversion(dependencies(manifest), _version(), drift.mean, drift.largest)
+    return Conversion(dependencies(manifest), version.CONVERTER_VERSION, drift.mean, drift.largest)
 
 
 def convert(
@@ -72,9 +76,3 @@ def convert(
         compute_type,
         [(source.encode(text), target.encode(translation)) for text, translation in probes],
     )
-
-
-def _version() -> int:
-    from converters.ctranslate2_models import CONVERTER_VERSION
-
-    return CONVERTER_VERSION

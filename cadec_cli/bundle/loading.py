@@ -18,6 +18,7 @@ from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafte
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.models.devices import check_device, choose_device, ctranslate2_device
 from cadec_cli.models.pretrained import NETWORK
 from cadec_cli.text.formality import seed_sentences
 from cadec_cli.text.languages import iso_code
@@ -52,31 +53,31 @@ def load_models(
 ) -> LoadedModels:
     """A bundle's models; `threads` are torch's as well as CTranslate2's, 0 is all cores.
 
+    Nothing is loaded yet, and torch is not even imported unless a GPU is asked for.
+
     Languages are the bundle's own unless given. That a model has to be converted first, which takes its time,
     is said through `note`; `loading` is entered, with a name, while a model is loaded.
     """
-    import torch
-
-    from cadec_cli.models.devices import choose_device
-
     languages = chosen_languages(bundle, source_language, target_language)
-    torch.set_num_threads(threads or available_cores())
-    return LoadedModels(
-        bundle,
-        languages,
-        Machine(choose_device(device), compute_type, threads or available_cores()),
-        note,
-        loading,
-    )
+    check_device(device)
+    machine = Machine(device, compute_type, threads or available_cores())
+    return LoadedModels(bundle, languages, machine, note, loading)
 
 
 @dataclass(frozen=True)
 class Machine:
     """What models compute with."""
 
-    device: torch.device
+    device: str  # as --device names it
     compute_type: str
     threads: int
+
+    def for_torch(self) -> torch.device:
+        """Tell torch how many threads there are, and return its device."""
+        import torch
+
+        torch.set_num_threads(self.threads)
+        return choose_device(self.device)
 
 
 class LoadedModels:
@@ -166,7 +167,7 @@ class LoadedModels:
         """The DocTransformer in torch."""
         from cadec_cli.engines.torch_document import TorchDocumentModel
 
-        network = self.bundle.document_network().to(self._machine.device)
+        network = self.bundle.document_network().to(self._machine.for_torch())
         return TorchDocumentModel(network, self.bundle.source, self.bundle.target)
 
     @cached_property
@@ -182,7 +183,7 @@ class LoadedModels:
         with self._loading("the S-NMT's network"):
             if self.bundle.translation_settings is not None:
                 return _pretrained_steps(self.bundle, self.languages, self._machine)
-            network = self.bundle.translation_network().to(self._machine.device)
+            network = self.bundle.translation_network().to(self._machine.for_torch())
             return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
 
 
@@ -199,13 +200,14 @@ def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, not
 def _in_ctranslate2(
     model: Path, source: TokenText, target: TokenText, positions: int, machine: Machine
 ) -> CTranslate2Model:
+    device, index = ctranslate2_device(machine.device)
     return CTranslate2Model(
         model,
         source,
         target,
         positions=positions,
-        device=machine.device.type,
-        device_index=machine.device.index or 0,
+        device=device,
+        device_index=index,
         compute_type=machine.compute_type,
         threads=machine.threads,
     )
@@ -219,13 +221,14 @@ def _pretrained_translation(
     settings = bundle.translation_settings
     assert settings is not None, "the engine says that there are some"
     model = bundle.ctranslate2_model(machine.compute_type, note)
+    device, index = ctranslate2_device(machine.device)
     return CTranslate2Model(
         model,
         *_pretrained_texts(bundle, settings, languages, model),
         framing=framing_for(settings, languages.source, languages.target),
         positions=settings.positions,
-        device=machine.device.type,
-        device_index=machine.device.index or 0,
+        device=device,
+        device_index=index,
         compute_type=machine.compute_type,
         threads=machine.threads,
     )
@@ -241,7 +244,7 @@ def _pretrained_steps(bundle: Bundle, languages: Languages, machine: Machine) ->
     assert settings is not None and settings.start is not None, "the bundle says that it has a network"
     source, target = _pretrained_texts(bundle, settings, languages, bundle.ctranslate2_model())
     with quiet_transformers():
-        network = load_translation_network(bundle.path("nmt") / NETWORK).to(machine.device)
+        network = load_translation_network(bundle.path("nmt") / NETWORK).to(machine.for_torch())
     return TransformersTranslationModel(
         network,
         source,
@@ -279,10 +282,11 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
             f"not for {languages.target!r}",
             "translate with --search sentence, which needs none",
         )
+    device = machine.for_torch()
     network = bundle.lm_network()
-    if machine.device.type == "cuda":
+    if device.type == "cuda":
         half = "float16" in machine.compute_type
-        network = network.to(machine.device, torch.bfloat16 if half else torch.float32)
+        network = network.to(device, torch.bfloat16 if half else torch.float32)
     elif machine.compute_type in _INT8:
         network = quantised(network)  # of float weights nothing is kept
     return TorchLanguageModel(network, bundle.lm_text)
@@ -294,7 +298,7 @@ def _pretrained_language(bundle: Bundle, languages: Languages, machine: Machine,
     return load_language_model(
         bundle.path("lm"),
         language=languages.target_code,
-        device=machine.device,
+        device=machine.for_torch(),
         compute_type=machine.compute_type,
         note=note,
     )

@@ -1,14 +1,25 @@
-"""What `--device` means on this machine."""
+"""What `--device` means on this machine: to torch, and to CTranslate2, which needs no torch on a CPU."""
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def check_device(name: str) -> None:
+    """Refuse a name that means no device here. What `auto` is, is found out when a model is loaded."""
+    if name not in ("auto", "cpu"):
+        choose_device(name)
 
 
 def choose_device(name: str) -> torch.device:
     """The device that a name means here; `auto` is the GPU if there is one."""
+    import torch
+
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -20,3 +31,18 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise CadecError("torch sees no GPU on this machine", "use --device cpu, or auto")
     return device
+
+
+def ctranslate2_device(name: str) -> tuple[str, int]:
+    """The device that a name means to CTranslate2, by type and number."""
+    if name == "cpu" or (name == "auto" and not _sees_gpu()):
+        return "cpu", 0
+    # It finds the libraries for a GPU where torch, which brings them along, has loaded them.
+    device = choose_device(name)
+    return device.type, device.index or 0
+
+
+def _sees_gpu() -> bool:
+    import ctranslate2
+
+    return bool(ctranslate2.get_cuda_device_count())

@@ -107,7 +107,7 @@ def test_a_conversion_of_another_converter_is_not_used(
     copied: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = Bundle.open(copied).ctranslate2_model("float32")
-    monkeypatch.setattr("converters.ctranslate2_models.CONVERTER_VERSION", 2)
+    monkeypatch.setattr("converters.version.CONVERTER_VERSION", 2)
     bundle = Bundle.open(copied)
     assert bundle.ctranslate2_model("int8").is_relative_to(cache)
     assert bundle.ctranslate2_model("float32") != before

@@ -53,9 +53,12 @@ def test_one_copy_of_the_d_lm_is_kept(
 def test_an_s_n_m_t_takes_no_threads_away_from_torch(bundle: Bundle) -> None:
     before = torch.get_num_threads()
     try:
-        models = load_models(bundle, compute_type="int8", device="cpu", threads=2)
-        assert models.translation.nbest(["Tom took it."], 2)
-        assert torch.get_num_threads() == 2  # CTranslate2 is told one per batch, and tells OpenMP
+        for first in ("language", "translation"):
+            torch.set_num_threads(1)
+            models = load_models(bundle, compute_type="int8", device="cpu", threads=2)
+            getattr(models, first)
+            assert models.language and models.translation.nbest(["Tom took it."], 2)
+            assert torch.get_num_threads() == 2  # CTranslate2 is told one per batch, and tells OpenMP
     finally:
         torch.set_num_threads(before)
 
