@@ -1,61 +1,53 @@
 """The Typer app: which commands there are, and how anything that goes wrong is reported.
 
-Command modules import torch and its like inside their functions, so that --help never waits for them.
+A command's module is imported when the command is called, or when all are listed, and imports torch and its
+like inside its functions: so --help never waits for them, and no command for what only others need.
 """
 
 import errno
+import importlib
 import os
 import sys
+from collections.abc import Iterable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 
 from cadec_cli.commands import standard_streams
-from cadec_cli.commands.analyze import analyze_app
 from cadec_cli.commands.app import new_app
-from cadec_cli.commands.augment import augment_app
-from cadec_cli.commands.beam import beam
-from cadec_cli.commands.bench import bench
-from cadec_cli.commands.convert import convert
-from cadec_cli.commands.eval_contrastive import eval_contrastive
-from cadec_cli.commands.evaluate import evaluate
-from cadec_cli.commands.info import info
-from cadec_cli.commands.models import models_app
-from cadec_cli.commands.prepare import prepare_app
-from cadec_cli.commands.repair import repair
-from cadec_cli.commands.repl.command import repl
-from cadec_cli.commands.reproduce import reproduce
-from cadec_cli.commands.rerank import rerank
-from cadec_cli.commands.score_contrastive import score_contrastive
-from cadec_cli.commands.train import train_app
-from cadec_cli.commands.translate import translate
-from cadec_cli.commands.tune import tune
 from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.version import __version__
 
-app = new_app(
-    "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
-    "Results go to standard output, everything else to standard error."
-)
-_TRANSLATE, _MEASURE, _BUILD = "Translate", "Measure", "Build"
-app.command("translate", rich_help_panel=_TRANSLATE)(translate)
-app.command("repl", rich_help_panel=_TRANSLATE)(repl)
-app.command("rerank", rich_help_panel=_TRANSLATE)(rerank)
-app.command("beam", rich_help_panel=_TRANSLATE)(beam)
-app.command("repair", rich_help_panel=_TRANSLATE)(repair)
-app.command("eval-contrastive", rich_help_panel=_MEASURE)(eval_contrastive)
-app.command("score-contrastive", rich_help_panel=_MEASURE)(score_contrastive)
-app.command("evaluate", rich_help_panel=_MEASURE)(evaluate)
-app.add_typer(analyze_app, name="analyze", rich_help_panel=_MEASURE)
-app.command("bench", rich_help_panel=_MEASURE)(bench)
-app.command("reproduce", rich_help_panel=_MEASURE)(reproduce)
-app.add_typer(prepare_app, name="prepare", rich_help_panel=_BUILD)
-app.add_typer(augment_app, name="augment", rich_help_panel=_BUILD)
-app.add_typer(train_app, name="train", rich_help_panel=_BUILD)
-app.command("convert", rich_help_panel=_BUILD)(convert)
-app.command("info", rich_help_panel=_BUILD)(info)
-app.add_typer(models_app, name="models", rich_help_panel=_BUILD)
-app.command("tune", rich_help_panel=_BUILD)(tune)
+# The panel of the help, then the commands in it: each with its module in commands/, and what it is there. A
+# name that ends in _app is a group of commands.
+COMMANDS: dict[str, dict[str, str]] = {
+    "Translate": {
+        "translate": "translate:translate",
+        "repl": "repl.command:repl",
+        "rerank": "rerank:rerank",
+        "beam": "beam:beam",
+        "repair": "repair:repair",
+    },
+    "Measure": {
+        "eval-contrastive": "eval_contrastive:eval_contrastive",
+        "score-contrastive": "score_contrastive:score_contrastive",
+        "evaluate": "evaluate:evaluate",
+        "analyze": "analyze:analyze_app",
+        "bench": "bench:bench",
+        "reproduce": "reproduce:reproduce",
+    },
+    "Build": {
+        "prepare": "prepare:prepare_app",
+        "augment": "augment:augment_app",
+        "train": "train:train_app",
+        "convert": "convert:convert",
+        "info": "info:info",
+        "models": "models:models_app",
+        "tune": "tune:tune",
+    },
+}
+_NAMES = tuple(name for panel in COMMANDS.values() for name in panel)
 
 
 def _show_version(wanted: bool) -> None:
@@ -64,13 +56,50 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options that come before the command."""
+
+
+def app_with(names: Iterable[str]) -> typer.Typer:
+    """The app with some of its commands only; their modules are imported here."""
+    wanted = set(names)
+    app = new_app(
+        "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
+        "Results go to standard output, everything else to standard error."
+    )
+    app.callback()(root)
+    for panel, commands in COMMANDS.items():
+        for name, place in commands.items():
+            if name not in wanted:
+                continue
+            module, _, attribute = place.partition(":")
+            made = getattr(importlib.import_module(f"cadec_cli.commands.{module}"), attribute)
+            if attribute.endswith("_app"):
+                app.add_typer(made, name=name, rich_help_panel=panel)
+            else:
+                app.command(name, rich_help_panel=panel)(made)
+    return app
+
+
+def _app_for(arguments: list[str]) -> typer.Typer:
+    """The app for a command line: with all commands, unless it begins with the one that it needs."""
+    return app_with(arguments[:1]) if arguments and arguments[0] in _NAMES else _whole_app()
+
+
+@cache
+def _whole_app() -> typer.Typer:
+    return app_with(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Make `app`, with all commands, for whoever asks for it."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _whole_app()
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -87,7 +116,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     told = "interrupted"
     try:
         # A command that runs others finds out here how.
-        result: Any = app(arguments, prog_name="cadec", standalone_mode=False, obj=exit_code)
+        result: Any = _app_for(arguments)(arguments, prog_name="cadec", standalone_mode=False, obj=exit_code)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except typer.Exit as exit_:
