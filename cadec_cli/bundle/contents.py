@@ -16,6 +16,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
 from cadec_cli.bounds import shown
@@ -24,6 +25,7 @@ from cadec_cli.bundle.layout import foreign_files, is_part_place
 from cadec_cli.bundle.manifest import AGAIN, MANIFEST, FileRecord, Manifest
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading, sha256
+from cadec_cli.workers import available_cores
 
 _LINK, _NOT_LISTED = "is a symbolic link", f"is not listed in {MANIFEST}"
 _NO_LINKS = "a copy without links can be used: cp -rL BUNDLE COPY"
@@ -51,6 +53,7 @@ def check_files(
         for name in foreign_files(manifest.files, manifest.parts, manifest.pretrained)
     ]
     there = set()
+    sound = []
     starts = None if parts is None else tuple(f"{part}/" for part in parts)
     for name, kind in _entries(directory, manifest):
         there.add(name)
@@ -58,21 +61,29 @@ def check_files(
             wrong.append(_unlisted(name, kind))
         elif problem := _misfit(directory / name, name, kind, manifest):
             wrong.append(problem)
-        elif (
-            checksums
-            and (starts is None or name.startswith(starts))
-            and sha256(directory / name) != manifest.files[name].sha256
-        ):
-            wrong.append(f"{name} (checksum mismatch: modified or damaged)")
+        elif checksums and (starts is None or name.startswith(starts)):
+            sound.append(name)
         if len(wrong) >= _MOST:
             break
     else:
         wrong += [_missing(name, manifest) for name in manifest.files if name not in there]
+    wrong += _modified(directory, manifest, sound)
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CadecError(
             f"the bundle {directory} is damaged: " + "; ".join(sorted(wrong)[:_SHOWN]) + more, _hint(wrong)
         )
+
+
+def _modified(directory: Path, manifest: Manifest, names: Sequence[str]) -> list[str]:
+    """What is wrong with the content of files, several of which are read at a time."""
+    with ThreadPoolExecutor(available_cores()) as threads:
+        found = threads.map(sha256, [directory / name for name in names])
+        return [
+            f"{name} (checksum mismatch: modified or damaged)"
+            for name, checksum in zip(names, found, strict=True)
+            if checksum != manifest.files[name].sha256
+        ]
 
 
 def _hint(wrong: Sequence[str]) -> str:

@@ -302,7 +302,7 @@ class Bundle:
         return model_config(self.path(part))["config"]["positions"]  # type: ignore[no-any-return]
 
     def _pipeline(self, part: str, language: str | None) -> TextPipeline:
-        pipeline = TextPipeline.load(self.path(part))
+        pipeline = TextPipeline.load(self.path(part), checked=True)
         if language is None or iso_code(pipeline.language) != iso_code(language):
             raise CadecError(
                 f"{self.directory / part} is a pipeline for {pipeline.language!r}, not for {language!r}"

@@ -7,12 +7,12 @@ decode(encode(text)) == canonical(text)     for every text
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.files import parsed_json, read_json, reading
 from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
 from cadec_cli.text.specials import EOS
@@ -29,12 +29,19 @@ class TextPipeline:
 
     kind = "pipeline"
 
-    def __init__(self, language: str, truecaser: Truecaser, subwords: Subwords) -> None:
+    def __init__(
+        self, language: str, truecaser: Truecaser | Callable[[], Truecaser], subwords: Subwords
+    ) -> None:
         check_language(language)
         self.language = language
         self.moses = MosesText(language)
-        self.truecaser = truecaser
+        self._truecaser = truecaser
         self.subwords = subwords
+
+    @cached_property
+    def truecaser(self) -> Truecaser:
+        """What writes the first word of a sentence small; where only ids are read, nobody asks for it."""
+        return self._truecaser if isinstance(self._truecaser, Truecaser) else self._truecaser()
 
     def __len__(self) -> int:
         """The size of the vocabulary."""
@@ -87,8 +94,12 @@ class TextPipeline:
                 (part / name).write_bytes(content)
 
     @classmethod
-    def load(cls, directory: Path) -> "TextPipeline":
-        """Load a pipeline; anything missing, damaged or of another format is a CadecError."""
+    def load(cls, directory: Path, *, checked: bool = False) -> "TextPipeline":
+        """Load a pipeline; anything missing, damaged or of another format is a CadecError.
+
+        Of files that are `checked`, held against checksums just now, the truecaser is taken apart when it is
+        first needed: that of a large corpus takes longer than all the rest.
+        """
         restore(directory)
         if not (directory / "pipeline.json").is_file():
             raise CadecError(
@@ -100,13 +111,15 @@ class TextPipeline:
             raise CadecError(f"{directory}/pipeline.json is not of format {FORMAT_VERSION}")
         if problem := language_misfit(settings.get("language")):
             raise CadecError(f"{directory}/pipeline.json names no language: {problem}")
-        pipeline = cls(
-            settings["language"],
-            load_truecaser(directory / "truecaser.json"),
-            Subwords.load(directory / "subwords.model"),
-        )
+        words = directory / "truecaser.json"
+        truecaser = None if checked else load_truecaser(words)
+        subwords = Subwords.load(directory / "subwords.model")
+        with reading(directory):
+            contents = {name: (directory / name).read_bytes() for name in FILES}
+        later = partial(_parsed_truecaser, contents[words.name], words)
+        pipeline = cls(settings["language"], truecaser or later, subwords)
         # Of the files as they are: to write a truecaser anew takes longer than all the rest of loading.
-        pipeline.checksum = _checksum({name: (directory / name).read_bytes() for name in FILES})
+        pipeline.checksum = _checksum(contents)
         return pipeline
 
     def _files(self) -> dict[str, bytes]:
@@ -124,9 +137,19 @@ def _checksum(files: Mapping[str, bytes]) -> str:
 
 def load_truecaser(path: Path) -> Truecaser:
     """Load a truecaser saved as JSON."""
-    value = read_json(path)
+    return _truecaser(read_json(path), path)
+
+
+def _parsed_truecaser(raw: bytes, path: Path) -> Truecaser:
+    try:
+        return _truecaser(parsed_json(raw), path)
+    except ValueError as error:
+        raise CadecError(f"{path} is not valid JSON: {error}") from None
+
+
+def _truecaser(value: object, path: Path) -> Truecaser:
     words = value.get("lowered") if isinstance(value, dict) else None
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+    if not isinstance(words, list) or not set(map(type, words)) <= {str}:
         raise CadecError(f"{path} is not a truecaser", "make one with `cadec train truecaser`")
     return Truecaser(frozenset(words))
 
