@@ -24,7 +24,6 @@ def bench(
 
     Example: cadec bench
     """
-    import dataclasses
     import json
     import sys
 
@@ -52,6 +51,6 @@ def bench(
     ratios = measure(networks, documents=documents, sentences=sentences, note=console.note)
     if json_lines:
         for ratio in ratios:
-            sys.stdout.write(json.dumps(dataclasses.asdict(ratio)) + "\n")
+            sys.stdout.write(json.dumps(ratio.as_json()) + "\n")
         return
     stdout_console().print(speed_table(ratios))

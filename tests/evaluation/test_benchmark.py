@@ -107,6 +107,7 @@ def test_all_four_ratios_are_measured(networks: Networks) -> None:
     assert len(figures) == 4 and notes
     for figure in figures:
         assert 0 < figure.ratio < math.inf
+        assert figure.reached is not None and 0 < figure.reached.share < math.inf
     assert [figure.paper is not None for figure in figures] == [False, False, True, True]
     assert [figure.what.split(",")[0] for figure in figures[2:]] == ["rerank", "beam"]
 
@@ -139,11 +140,15 @@ def test_the_command_measures_a_bundle(
     figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(figures) == 4
     for figure in figures:
-        assert list(figure) == ["what", "speed", "ratio", "wanted", "paper"]
-        assert figure["ratio"] > 0
+        assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit"]
+        assert figure["ratio"] > 0 and figure["limit"]["wanted"] == 0.9
+        limit = figure["limit"]
+        assert limit["share"] == pytest.approx((limit["lists"] + limit["products"]) / limit["seconds"])
+    assert [figure["limit"]["lists"] > 0 for figure in figures] == [False, False, True, False]
+    assert ["share with many rows" in figure["limit"] for figure in figures] == [False, False, False, True]
     assert exit_code([*command, str(tmp_path / "both")]) == 0
     shown = capsys.readouterr().out
     assert all(f" {figure['wanted']:g} " in shown for figure in figures)
-    assert shown.count("≥") == 4 and "rerank, 1 document in step" in shown
+    assert shown.count("≥") == 8 and "of limit:" in shown and "rerank, 1 document in step" in shown
     assert exit_code([*command, str(tmp_path / "alone")]) == 1
     assert "has no D-LM" in capsys.readouterr().err

@@ -54,11 +54,44 @@ def _accuracies(point: Point) -> list[str]:
 
 
 def speed_table(ratios: Sequence[SpeedRatio]) -> Table:
-    """One row per ratio, red where it is not what we want."""
-    table = Table("what", "speed", "ratio", "wanted", "paper", title="cadec bench", title_justify="left")
+    """One row per ratio, red where it, or its share of the machine's limit, is not what we want."""
+    columns = ("what", "speed", "ratio", "wanted", "of limit", "wanted", "paper")
+    table = Table(*columns, title="cadec bench", title_justify="left", caption_justify="left")
     for measured in ratios:
-        good = measured.ratio >= measured.wanted
         paper = f"{measured.paper:.3f}" if measured.paper is not None else ""
-        ratio = Text(f"{measured.ratio:.2f}", "green" if good else "red")
-        table.add_row(measured.what, measured.speed, ratio, f"≥ {measured.wanted:g}", paper)
+        table.add_row(
+            measured.what,
+            measured.speed,
+            *_beside_wanted(measured.ratio, measured.wanted),
+            *(_beside_wanted(reached.share, reached.wanted) if (reached := measured.reached) else ("", "")),
+            paper,
+        )
+    table.caption = Text("\n".join(_limit_notes(ratios)), "dim")
     return table
+
+
+def _beside_wanted(figure: float, wanted: float) -> tuple[Text, str]:
+    return Text(f"{figure:.2f}", "green" if figure >= wanted else "red"), f"≥ {wanted:g}"
+
+
+def _limit_notes(ratios: Sequence[SpeedRatio]) -> list[str]:
+    """What the limit is, how fast this machine multiplies, and whose rows are few."""
+    limits = {one.what: one.reached for one in ratios if one.reached is not None}
+    if not limits:
+        return []
+    notes = [
+        "of limit: the time of n-best lists and of the linears' products alone, "
+        "at the rate measured in this run, over the time taken"
+    ]
+    for what, reached in limits.items():
+        limit = reached.limit
+        operations = ", ".join(f"{count / 1e9:,.0f} G {name}" for name, count in limit.operations.items())
+        note = f"{what.split(' / ')[0]}: {limit.products:.2f} s for {operations}"
+        if limit.lists:
+            note += f", {limit.lists:.2f} s for lists"
+        note += f", of {reached.seconds:.2f} s"
+        if reached.many_rows is not None:
+            share = reached.many_rows.share(reached.seconds)
+            note += f"; at the rate of the few rows it has (of that with many rows: {share:.2f})"
+        notes.append(note)
+    return notes

@@ -1,0 +1,55 @@
+"""Speed as ratios within one run, and as shares of what the machine could do: `cadec bench`.
+
+Reranking and beam are the product's own: the searches that translate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cadec_cli.evaluation.benchmark.figures import Limit, Reached, SpeedRatio
+from cadec_cli.evaluation.benchmark.networks import (
+    BEAM,
+    CONTEXT,
+    LENGTH,
+    NBEST,
+    VOCABULARY,
+    FixedLength,
+    Networks,
+    WordText,
+)
+from cadec_cli.evaluation.benchmark.scoring import made_up_list, naive_scores, scoring
+from cadec_cli.evaluation.benchmark.translating import translating
+from cadec_cli.evaluation.benchmark.turns import take_turns
+from cadec_cli.unfinished import scratch_directory
+
+__all__ = [
+    "BEAM",
+    "CONTEXT",
+    "LENGTH",
+    "NBEST",
+    "VOCABULARY",
+    "FixedLength",
+    "Limit",
+    "Networks",
+    "Reached",
+    "SpeedRatio",
+    "WordText",
+    "made_up_list",
+    "measure",
+    "naive_scores",
+    "scoring",
+    "take_turns",
+    "translating",
+]
+
+
+def measure(
+    networks: Networks, *, documents: int = 8, sentences: int = 6, note: Callable[[str], None]
+) -> list[SpeedRatio]:
+    """Measure everything; the numbers of documents and sentences say how long it takes."""
+    note("scoring n-best lists …")
+    figures = scoring(networks)
+    note("translating …")
+    with scratch_directory() as scratch:
+        return [*figures, *translating(networks, scratch / "model", documents, sentences)]

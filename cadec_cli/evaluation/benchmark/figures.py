@@ -1,0 +1,84 @@
+"""What is known of speed: ratios of two speeds, and shares of what the machine could do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# Of the machine's limit, what we want to reach.
+SHARE_WANTED = 0.90
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The least time a job can take: that of its n-best lists, and that of its products of matrices alone."""
+
+    lists: float  # seconds; 0 where no lists are made
+    products: float  # seconds
+    operations: Mapping[str, int]  # by number format
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.lists + self.products
+
+    def share(self, seconds: float) -> float:
+        """How much of a job's time it could not do without."""
+        return self.seconds / seconds
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How near a job comes to its limit."""
+
+    seconds: float
+    limit: Limit
+    # The same where products have as many rows as they are quickest with, if the job's own have fewer.
+    many_rows: Limit | None = None
+    wanted: float = SHARE_WANTED
+
+    @property
+    def share(self) -> float:
+        """Of the limit; 1 would be all of it."""
+        return self.limit.share(self.seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """What it was computed from, too."""
+        found: dict[str, Any] = {
+            "share": self.share,
+            "wanted": self.wanted,
+            "seconds": self.seconds,
+            **asdict(self.limit),
+        }
+        if self.many_rows is not None:
+            found["share with many rows"] = self.many_rows.share(self.seconds)
+        return found
+
+
+@dataclass(frozen=True)
+class SpeedRatio:
+    """One measured ratio, the paper's where it has one, what we want of it, and how near the limit it is."""
+
+    what: str
+    speed: str
+    ratio: float
+    wanted: float
+    paper: float | None = None
+    reached: Reached | None = None
+    spent: Mapping[str, float] | None = None  # where the time goes: shares of it, by name
+
+    def as_json(self) -> dict[str, Any]:
+        """One object of `cadec bench --json`."""
+        found: dict[str, Any] = {
+            "what": self.what,
+            "speed": self.speed,
+            "ratio": self.ratio,
+            "wanted": self.wanted,
+            "paper": self.paper,
+        }
+        if self.reached is not None:
+            found["limit"] = self.reached.as_json()
+        if self.spent is not None:
+            found["spent"] = dict(self.spent)
+        return found
