@@ -1,6 +1,11 @@
 """A table of speeds and sizes, as ratios: all without arguments, but for padding.
 
 python -m bench [training] [padding DIR…] [prepare] [contrastive] [pretrained [BUNDLE]]
+                [busy] [start [--against DIR]] [scale]
+
+busy: CPU time beside eight busy loops, against alone. start: one line, cold, against `import torch`; with
+--against also against the code of another checkout. scale: a library of documents with one worker and two, as
+processes and on Ray.
 """
 
 import sys
@@ -8,24 +13,22 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import contrastive, prepare, pretrained, training
+from bench import busy, contrastive, prepare, pretrained, scale, start, training
 
 PARTS = {
     "training": training.measure,
     "prepare": prepare.measure,
     "contrastive": contrastive.measure,
     "pretrained": pretrained.measure,
+    "busy": busy.measure,
+    "start": start.measure,
+    "scale": scale.measure,
     "padding": training.measure_padding,
 }
 
 
 def main(arguments: list[str]) -> None:
-    names = [name for name in arguments if name in PARTS] or [
-        "training",
-        "prepare",
-        "contrastive",
-        "pretrained",
-    ]
+    names = [name for name in arguments if name in PARTS] or [name for name in PARTS if name != "padding"]
     directories = [argument for argument in arguments if argument not in PARTS]
     table = Table("what", "measured", "ratio", "target", title="cadec bench", title_justify="left")
     for name in names:
