@@ -25,6 +25,7 @@ from cadec_cli.bundle.chosen_models import (
 )
 from cadec_cli.bundle.contents import copy_files
 from cadec_cli.bundle.layout import BACKWARD, DOCUMENT_KINDS
+from cadec_cli.bundle.lengths import lengths_of_pairs
 from cadec_cli.bundle.manifest import (
     ENGINES,
     FORMALITY,
@@ -46,6 +47,7 @@ from cadec_cli.bundle.pretrained_parts import (
 )
 from cadec_cli.errors import CadecError
 from cadec_cli.files import reading
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code, language_misfit
@@ -68,6 +70,8 @@ class _Ingredients:
     target_language: str
     name: str
     defaults: DecodingDefaults
+    lengths: LengthLimits | None
+    pairs: Sequence[tuple[str, str]]
     compute_types: Sequence[str]
     card: Path | None
     formality: bytes | None
@@ -100,6 +104,7 @@ def build_bundle(
     documents: Mapping[str, Path] | None = None,
     name: str = "",
     defaults: DecodingDefaults | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
     half: bool = False,
     compute_types: Sequence[str] = (),
     card: Path | None = None,
@@ -113,7 +118,9 @@ def build_bundle(
     and `pretrained` says the rest. With `half`, weights are stored in float16: half the size, and float32
     again when loaded. `back` is a bundle with an S-NMT of the other direction. `documents` are models that
     read several sentences, by their kind. The S-NMT is converted to each
-    of `compute_types`. Probes are sentence pairs to verify conversions with, besides random ones.
+    of `compute_types`. Probes are sentence pairs to verify conversions with, besides random ones. How long
+    translations may become is learnt from `pairs`, many true ones; what was learnt before stays as long as
+    the S-NMT does.
 
     An existing bundle of that name is replaced; any other directory is not. `note` is told where a run is not
     finished, and its newest checkpoint is taken.
@@ -175,6 +182,8 @@ def build_bundle(
         wrong.problems.append("there is neither S-NMT nor D-LM")
     if compute_types and given.nmt is None and translation is None:
         wrong.problems.append("there is no S-NMT to convert")
+    if pairs and given.nmt is None and translation is None:
+        wrong.problems.append("there is no S-NMT whose translations have a length")
     if half and not own.models and not wrong.problems:
         wrong.problems.append("half precision is for models trained here")
     if probes and translation is not None:
@@ -198,6 +207,8 @@ def build_bundle(
             target_language=languages[1],
             name=name or (kept.name if kept is not None else showable(output.resolve().name, LONGEST_TEXT)),
             defaults=defaults or (kept.defaults if kept is not None else DecodingDefaults()),
+            lengths=kept.manifest.lengths if kept is not None and nmt is source is target is None else None,
+            pairs=pairs,
             compute_types=compute_types,
             card=card,
             formality=_own_formality(kept),
@@ -281,6 +292,8 @@ def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
         else:
             conversions, drifts = _conversions(part, Bundle(part, written), ingredients)
         manifest = _manifest(part, ingredients, links, conversions)
+        if ingredients.pairs:
+            manifest = replace(manifest, lengths=lengths_of_pairs(Bundle(part, manifest), ingredients.pairs))
         (part / MANIFEST).write_bytes(manifest.content())
         Bundle.open(part)
     return drifts
@@ -334,5 +347,6 @@ def _manifest(
         links=links,
         conversions=conversions,
         defaults=ingredients.defaults,
+        lengths=ingredients.lengths,
         versions={"cadec": __version__, "ctranslate2": version("ctranslate2")},
     )

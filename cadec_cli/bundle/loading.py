@@ -17,6 +17,7 @@ from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafted_by
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.devices import check_device, choose_device, ctranslate2_device
 from cadec_cli.models.pretrained import NETWORK
@@ -160,6 +161,8 @@ class LoadedModels:
             JoinedText(source),
             JoinedText(target),
             self.bundle.positions_of(part),
+            # Sentences and translations in a row are as long as these; nobody counted what DocRepair reads.
+            LengthLimits() if part == "repair" else self.bundle.lengths,
             self._machine,
         )
 
@@ -168,7 +171,7 @@ class LoadedModels:
         from cadec_cli.engines.torch_document import TorchDocumentModel
 
         network = self.bundle.document_network().to(self._machine.for_torch())
-        return TorchDocumentModel(network, self.bundle.source, self.bundle.target)
+        return TorchDocumentModel(network, self.bundle.source, self.bundle.target, self.bundle.lengths)
 
     @cached_property
     def stepped(self) -> SteppedTranslation:
@@ -184,7 +187,7 @@ class LoadedModels:
             if self.bundle.translation_settings is not None:
                 return _pretrained_steps(self.bundle, self.languages, self._machine)
             network = self.bundle.translation_network().to(self._machine.for_torch())
-            return TorchTranslationModel(network, self.bundle.source, self.bundle.target)
+            return TorchTranslationModel(network, self.bundle.source, self.bundle.target, self.bundle.lengths)
 
 
 def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> CTranslate2Model:
@@ -193,12 +196,18 @@ def _own_translation(bundle: Bundle, languages: Languages, machine: Machine, not
         bundle.source,
         bundle.target,
         bundle.translation_positions,
+        bundle.lengths,
         machine,
     )
 
 
 def _in_ctranslate2(
-    model: Path, source: TokenText, target: TokenText, positions: int, machine: Machine
+    model: Path,
+    source: TokenText,
+    target: TokenText,
+    positions: int,
+    limits: LengthLimits,
+    machine: Machine,
 ) -> CTranslate2Model:
     device, index = ctranslate2_device(machine.device)
     return CTranslate2Model(
@@ -206,6 +215,7 @@ def _in_ctranslate2(
         source,
         target,
         positions=positions,
+        limits=limits,
         device=device,
         device_index=index,
         compute_type=machine.compute_type,
@@ -227,6 +237,7 @@ def _pretrained_translation(
         *_pretrained_texts(bundle, settings, languages, model),
         framing=framing_for(settings, languages.source, languages.target),
         positions=settings.positions,
+        limits=_lengths_in(bundle, languages),
         device=device,
         device_index=index,
         compute_type=machine.compute_type,
@@ -252,7 +263,14 @@ def _pretrained_steps(bundle: Bundle, languages: Languages, machine: Machine) ->
         framing=framing_for(settings, languages.source, languages.target),
         start=settings.start,
         positions=settings.positions,
+        limits=_lengths_in(bundle, languages),
     )
+
+
+def _lengths_in(bundle: Bundle, languages: Languages) -> LengthLimits:
+    """How long translations may become: what is known is known of the bundle's own languages alone."""
+    own = languages == Languages(bundle.source_language, bundle.target_language)
+    return bundle.lengths if own else LengthLimits()
 
 
 def _pretrained_texts(

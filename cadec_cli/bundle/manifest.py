@@ -20,6 +20,7 @@ from cadec_cli.bounds import Number, Whole, field_misfits, misfits, shown, text_
 from cadec_cli.bundle.layout import CONVERTED, leads_outside, link_misfit, name_misfit, part_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.languages import language_misfit
 from cadec_cli.unfinished import restore
@@ -88,6 +89,7 @@ class Manifest:
     links: Mapping[str, str] = field(default_factory=dict)  # file → where it is linked to, outside
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # directory → how it was made
     defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
+    lengths: LengthLimits | None = None  # of the S-NMT's translations, in its tokens; None is the usual
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -98,7 +100,11 @@ class Manifest:
         """
         left_out = () if PRETRAINED_NMT in self.engines.values() else (CONVERTED,)
         parts = (part for part, what in self.parts.items() if what not in left_out)
-        return self.digest(*parts, *(name for name in (FORMALITY,) if name in self.files))
+        files = self.digest(*parts, *(name for name in (FORMALITY,) if name in self.files))
+        if self.lengths is None:
+            return files
+        told = json.dumps([files, dataclasses.asdict(self.lengths)])
+        return hashlib.sha256(told.encode()).hexdigest()
 
     @property
     def pretrained(self) -> tuple[str, ...]:
@@ -148,7 +154,7 @@ class Manifest:
     def content(self) -> bytes:
         """The file, with its own checksum."""
         value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
-        for name in ("engines", "links"):
+        for name in ("engines", "links", "lengths"):
             if not value[name]:  # an earlier manifest is written as it was read
                 del value[name]
         # The D-LM's weight alone is a number, and none is null: so earlier versions read it too.
@@ -211,7 +217,15 @@ def read_manifest(directory: Path) -> Manifest:
 
 def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
     """Write how a bundle is to be used into its manifest; all else stays as it is."""
-    manifest = dataclasses.replace(read_manifest(directory), defaults=defaults)
+    _save(directory, dataclasses.replace(read_manifest(directory), defaults=defaults))
+
+
+def save_lengths(directory: Path, lengths: LengthLimits) -> None:
+    """Write how long translations may become, likewise."""
+    _save(directory, dataclasses.replace(read_manifest(directory), lengths=lengths))
+
+
+def _save(directory: Path, manifest: Manifest) -> None:
     with atomic_file(directory / MANIFEST) as stream:
         stream.write(manifest.content())
 
@@ -233,6 +247,7 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
         links={name: _text(place, "links", 4096) for name, place in value.get("links", {}).items()},
         conversions={name: _conversion(entry) for name, entry in value["conversions"].items()},
         defaults=_defaults(value["defaults"]),
+        lengths=_lengths(value["lengths"]) if "lengths" in value else None,
         versions={_text(of, "versions"): _text(one, "versions") for of, one in value["versions"].items()},
     )
 
@@ -248,6 +263,12 @@ def _defaults(value: Any) -> DecodingDefaults:
     if wrong := field_misfits(value, DecodingDefaults):
         raise ValueError(f"defaults: {'; '.join(wrong)}")
     return DecodingDefaults(**value)
+
+
+def _lengths(value: Any) -> LengthLimits:
+    if wrong := field_misfits(value, LengthLimits):
+        raise ValueError(f"lengths: {'; '.join(wrong)}")
+    return LengthLimits(**value)
 
 
 def _language(value: object, where: str) -> str:

@@ -43,6 +43,7 @@ from cadec_cli.bundle.manifest import (
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.models.pretrained import (
     NETWORK,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from cadec_cli.models.doclm import DocumentLM
     from cadec_cli.models.doctransformer import DocTransformer
     from cadec_cli.models.transformer import Transformer
+    from cadec_cli.text.pretrained.settings import TextSettings
     from converters.verify import Drift
 
 
@@ -103,6 +105,11 @@ class Bundle:
         return self.manifest.defaults
 
     @property
+    def lengths(self) -> LengthLimits:
+        """How long translations in its own direction may become."""
+        return self.manifest.lengths or LengthLimits()
+
+    @property
     def has_lm(self) -> bool:
         """Tell whether there is a D-LM."""
         return "lm" in self.manifest.parts
@@ -142,18 +149,20 @@ class Bundle:
         return self._pipeline("target", self.target_language)
 
     @cached_property
+    def source_text(self) -> TextPipeline | PretrainedCorpusText:
+        """How the S-NMT reads the source language: with the text pipeline, or a pretrained tokenizer."""
+        settings = self.translation_settings
+        if settings is None:
+            return self.source
+        return self._pretrained_text(0, settings.source, self.source_language or "")
+
+    @cached_property
     def target_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How the S-NMT writes the target language: the text pipeline, or a pretrained model's tokenizer."""
+        """How the S-NMT writes the target language, likewise."""
         settings = self.translation_settings
         if settings is None:
             return self.target
-        from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
-        from cadec_cli.text.pretrained import load_text
-
-        _, vocabulary = read_vocabularies(self.ctranslate2_model())
-        language = iso_code(self.target_language)
-        tokenizer = load_text(self.path("nmt"), settings.target, vocabulary, language)
-        return PretrainedCorpusText(language, tokenizer, "translation model")
+        return self._pretrained_text(1, settings.target, self.target_language)
 
     @cached_property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
@@ -297,6 +306,15 @@ class Bundle:
                 "build it anew with `cadec convert`",
             )
         return bundle
+
+    def _pretrained_text(self, side: int, settings: TextSettings, language: str) -> PretrainedCorpusText:
+        from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+        from cadec_cli.text.pretrained import load_text
+
+        vocabulary = read_vocabularies(self.ctranslate2_model())[side]
+        code = iso_code(language) if language else ""
+        tokenizer = load_text(self.path("nmt"), settings, vocabulary, code)
+        return PretrainedCorpusText(code, tokenizer, "translation model")
 
     def _positions(self, part: str) -> int:
         return model_config(self.path(part))["config"]["positions"]  # type: ignore[no-any-return]

@@ -190,6 +190,16 @@ def convert(
             "target, one pair per line."
         ),
     ] = None,
+    lengths_from: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="SOURCE TARGET",
+            help="Learn how long translations may become from two files, a text and its translation line by "
+            "line, such as a development set: a sentence whose end is not found is then given up earlier. "
+            "A thousand pairs are plenty.",
+            show_default="BUNDLE's, else 2 × source + 20 tokens",
+        ),
+    ] = None,
     name: Annotated[
         str,
         typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
@@ -232,7 +242,12 @@ def convert(
     # One that is named as both is changed, which is the purpose.
     if bundle is None or final_place(written) != final_place(bundle):
         parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
-        check_outputs([written], inputs=[bundle, *parts, card, probes], force=force, directories=True)
+        check_outputs(
+            [written],
+            inputs=[bundle, *parts, card, probes, *(lengths_from or ())],
+            force=force,
+            directories=True,
+        )
     defaults = read_manifest(bundle).defaults if bundle is not None else DecodingDefaults()
     defaults = with_flags(defaults, flags)
     with console.progress() as bar:
@@ -263,6 +278,7 @@ def convert(
             ),
             name=name,
             defaults=defaults,
+            pairs=_aligned(*lengths_from) if lengths_from is not None else [],
             half=half,
             compute_types=compute_type or [],
             card=card,
@@ -281,7 +297,19 @@ def _summary(directory: Path) -> str:
     models = [what for part, what in PART_NAMES.items() if part in manifest.parts]
     languages = " → ".join(filter(None, (manifest.source_language, manifest.target_language)))
     size = sum(entry.size for entry in manifest.files.values())
-    return f"{languages}, {', '.join([*models, *manifest.conversions])}, {size / 1e6:,.1f} MB"
+    told = [languages, *models, *manifest.conversions, f"{size / 1e6:,.1f} MB"]
+    if manifest.lengths is not None:
+        told.append(f"translations up to {manifest.lengths}")
+    return ", ".join(told)
+
+
+def _aligned(source: Path, target: Path) -> list[tuple[str, str]]:
+    """The sentence pairs of two files."""
+    from cadec_cli import console
+    from cadec_cli.evaluation.aligned import read_aligned
+
+    one, other = read_aligned([source, target], warn=console.warn)
+    return list(zip(one.sentences, other.sentences, strict=True))
 
 
 def _pairs(path: Path) -> list[tuple[str, str]]:

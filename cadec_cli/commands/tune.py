@@ -99,7 +99,8 @@ def tune(
         bool | None,
         typer.Option(
             "--save/--no-save",
-            help="Write the choice into the bundle. The one that comes with cadec is never changed. "
+            help="Write the choice into the bundle, and how long translations may become, if that is not "
+            "known yet. The bundle that comes with cadec is never changed. "
             "[dim]\\[default: save][/dim]",
             show_default=False,
         ),
@@ -134,7 +135,7 @@ def tune(
     from cadec_cli.commands.wiring import open_models
     from cadec_cli.errors import CadecError, typed
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning.keeping import keep, may_save
+    from cadec_cli.evaluation.tuning.keeping import keep, keep_lengths, may_save
     from cadec_cli.evaluation.tuning.plot import draw_tuning
     from cadec_cli.evaluation.tuning.run import run_tuning
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
@@ -185,6 +186,9 @@ def tune(
     if tuning.choice is not None:
         chosen = changed_defaults(defaults, trial.objective, tuning.choice.setting, context, nbest)
         keep(directory, defaults, chosen, saved, console.note)
+    if saved:
+        pairs = zip(sources.sentences, references.sentences, strict=True)
+        keep_lengths(models, list(pairs), console.note)
     if output is not None:
         write_json(output / "curve.json", tuning.record(models.bundle.name))
         if plot:

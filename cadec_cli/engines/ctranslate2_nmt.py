@@ -20,6 +20,7 @@ from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.engines.ctranslate2_vocabulary import read_settings
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.workers import available_cores
 
 _DAMAGED = "its weights or vocabulary are damaged, or another model's: copy or download the bundle again"
@@ -51,7 +52,8 @@ class CTranslate2Model:
     """A CTranslate2 S-NMT between the texts of two languages.
 
     `positions` is how many tokens it reads or writes at most, EOS and all framing included; the framing is
-    ours, an EOS after the source, unless it is given.
+    ours, an EOS after the source, unless it is given. `limits` say where a translation is cut off that has
+    not found its end.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class CTranslate2Model:
         *,
         framing: Framing | None = None,
         positions: int = 512,
+        limits: LengthLimits | None = None,
         device: str = "cpu",
         device_index: int = 0,
         compute_type: str = "int8",
@@ -76,6 +79,7 @@ class CTranslate2Model:
         self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
         self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
+        self._limits = limits or LengthLimits()
         # Of pieces alone: what stands around them has its own.
         self._source_room = positions - self._framing.source_size
         self._target_room = positions - 1 - len(self._framing.target_begin)
@@ -249,7 +253,7 @@ class CTranslate2Model:
 
     def _limit(self, source: Sequence[str]) -> int:
         """The longest translation that makes sense, rounded up: to few values, for large batches."""
-        most = 2 * len(source) + 20
+        most = self._limits.most(len(source))
         return min(self._target_room, most + -most % LIMIT_STEP)
 
     def _translate_up_to(

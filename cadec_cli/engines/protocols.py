@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids, NBest, TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 
@@ -97,6 +98,11 @@ class SteppedTranslation(Protocol):
     @property
     def positions(self) -> int:
         """How many tokens, the end included, it can read and write."""
+        ...
+
+    @property
+    def limits(self) -> LengthLimits:
+        """How long its translations may become."""
         ...
 
     def encode(self, sentence: str) -> list[int]:

@@ -12,6 +12,7 @@ from cadec_cli.engines.protocols import Passage
 from cadec_cli.engines.torch_nmt import NMTSteps, padded_rows, with_ends
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.doctransformer import DocTransformer, SourceInContext
 from cadec_cli.text.specials import BOS, EOS, PAD
 
@@ -22,9 +23,16 @@ TOGETHER = 64
 class TorchDocumentModel:
     """The DocTransformer between the texts of two languages; `text` is the target's."""
 
-    def __init__(self, network: DocTransformer, source: TokenText, text: TokenText) -> None:
+    def __init__(
+        self,
+        network: DocTransformer,
+        source: TokenText,
+        text: TokenText,
+        limits: LengthLimits | None = None,
+    ) -> None:
         self.network = network
         self.text = text
+        self.limits = limits or LengthLimits()
         self.positions = network.config.positions
         self._source = source
 
@@ -101,6 +109,11 @@ class SteppedInContext:
     def positions(self) -> int:
         """How many tokens, the end included, it can read and write."""
         return self.model.positions
+
+    @property
+    def limits(self) -> LengthLimits:
+        """How long its translations may become."""
+        return self.model.limits
 
     def encode(self, sentence: str) -> list[int]:
         """A source sentence in ids, without EOS."""

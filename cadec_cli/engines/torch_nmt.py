@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.transformer import Source, Transformer
 from cadec_cli.text.specials import BOS, EOS, PAD
@@ -16,9 +17,16 @@ from cadec_cli.text.specials import BOS, EOS, PAD
 class TorchTranslationModel:
     """The S-NMT between the texts of two languages; `text` is the target's."""
 
-    def __init__(self, network: Transformer, source: TokenText, text: TokenText) -> None:
+    def __init__(
+        self,
+        network: Transformer,
+        source: TokenText,
+        text: TokenText,
+        limits: LengthLimits | None = None,
+    ) -> None:
         self.network = network
         self.text = text
+        self.limits = limits or LengthLimits()
         self.positions = network.config.positions
         self._source = source
 

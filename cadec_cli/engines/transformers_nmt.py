@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
 
@@ -28,9 +29,11 @@ class TransformersTranslationModel:
         framing: Framing,
         start: int,
         positions: int,
+        limits: LengthLimits | None = None,
     ) -> None:
         self.network = network
         self.text = text
+        self.limits = limits or LengthLimits()
         self._source = source
         self._begin, self._end = (
             _ids(source, tokens) for tokens in (framing.source_begin, framing.source_end)

@@ -22,6 +22,7 @@ from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import NMT, objective
 
 TOLERANCE = 2e-3
@@ -83,7 +84,7 @@ def test_the_plain_beam_finds_what_ctranslate2_finds(
     stepped: tuple[TransformersTranslationModel, CTranslate2Model],
 ) -> None:
     model, converted = stepped
-    search = BeamSearch(model, None, objective("sentence"), None, BeamOptions(3, 1.0, 4))
+    search = BeamSearch(model, None, objective("sentence"), None, BeamOptions(3, LengthLimits(1.0, 4)))
     found = search.search([model.encode(sentence) for sentence in SENTENCES], [Context()] * len(SENTENCES))
     for sentence, hypotheses in zip(SENTENCES, found, strict=True):
         texts = [model.text.decode(one.ids) for one in hypotheses]

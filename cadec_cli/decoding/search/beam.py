@@ -33,6 +33,7 @@ from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
 from cadec_cli.method.options import Reading, TranslationOptions
 
@@ -119,7 +120,7 @@ class BeamDecoding:
             return Context()
         positions = language.positions
         # The D-LM may cut the same text into more tokens than the S-NMT, but seldom into twice as many.
-        longest = (2 if self.search.by_token else 4) * source_length + 20
+        longest = (1 if self.search.by_token else 2) * self.search.limits.most(source_length)
         return self.policy.read(before, max(1, positions - min(longest, positions // 2)))
 
     def _part(self, source: str, found: Sequence[BeamHypothesis], context: Context) -> TranslatedPart:
@@ -136,20 +137,14 @@ class BeamDecoding:
 
 @dataclass(frozen=True)
 class BeamOptions:
-    """How wide, and how long a translation may become: tokens for each of the source, and on top of that."""
+    """How wide, and how long a translation may become: by default as the translation model has it."""
 
     beam: int = 4
-    max_length_ratio: float = 2.0
-    max_length_extra: int = 12
+    limits: LengthLimits | None = None
 
     def __post_init__(self) -> None:
-        wrong = []
         if self.beam < 1:
-            wrong.append(f"beam must be at least 1, not {self.beam}")
-        if not self.max_length_ratio >= 0 or self.max_length_extra < 1:
-            wrong.append("max_length_ratio must be 0 or more and max_length_extra at least 1")
-        if wrong:
-            raise CadecError("invalid beam options: " + "; ".join(wrong))
+            raise CadecError(f"invalid beam options: beam must be at least 1, not {self.beam}")
 
 
 @dataclass(frozen=True)
@@ -203,6 +198,7 @@ class BeamSearch:
         self.objective = objective
         self.reading = reading or Reading()
         self.options = options or BeamOptions()
+        self.limits = self.options.limits or translation.limits
         self._end = translation.text.boundary
         self._words: Words | None = None
         if self.language is not None and not self._by_token(self.language):
@@ -281,7 +277,7 @@ class BeamSearch:
 
     def _length_limit(self, source: Sequence[int], context: Context) -> int:
         """Most tokens that a translation may have, such that all positions exist."""
-        limit = int(self.options.max_length_ratio * len(source)) + self.options.max_length_extra
+        limit = self.limits.most(len(source))
         room = self.translation.positions
         if len(source) + 1 > room:
             raise CadecError(

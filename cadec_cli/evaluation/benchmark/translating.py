@@ -18,6 +18,7 @@ from cadec_cli.evaluation.benchmark.limit import Rates, counted
 from cadec_cli.evaluation.benchmark.networks import BEAM, CONTEXT, LENGTH, NBEST, FixedLength, Networks
 from cadec_cli.evaluation.benchmark.turns import Job, take_turns
 from cadec_cli.method.context import ContextPolicy
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import TranslationOptions
 
@@ -41,7 +42,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
             TorchTranslationModel(networks.translation, source, networks.target),
             language,
             objective("c-score"),
-            options=BeamOptions(BEAM, max_length_ratio=0, max_length_extra=LENGTH),
+            options=BeamOptions(BEAM, LengthLimits(ratio=0, extra=LENGTH)),
         ),
         ContextPolicy(CONTEXT),
     )

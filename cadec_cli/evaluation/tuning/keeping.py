@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from cadec_cli.bundle.finding import is_embedded
-from cadec_cli.bundle.manifest import MANIFEST, save_defaults
+from cadec_cli.bundle.lengths import lengths_of_pairs
+from cadec_cli.bundle.loading import LoadedModels
+from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.evaluation.reporting import Warn
 from cadec_cli.evaluation.tuning.settings import present_setting
@@ -42,6 +45,19 @@ def keep(directory: Path, before: DecodingDefaults, after: DecodingDefaults, sav
             note(f"not saved: {_UNTOUCHED}")
         note(f"to use it: `cadec translate {flags}`")
         note(f"to keep it: `cadec convert {place} {flags} -o my-bundle`")
+
+
+def keep_lengths(models: LoadedModels, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
+    """Let a bundle that does not know how long its translations may become learn it from a development set.
+
+    One that knows has it from a text of its makers' choice, and keeps it.
+    """
+    bundle = models.bundle
+    own = (bundle.source_language, bundle.target_language)
+    if bundle.manifest.lengths is None and (models.languages.source, models.languages.target) == own:
+        lengths = lengths_of_pairs(bundle, pairs)
+        save_lengths(bundle.directory, lengths)
+        note(f"translations may have up to {lengths}: written into {bundle.directory}")
 
 
 def _flags(before: DecodingDefaults, after: DecodingDefaults) -> list[str]:

@@ -16,6 +16,7 @@ from cadec_cli.decoding.search.beam import BeamHypothesis, BeamOptions, BeamSear
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
 from cadec_cli.method.options import Reading
 from cadec_cli.models.layers import Cache, RoomyCache
@@ -63,7 +64,7 @@ def naive_beam(
     """The same search with lists, one sentence, no cache and no batch."""
     wanted = objective(name)
     vocabulary = models.nmt.config.target_vocabulary
-    limit = int(options.max_length_ratio * len(source)) + options.max_length_extra
+    limit = (options.limits or models.translation.limits).most(len(source))
 
     @torch.inference_mode()
     def token_scores(ids: Ids) -> list[float]:
@@ -111,7 +112,7 @@ def assert_same(found: Sequence[BeamHypothesis], expected: Sequence[BeamHypothes
         (BeamOptions(beam=3), Reading((4.0,))),
         (BeamOptions(beam=2), Reading(alpha=0.3)),
         (BeamOptions(beam=5), Reading((2.0,), 0.1)),
-        (BeamOptions(beam=4, max_length_ratio=0.5, max_length_extra=2), PLAIN),
+        (BeamOptions(beam=4, limits=LengthLimits(0.5, 2)), PLAIN),
         (BeamOptions(beam=16), PLAIN),
     ],
     ids=["plain", "temperature", "alpha", "both", "short", "wide"],
@@ -130,7 +131,7 @@ def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions, rea
 def test_a_beam_as_wide_as_all_there_is_finds_the_best(name: str) -> None:
     small = models(vocabulary=6)
     source, context, length = [4, 5], Context(((5,),)), 3
-    options = BeamOptions(beam=6**length, max_length_ratio=0, max_length_extra=length)
+    options = BeamOptions(beam=6**length, limits=LengthLimits(0, length))
     (found,) = small.search(objective(name), options).search([source], [context])
     said = [token for token in range(6) if token != EOS]
     every = [ids for size in range(length + 1) for ids in itertools.product(said, repeat=size)]
@@ -144,7 +145,7 @@ def test_a_beam_as_wide_as_all_there_is_finds_the_best(name: str) -> None:
 @pytest.mark.parametrize("name", SEARCHABLE)
 def test_reported_terms_are_those_of_the_hypothesis_scored_alone(name: str) -> None:
     reading = Reading((2.0,), 0.05)
-    search = MODELS.search(objective(name), BeamOptions(max_length_ratio=0.5, max_length_extra=3), reading)
+    search = MODELS.search(objective(name), BeamOptions(limits=LengthLimits(0.5, 3)), reading)
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
             terms = naive_terms(MODELS, source, context, made.ids, reading)
@@ -185,7 +186,7 @@ def test_without_context_the_c_score_is_the_plain_beam_exactly() -> None:
 def test_together_as_one_by_one(pairs: list[tuple[list[int], list[list[int]]]], name: str, beam: int) -> None:
     sources = [source for source, _ in pairs]
     contexts = [Context(tuple(tuple(part[:8]) for part in parts)) for _, parts in pairs]
-    search = MODELS.search(objective(name), BeamOptions(beam=beam, max_length_extra=6))
+    search = MODELS.search(objective(name), BeamOptions(beam=beam, limits=LengthLimits(2, 6)))
     together = search.search(sources, contexts)
     for source, context, found in zip(sources, contexts, together, strict=True):
         assert_same(found, search.search([source], [context])[0])
@@ -206,7 +207,7 @@ def test_sentences_that_end_at_once_leave_the_others_alone() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_plain_beam_of_1_is_greedy(seed: int) -> None:
     own = models(seed=seed)
-    search = own.plain(BeamOptions(beam=1))
+    search = own.plain(BeamOptions(beam=1, limits=LengthLimits(2, 12)))  # as `greedy` has it
     for source in SOURCES:
         (found,) = search.search([source], [Context()])
         assert [list(made.ids) for made in found] == greedy(own.nmt, [source])
@@ -217,7 +218,7 @@ def test_translations_stay_within_all_limits() -> None:
     with torch.no_grad():
         endless.nmt.output.bias[EOS] -= 50
     context = Context(((5,) * 17,))  # room for 5 more
-    search = endless.search(objective("c-score"), BeamOptions(max_length_extra=8))
+    search = endless.search(objective("c-score"), BeamOptions(limits=LengthLimits(2, 8)))
     short, long, crowded = search.search([[], [5] * 10, [5] * 10], [Context(), Context(), context])
     assert {len(made.ids) for made in short} == {8}
     assert {len(made.ids) for made in long} == {23}
@@ -233,8 +234,8 @@ def test_what_does_not_fit_is_refused() -> None:
         search.search([[5] * 64], [Context()])
     with pytest.raises(CadecError, match="needs a language model"):
         BeamSearch(MODELS.translation, None, objective("c-score"))
-    with pytest.raises(CadecError, match=r"beam must be at least 1.*max_length_ratio"):
-        BeamOptions(beam=0, max_length_ratio=-1)
+    with pytest.raises(CadecError, match="beam must be at least 1"):
+        BeamOptions(beam=0)
     with pytest.raises(ValueError, match="one temperature"):
         MODELS.search(objective("c-score"), reading=Reading((1.0, 2.0))).search([[5]], [Context()])
     assert search.search([], []) == []
@@ -249,7 +250,7 @@ def test_a_term_of_whole_sentences_is_refused() -> None:
 @pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
 def test_int8_models_can_be_searched_too() -> None:
     int8 = Pair(quantised(MODELS.nmt), quantised(MODELS.lm))
-    search = int8.search(objective("c-score"), BeamOptions(max_length_extra=4))
+    search = int8.search(objective("c-score"), BeamOptions(limits=LengthLimits(2, 4)))
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
             assert made.terms == pytest.approx(naive_terms(int8, source, context, made.ids, PLAIN), abs=0.5)
@@ -278,7 +279,7 @@ def test_the_plain_beam_agrees_with_ctranslate2(seed: int, tmp_path: Path) -> No
     sources = [source for source in SOURCES if source]  # it answers an empty one without asking the model
     compared = 0
     for beam in (1, 4, 6):
-        search = own.plain(BeamOptions(beam=beam, max_length_ratio=0, max_length_extra=40))
+        search = own.plain(BeamOptions(beam=beam, limits=LengthLimits(0, 40)))
         found = search.search(sources, [Context()] * len(sources))
         results = translator.translate_batch(
             [[pieces[token] for token in [*source, EOS]] for source in sources],

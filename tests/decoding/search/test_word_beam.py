@@ -23,6 +23,7 @@ from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
 from cadec_cli.method.options import Reading
 from cadec_cli.models.huggingface import Network
@@ -176,7 +177,7 @@ def naive(
 @pytest.mark.parametrize("name", ["c-score", "conditional-shallow-fusion"])
 def test_it_finds_what_a_naive_search_finds(name: str) -> None:
     reading = Reading((1.5,), alpha=0.05)
-    options = BeamOptions(3, 1.0, 3)
+    options = BeamOptions(3, LengthLimits(1.0, 3))
     search = BeamSearch(translation(), language(), objective(name), reading, options)
     sources, contexts = SOURCES[:3], CONTEXTS[:3]
     for source, context, found in zip(sources, contexts, search.search(sources, contexts), strict=True):
@@ -297,6 +298,6 @@ def test_what_does_not_fit_the_language_model_is_not_scored() -> None:
     pair = models(len(WRITTEN.vocabulary), positions=64, lm_vocabulary=len(READ.vocabulary))
     lm = TorchLanguageModel(pair.lm, READ)
     lm.positions = 8
-    search = BeamSearch(translation(), lm, objective("c-score"), None, BeamOptions(2, 1.0, 20))
+    search = BeamSearch(translation(), lm, objective("c-score"), None, BeamOptions(2, LengthLimits(1.0, 20)))
     (found,) = search.search([[5, 6, 7, 8, 9, 10]], [Context(((4, 5, 6),))])
     assert found and all(math.isfinite(one.score) for one in found)
