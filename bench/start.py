@@ -49,14 +49,15 @@ def before(what: str) -> str:
 
 def rows(names: Iterable[str], taken: Mapping[str, Spent]) -> Iterator[Row]:
     """Every start against `import torch`, and against the other checkout's where that was measured."""
-    ours = [what for what in names if what != TORCH]
-    pairs: list[tuple[str, str, float | None]] = [(what, TORCH, None) for what in ours]
-    pairs += [(what, before(what), WANTED.get(what)) for what in ours if before(what) in taken]
+    starts = [what for what in names if what != TORCH]
+    pairs: list[tuple[str, str, float | None]] = [(what, TORCH, None) for what in starts]
+    pairs += [(what, before(what), WANTED.get(what)) for what in starts if before(what) in taken]
     for one, other, wanted in pairs:
-        ratio = taken[one].wall / taken[other].wall
-        told = f"{taken[one].wall:.2f} / {taken[other].wall:.2f} s"
+        ours, theirs = taken[one], taken[other]
+        ratio = ours.wall / theirs.wall
+        told = f"{ours.wall:.2f} / {theirs.wall:.2f} s ({ours.cpu:.2f} / {theirs.cpu:.2f} CPU s)"
         target, reached = ("", None) if wanted is None else (f"≤ {wanted:.2f}", ratio <= wanted)
-        yield Row(f"start: {one} / {other}", told, ratio, target, reached)
+        yield Row(f"start: {one} / {other.removeprefix(f'{one}, ')}", told, ratio, target, reached)
 
 
 def against(arguments: Sequence[str]) -> Path | None:

@@ -25,14 +25,15 @@ def test_a_busy_machine_may_cost_half_as_much_again_in_cpu_time(cpu: float, reac
 
 
 def test_starts_are_held_against_torch_and_against_another_checkout() -> None:
-    ours = {start.TORCH: Spent(0, 2.0), start.SENTENCE: Spent(0, 1.0), "--help": Spent(0, 0.5)}
+    ours = {start.TORCH: Spent(1.9, 2.0), start.SENTENCE: Spent(0.9, 1.0), "--help": Spent(0.4, 0.5)}
     alone = list(start.rows(ours, ours))
     assert [(row.ratio, row.reached) for row in alone] == [(0.5, None), (0.25, None)]
-    both = start.rows(ours, ours | {start.before(name): Spent(0, 1.5) for name in ours})
-    assert [(row.measured, row.target, row.reached) for row in list(both)[2:]] == [
-        ("1.00 / 1.50 s", "≤ 0.60", False),
-        ("0.50 / 1.50 s", "", None),
-    ]
+    both = start.rows(ours, ours | {start.before(name): Spent(1.4, 1.5) for name in ours})
+    of_sentence, of_help = list(both)[2:]
+    assert of_sentence.what == f"start: {start.SENTENCE} / the other checkout's"
+    assert of_sentence.measured == "1.00 / 1.50 s (0.90 / 1.40 CPU s)"
+    assert (of_sentence.target, of_sentence.reached) == ("≤ 0.60", False)
+    assert (of_help.target, of_help.reached) == ("", None)
 
 
 def test_another_checkout_has_to_be_one(tmp_path: Path) -> None:
