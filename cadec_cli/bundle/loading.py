@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from cadec_cli.engines.protocols import DocumentModel, LanguageModel, SteppedTranslation
+    from cadec_cli.engines.protocols import ContextReader, DocumentModel, LanguageModel, SteppedTranslation
     from cadec_cli.engines.torch_document import TorchDocumentModel
     from cadec_cli.models.pretrained import TranslationSettings
 
@@ -116,6 +116,14 @@ class LoadedModels:
         load = LANGUAGE_ENGINES[self.bundle.engine("lm")]
         with self._loading("the D-LM"):
             return load(self.bundle, self.languages, self._machine, self._note)
+
+    @cached_property
+    def reader(self) -> ContextReader | None:
+        """The D-LM as far as contexts for it are to be written: of one trained here the bundle tells."""
+        if not self.bundle.has_lm or self.bundle.engine("lm") == PRETRAINED_LM:
+            return self.language
+        _check_lm_language(self.bundle, self.languages)
+        return _KnownReader(self.bundle.lm_text, self.bundle.lm_positions)
 
     @cached_property
     def backward(self) -> CTranslate2Model | None:
@@ -288,18 +296,30 @@ def _pretrained_texts(
     )
 
 
-def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> LanguageModel:
-    import torch
+@dataclass(frozen=True)
+class _KnownReader:
+    """What a bundle tells of its D-LM."""
 
-    from cadec_cli.engines.torch_lm import TorchLanguageModel
-    from cadec_cli.models.quantised import quantised
+    text: TokenText
+    positions: int
 
+
+def _check_lm_language(bundle: Bundle, languages: Languages) -> None:
     if languages.target_code != iso_code(bundle.lm_text.language):
         raise CadecError(
             f"the D-LM of {bundle.directory} is for {bundle.lm_text.language!r}, "
             f"not for {languages.target!r}",
             "translate with --search sentence, which needs none",
         )
+
+
+def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: Note) -> LanguageModel:
+    import torch
+
+    from cadec_cli.engines.torch_lm import TorchLanguageModel
+    from cadec_cli.models.quantised import quantised
+
+    _check_lm_language(bundle, languages)
     device = machine.for_torch()
     network = bundle.lm_network()
     if device.type == "cuda":

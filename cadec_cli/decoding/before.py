@@ -31,11 +31,11 @@ def context_of(models: Models, options: TranslationOptions, sentences: Iterable[
             "rerank, lattice and beam with an objective such as c-score do",
         )
     whole = Context(_ids(models, sentences))
-    return options.policy.read(whole, models.language.positions) if models.language is not None else whole
+    return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
 
 
 def _ids(models: Models, sentences: Iterable[str]) -> tuple[Ids, ...]:
-    if models.language is None:
+    if models.reader is None:
         return ()
-    encoded = (tuple(models.language.text.encode(sentence)) for sentence in sentences)
+    encoded = (tuple(models.reader.text.encode(sentence)) for sentence in sentences)
     return tuple(filter(None, encoded))

@@ -127,8 +127,8 @@ class Session:
         self.documents = [list(document) for document in documents] or [[]]
         self.changed = None
         encoded = [(text, ids) for text in after for ids in self._encoded(text)]
-        if self.models.language is not None:
-            fitting = Context(tuple(ids for _, ids in encoded)).fitted(self.models.language.positions)
+        if self.models.reader is not None:
+            fitting = Context(tuple(ids for _, ids in encoded)).fitted(self.models.reader.positions)
             encoded = encoded[len(encoded) - len(fitting.sentences) :]
         self.after = tuple(text for text, _ in encoded)
         self._after = tuple(ids for _, ids in encoded)
@@ -203,7 +203,7 @@ class Session:
         place = self._place(number)
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
         ids = self._encoded(text)
-        if not text or (self.models.language is not None and not ids):
+        if not text or (self.models.reader is not None and not ids):
             raise CadecError("a translation can't be empty", "/undo removes the sentence")
         entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
         return self._put(place, self._read_anew(entry, place))
@@ -307,7 +307,7 @@ class Session:
         """
         entry = self.last
         if not entry.context_ids:
-            if self.models.language is None:
+            if self.models.reader is None:
                 return explain(None, (), Context(), entry.options.reading)
             raise CadecError("there was nothing to translate in this sentence")
         rows = self._to_explain(entry)
@@ -336,14 +336,14 @@ class Session:
         context: Context,
         options: TranslationOptions,
     ) -> Entry:
-        language = self.models.language
+        reader = self.models.reader
         context_ids: list[Ids] = []
         read: tuple[Ids, ...] = ()
         pinned = 0
         for part in parts:
-            if part.choice is None or language is None:
+            if part.choice is None or reader is None:
                 continue
-            ids = part.nbest.ids_for(language.text)
+            ids = part.nbest.ids_for(reader.text)
             context_ids.append(ids[part.choice.index])
             read, pinned = part.choice.context, part.choice.pinned
             if not options.maximised.uses_lm:
@@ -354,19 +354,19 @@ class Session:
         return Entry(source, tuple(parts), tuple(context_ids), read, options, pinned=pinned)
 
     def _encoded(self, text: str) -> tuple[Ids, ...]:
-        language = self.models.language
-        ids = tuple(language.text.encode(text)) if language is not None else ()
+        reader = self.models.reader
+        ids = tuple(reader.text.encode(text)) if reader is not None else ()
         return (ids,) if ids else ()
 
     def _read(self, before: Context, longest: int, options: TranslationOptions) -> Context:
         """What the D-LM reads of a context before something of that length."""
-        language = self.models.language
-        if language is None:
+        reader = self.models.reader
+        if reader is None:
             return Context()
         if options.formality not in self._seeds:
             self._seeds[options.formality] = context_policy(self.models, options).seed
         policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
-        return policy.read(before, room(language.positions, longest)).forgotten()
+        return policy.read(before, room(reader.positions, longest)).forgotten()
 
 
 def context_after(

@@ -19,7 +19,7 @@ from typing import Any
 from cadec_cli.decoding.session import Direction, Entry, Session, context_after
 from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translations import TranslatedPart
-from cadec_cli.engines.protocols import LanguageModel
+from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, reading
 from cadec_cli.method.context import room
@@ -57,7 +57,7 @@ def session_json(session: Session) -> str:
 def read_session(
     path: Path,
     direction: Direction,
-    language: LanguageModel | None,
+    reader: ContextReader | None,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
     """Read a session's file; one that is damaged or something else is one CadecError."""
@@ -71,7 +71,7 @@ def read_session(
                 f"{path} is damaged: it is not as it was written",
                 'if you changed it by hand, take "format" and "checksum" out: then source and target count',
             )
-    return stored_session(data, direction, language, str(path), options)
+    return stored_session(data, direction, reader, str(path), options)
 
 
 def _end(content: bytes) -> str:
@@ -82,7 +82,7 @@ def _end(content: bytes) -> str:
 def stored_session(
     data: Any,
     direction: Direction,
-    language: LanguageModel | None,
+    reader: ContextReader | None,
     name: str,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
@@ -94,9 +94,9 @@ def stored_session(
         after = data.get("after", [])
         _require(isinstance(after, list), "what comes before is no list of sentences")
         after = tuple(_text(text, "sentence that comes before") for text in after)
-        reader = _Reader(language, stored or options or TranslationOptions(), whole=whole)
+        entries = _EntryReader(reader, stored or options or TranslationOptions(), whole=whole)
         documents = tuple(
-            reader.document(document, place) for place, document in enumerate(data["documents"], 1)
+            entries.document(document, place) for place, document in enumerate(data["documents"], 1)
         )
     except (_MisfitError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise CadecError(f"{name} is not a session of cadec: {error}") from None
@@ -113,8 +113,8 @@ def _require(fits: bool, message: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Reader:
-    language: LanguageModel | None
+class _EntryReader:
+    reader: ContextReader | None
     options: TranslationOptions
     whole: bool  # with hypotheses; else source and target only
 
@@ -145,11 +145,11 @@ class _Reader:
 
     def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
         """A sentence of which source and target are all that is known."""
-        if self.language is None:
+        if self.reader is None:
             return Entry(source, (), (), (), self.options, target)
-        ids = tuple(self.language.text.encode(target))
+        ids = tuple(self.reader.text.encode(target))
         newest = before if self.options.policy.rolling else before[-self.options.context - 1 :]
-        fits = room(self.language.positions, max(len(ids), 1))
+        fits = room(self.reader.positions, max(len(ids), 1))
         read = self.options.policy.read(context_after(newest, self.options), fits).sentences
         return Entry(source, (), (ids,) if ids else (), read, self.options, target)
 
@@ -159,7 +159,7 @@ class _Reader:
         for hypothesis in part.hypotheses:
             _text(hypothesis.text, f"a hypothesis of {where}")
             _require(_is_number(hypothesis.log_prob), f"a log_prob of {where} is no number")
-        if self.language is not None and part.nbest.vocabulary == self.language.text.identity:
+        if self.reader is not None and part.nbest.vocabulary == self.reader.text.identity:
             self._check_ids([hypothesis.ids for hypothesis in part.hypotheses], where)
         count = len(part.hypotheses)
         _require((part.choice is None) == (count == 0), f"{where} has hypotheses or a choice, not both")
@@ -176,7 +176,7 @@ class _Reader:
         _check_pinned(choice.pinned, choice.context, where)
 
     def _check_ids(self, sentences: Sequence[Sequence[Any]], where: str) -> None:
-        size = len(self.language.text.vocabulary) if self.language is not None else math.inf
+        size = len(self.reader.text.vocabulary) if self.reader is not None else math.inf
         fits = all(type(index) is int and 0 <= index < size for ids in sentences for index in ids)
         _require(fits, f"{where} has tokens that are not in the vocabulary")
 

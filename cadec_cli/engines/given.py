@@ -20,7 +20,7 @@ class GivenModels:
         documents: Mapping[str, DocumentModel] | None = None,
         seeds: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.language = language
+        self.language = self.reader = language
         self.backward = backward
         self._translation, self._stepped = translation, stepped
         self._documents = documents or {}

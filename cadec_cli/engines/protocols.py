@@ -61,6 +61,20 @@ class CopiesPieces(Protocol):
         ...
 
 
+class ContextReader(Protocol):
+    """How a language model writes sentences, and how much it can read: often known before it is loaded."""
+
+    @property
+    def text(self) -> TokenText:
+        """How it writes sentences."""
+        ...
+
+    @property
+    def positions(self) -> int:
+        """How many tokens, context and boundaries included, it can read."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A document-level language model of the target language with its text; it names the boundary."""
 
@@ -244,6 +258,11 @@ class Models(Protocol):
     @property
     def language(self) -> LanguageModel | None:
         """The D-LM, if there is one."""
+        ...
+
+    @property
+    def reader(self) -> ContextReader | None:
+        """The D-LM as far as contexts for it are to be written, loaded only if there is no other way."""
         ...
 
     @property

@@ -88,7 +88,7 @@ def repl(
     if after is not None:
         context_of(models, options, [])  # or say why nothing before could count
     autosave = Autosave.open(pipe=not at_terminal)
-    stored = resumed(autosave, direction, models.language) if resume else None
+    stored = resumed(autosave, direction, models.reader) if resume else None
     if stored is not None and stored.options is not None:
         options = with_flags(stored.options, flags)
     before = stored.after if stored is not None else ()

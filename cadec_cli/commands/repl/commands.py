@@ -203,8 +203,7 @@ def load(repl: Repl, rest: str) -> None:
     """Take up a saved session."""
     path = _file("load", rest)
     session = repl.session
-    language = session.models.language
-    stored = read_session(path, session.direction, language, session.options)
+    stored = read_session(path, session.direction, session.models.reader, session.options)
     repl.autosave.finish(session)  # of what is replaced, the last state is kept
     if stored.options is not None:
         session.configure(stored.options)

@@ -94,8 +94,8 @@ def toolbar(repl: Repl) -> str:
     context = session.in_use
     documents, sentences = len(session.documents), sum(map(len, session.documents))
     used = f"context {len(context.own)}"
-    if session.models.language is not None:
-        used += f" ({context.length}/{session.models.language.positions} tokens)"
+    if session.models.reader is not None:
+        used += f" ({context.length}/{session.models.reader.positions} tokens)"
     options = session.options
     parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
     parts.append(f"T {options.temperature:g}")

@@ -16,7 +16,7 @@ from typing import IO
 from cadec_cli import console
 from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.session_files import StoredSession, read_session, session_json
-from cadec_cli.engines.protocols import LanguageModel
+from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
 from cadec_cli.user_directories import lock, open_lock, state_directory
 from cadec_cli.whole_files import atomic_file
@@ -124,14 +124,14 @@ def _make_private(directory: Path) -> None:
                 path.chmod(path.stat().st_mode & 0o700)
 
 
-def resumed(autosave: Autosave, direction: Direction, language: LanguageModel | None) -> StoredSession | None:
+def resumed(autosave: Autosave, direction: Direction, reader: ContextReader | None) -> StoredSession | None:
     """The saved session, if there is one that can be used; if not, that is said."""
     if not autosave.path.exists():
         older = f"; /load {autosave.previous()} is the one before" if autosave.previous().exists() else ""
         console.note(f"there is no session to resume; this is a new one{older}")
         return None
     try:
-        stored = read_session(autosave.path, direction, language)
+        stored = read_session(autosave.path, direction, reader)
     except CadecError as error:
         console.warn(f"{error.message}; this is a new session")
         return None
