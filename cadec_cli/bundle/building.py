@@ -207,7 +207,7 @@ def build_bundle(
             target_language=languages[1],
             name=name or (kept.name if kept is not None else showable(output.resolve().name, LONGEST_TEXT)),
             defaults=defaults or (kept.defaults if kept is not None else DecodingDefaults()),
-            lengths=kept.manifest.lengths if kept is not None and nmt is source is target is None else None,
+            lengths=None if nmt or source or target else _kept_lengths(kept, languages),
             pairs=pairs,
             compute_types=compute_types,
             card=card,
@@ -217,6 +217,13 @@ def build_bundle(
             reverse=reverse,
         ),
     )
+
+
+def _kept_lengths(kept: Bundle | None, languages: tuple[str | None, str]) -> LengthLimits | None:
+    """What was learnt of a direction is not known of another."""
+    if kept is None or languages != (kept.source_language, kept.target_language):
+        return None
+    return kept.manifest.lengths
 
 
 def _own_formality(kept: Bundle | None) -> bytes | None:

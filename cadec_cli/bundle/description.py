@@ -11,6 +11,7 @@ from cadec_cli.bundle.fitting import model_config
 from cadec_cli.bundle.layout import DOCUMENT_KINDS
 from cadec_cli.bundle.manifest import PART_NAMES, conversion_part
 from cadec_cli.bundle.opening import Bundle
+from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.pretrained import LanguageSettings, TranslationSettings
 
 # What is said of models that were trained here; a card says more.
@@ -44,6 +45,7 @@ class BundleDescription:
     parts: tuple[PartDescription, ...]
     links: Mapping[str, str]
     defaults: Mapping[str, Any]
+    lengths: LengthLimits | None  # that were learnt
     versions: Mapping[str, str]
     card: bool
 
@@ -65,6 +67,7 @@ def describe(bundle: Bundle) -> BundleDescription:
         parts=tuple(_part(bundle, part, what) for part, what in manifest.parts.items()),
         links=dict(manifest.links),
         defaults=dataclasses.asdict(manifest.defaults),
+        lengths=manifest.lengths,
         versions=dict(manifest.versions),
         card="MODEL_CARD.md" in manifest.files,
     )

@@ -27,7 +27,7 @@ _DAMAGED = "its weights or vocabulary are damaged, or another model's: copy or d
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
 BATCH_TOKENS = 2048
-LIMIT_STEP = 32  # tokens by which the limits of calls differ
+LIMIT_STEP = 16  # tokens by which the limits of calls differ
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 #
 # DIRECTORY holds parallel.en-ru.tsv.xz (tag, English, Russian), ru-plays.txt.xz, ru-jokes.txt.xz,
 # ru-prose.txt.xz and ru-subtitle-blocks.txt.xz. Every stage is done once; a stopped training goes on where it
-# was. Seeds are the defaults (1). DEV.en and DEV.ru are a development set, to tune on. On two cores it takes
-# about a night; BUILD is where it all happens.
+# was. Seeds are the defaults (1). DEV.en and DEV.ru are a development set, to tune on and to learn lengths
+# from. On two cores it takes about a night; BUILD is where it all happens.
 DATA  ?=
 BUILD ?= build/embedded
 EMBEDDED ?= cadec_cli/embedded
@@ -144,7 +144,7 @@ $(BUILD)/bundle/bundle.json: recipes/en-ru/card.md $(BUILD)/nmt/model $(BUILD)/l
 	rm -rf $(@D)
 	$(CADEC) convert --nmt $(BUILD)/nmt --lm $(BUILD)/lm --source-pipeline $(BUILD)/pipelines/en \
 	  --target-pipeline $(BUILD)/pipelines/ru --half --nbest 8 --temperature 4 --name "English-Russian, embedded" \
-	  --card recipes/en-ru/card.md -o $(BUILD)/bundle
+	  --lengths-from $(DEV).en $(DEV).ru --card recipes/en-ru/card.md -o $(BUILD)/bundle
 
 # What T costs or gains, for the card: its choice is the T above.
 $(BUILD)/tuned: $(BUILD)/bundle/bundle.json

@@ -41,7 +41,10 @@ def test_an_earlier_manifest_is_written_as_it_was_read(tmp_path: Path) -> None:
 def test_the_embedded_bundle_is_still_the_same() -> None:
     """Saved sessions name it by the one, earlier versions' conversions of it by the other."""
     manifest = Bundle.open(EMBEDDED).manifest
-    assert manifest.identity == "d899814d6ef8f3ed2a2a656352cc801c962df3c637d3f82789ae65a49ddfcb79"
+    assert manifest.identity == "48cfaf697e9ad2a3e7d206248adaf45e914c54109fdd9d66e94a043d15fbe353"
+    assert replace(manifest, lengths=None).identity == (
+        "d899814d6ef8f3ed2a2a656352cc801c962df3c637d3f82789ae65a49ddfcb79"
+    )
     earlier = "c36e3668cab243aa969042253b38f10f4d6ecdda781965e6c61caf91a352d54c"
     assert manifest.listing_digest(*manifest.parts) == earlier
 

@@ -21,6 +21,7 @@ from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.method.lengths import LengthLimits, learnt_limits
 from cadec_cli.text.pipeline import TextPipeline
 
 NOT_GIVEN = PretrainedGiven()
@@ -93,6 +94,7 @@ def test_info_of_the_embedded_bundle(capsys: pytest.CaptureFixture[str]) -> None
     assert exit_code(["info"]) == 0
     shown = capsys.readouterr().out
     assert "trained with cadec" in shown and "en → ru" in shown and "text pipeline" in shown
+    assert "translations up to 1.75 × source + 13 tokens" in shown
 
 
 def test_info_of_nothing_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,6 +239,30 @@ def test_a_model_of_both_directions_is_its_own_backward_model(many: Path, built:
     assert part.choice.terms["back"] == pytest.approx(back, abs=1e-3)
     with pytest.raises(CadecError, match="needs a backward model"):
         cadec_cli.load(built, options=options)
+
+
+def test_lengths_are_learnt_in_its_own_tokens_and_hold_in_its_own_direction(
+    many: Path, tmp_path: Path
+) -> None:
+    for name, line in (("en", "you see the lamp."), ("ru", "vi vidas la lampon, kaj la lampo vidas vin.")):
+        (tmp_path / name).write_text(f"{line}\n" * 300)
+    given = ("--lengths-from", tmp_path / "en", tmp_path / "ru")
+    assert exit_code(convert(many, *given, "-o", tmp_path / "b")) == 0
+    bundle = Bundle.open(tmp_path / "b")
+    pairs = zip(*((tmp_path / name).read_text().splitlines() for name in ("en", "ru")), strict=True)
+    texts = load_models(bundle, threads=1).translation
+    assert bundle.manifest.lengths == learnt_limits(
+        (len(texts._source.encode(one)), len(texts._target.encode(other))) for one, other in pairs
+    )
+    assert bundle.lengths != LengthLimits()
+    for source, target, limits in (("en", "ru", bundle.lengths), ("en", "fr", LengthLimits())):
+        models = load_models(bundle, source_language=source, target_language=target, threads=1)
+        assert models.translation._limits == limits
+    # A bundle that is changed keeps them, but not for another direction.
+    assert exit_code(convert(tmp_path / "b", "--context", 2)) == 0
+    assert Bundle.open(tmp_path / "b").manifest.lengths == bundle.manifest.lengths
+    assert exit_code(convert(tmp_path / "b", "--target-language", "fr")) == 0
+    assert Bundle.open(tmp_path / "b").manifest.lengths is None
 
 
 def test_another_direction_becomes_the_usual_one(many: Path, tmp_path: Path) -> None:

@@ -185,6 +185,32 @@ def test_defaults_have_bounds(name: str, values: list[object], theirs: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("lengths", "named"),
+    [
+        ({"ratio": -0.1, "extra": 9}, "ratio"),
+        ({"ratio": 10**18, "extra": 9}, "ratio"),
+        ({"ratio": "2", "extra": 9}, "ratio"),
+        ({"ratio": True, "extra": 9}, "ratio"),
+        ({"ratio": None, "extra": 9}, "ratio"),
+        ({"ratio": 2, "extra": 0}, "extra"),
+        ({"ratio": 2, "extra": -1}, "extra"),
+        ({"ratio": 2, "extra": 10**18}, "extra"),
+        ({"ratio": 2, "extra": 9.5}, "extra"),
+        ({"ratio": 2, "extra": "9"}, "extra"),
+        ({"ratio": 2, "extra": 9, "floor": 1}, "floor"),
+        ([2, 9], "lengths"),
+        ("2", "lengths"),
+        (None, "lengths"),
+    ],
+)
+def test_limits_of_length_have_bounds(lengths: object, named: str, theirs: Path) -> None:
+    tamper(theirs, lambda value: value.update(lengths=lengths))
+    with pytest.raises(CadecError, match=named):
+        Bundle.open(theirs)
+    refused(theirs)
+
+
+@pytest.mark.parametrize(
     "entry",
     [
         {"sha256": "0" * 63 + "A", "size": 1},

@@ -11,11 +11,12 @@ import pytest
 
 from cadec_cli.bundle import finding
 from cadec_cli.bundle.finding import is_embedded
-from cadec_cli.bundle.manifest import MANIFEST, save_defaults
+from cadec_cli.bundle.manifest import MANIFEST, read_manifest, save_defaults
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning.keeping import may_save
 from cadec_cli.main import exit_code
+from cadec_cli.method.lengths import LengthLimits
 
 DOCUMENTS = made_up.documents(12, seed=77)
 
@@ -51,7 +52,7 @@ def test_the_choice_is_saved(
     save_defaults(bundle, dataclasses.replace(Bundle.open(bundle).defaults, temperature=1000.0))
     before = Bundle.open(bundle).defaults
     assert run("tune", source, "--ref", reference, *options, "--no-save") == 0
-    assert Bundle.open(bundle).defaults == before
+    assert Bundle.open(bundle).defaults == before and read_manifest(bundle).lengths is None
     assert run("tune", source, "--ref", reference, *options, "-o", tmp_path / "out") == 0
     assert "chosen" in capsys.readouterr().out
     defaults = Bundle.open(bundle).defaults
@@ -65,6 +66,8 @@ def test_the_choice_is_saved(
     assert (tmp_path / "out" / "curve.png").read_bytes().startswith(b"\x89PNG")
     # Now it is what is used, and a neighbour is no better.
     written = (bundle / MANIFEST).read_bytes()
+    # So few pairs tell little, but they do tell something.
+    assert read_manifest(bundle).lengths not in (None, LengthLimits())
     near_by = ("-T", 2.01, "--nbest", 4, "--context", 2, "-b", bundle)
     assert run("tune", source, "--ref", reference, *near_by) == 0
     assert "T = 2, weight 1 stays" in capsys.readouterr().out

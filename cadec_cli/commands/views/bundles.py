@@ -29,6 +29,8 @@ def show(bundle: BundleDescription) -> None:
         table.add_row("model card", "MODEL_CARD.md")
     told = {name: value for name, value in bundle.defaults.items() if value or name == "context"}
     table.add_row("defaults", Text(", ".join(f"{name} {_value(value)}" for name, value in told.items())))
+    if bundle.lengths is not None:
+        table.add_row("lengths", f"translations up to {bundle.lengths}")
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
     table.add_row("made with", Text(versions))
     out.print(table)
