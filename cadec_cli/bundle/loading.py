@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Entered while something is loaded, with what that is.
 Loading = Callable[[str], AbstractContextManager[Any]]
 
-# Compute types that mean int8 weights for the D-LM on a CPU.
+# Compute types that mean int8 weights for networks in torch on a CPU.
 _INT8 = ("int8",)
 
 
@@ -183,8 +183,9 @@ class LoadedModels:
 
     @cached_property
     def stepped(self) -> SteppedTranslation:
-        """The S-NMT in torch, for the C-aware beam."""
+        """The S-NMT in torch, for the C-aware beam: int8 weights on a CPU, if the compute type says so."""
         from cadec_cli.engines.torch_nmt import TorchTranslationModel
+        from cadec_cli.models.quantised import quantised
 
         if not self.bundle.has_network:
             raise CadecError(
@@ -194,7 +195,10 @@ class LoadedModels:
         with self._loading("the S-NMT's network"):
             if self.bundle.translation_settings is not None:
                 return _pretrained_steps(self.bundle, self.languages, self._machine)
-            network = self.bundle.translation_network().to(self._machine.for_torch())
+            device = self._machine.for_torch()
+            network = self.bundle.translation_network().to(device)
+            if device.type == "cpu" and self._machine.compute_type in _INT8:
+                network = quantised(network)  # of float weights nothing is kept
             return TorchTranslationModel(network, self.bundle.source, self.bundle.target, self.bundle.lengths)
 
 

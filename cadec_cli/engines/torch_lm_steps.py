@@ -5,6 +5,7 @@ Shapes: B sentences, K live hypotheses of each, N rows of the network (up to two
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Sequence
 
@@ -15,11 +16,10 @@ from cadec_cli.engines.smoothing import smoothed
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Cache, RoomyCache
+from cadec_cli.models.layers import Part, RoomyCache
 
-# Contexts read in one row: there attention looks at all of them and a mask hides the others, which with many
-# would take more time than padding.
-TOGETHER = 4
+# Tokens of contexts read in one row: small products are slow, large rows take memory.
+ROW = 640
 
 
 class LMSteps:
@@ -66,34 +66,41 @@ class LMSteps:
         self._depth = 0
 
     def _read(self, contexts: Sequence[Sequence[int]]) -> tuple[Tensor, RoomyCache, Tensor]:
-        """Read a few contexts at a time, behind one another in one row: no time is lost on padding.
+        """Read contexts behind one another in one row, each attending to itself: no padding is computed.
 
         Returns (all tokens, D), a cache of one row with all of them and where in it each context starts.
         """
         cache = RoomyCache()
         hidden = []
-        for first in range(0, len(contexts), TOGETHER):
-            part = contexts[first : first + TOGETHER]
-            tokens = torch.tensor([token for context in part for token in context])
-            places = torch.tensor([place for context in part for place in range(len(context))])
-            numbers = torch.tensor([number for number, context in enumerate(part) for _ in context])
-            order = torch.arange(len(tokens))
-            mask = (numbers[:, None] == numbers) & (order[:, None] >= order)
-            tokens, places, mask = (tensor[None].to(self.device) for tensor in (tokens, places, mask))
-            read = Cache()
-            hidden.append(self.lm.hidden(tokens, places, mask, read)[0])
-            for layer, (keys, values) in enumerate(read.layers):
-                cache.extend(layer, keys, values)
         starts = [0, *itertools.accumulate(map(len, contexts))]
+        first = 0
+        while first < len(contexts):
+            end = max(first + 1, bisect.bisect_right(starts, starts[first] + ROW) - 1)
+            hidden.append(self._read_row(contexts[first:end], cache))
+            first = end
         return torch.cat(hidden), cache, torch.tensor(starts, device=self.device)
+
+    def _read_row(self, contexts: Sequence[Sequence[int]], cache: RoomyCache) -> Tensor:
+        seen = cache.length
+        parts = []
+        start = 0
+        for context in contexts:
+            end = start + len(context)
+            mask = torch.ones(len(context), len(context), dtype=torch.bool, device=self.device).tril()
+            parts.append(Part(slice(start, end), slice(0, 0), slice(seen + start, seen + end), mask))
+            start = end
+        tokens = torch.tensor([[token for context in contexts for token in context]], device=self.device)
+        places = torch.tensor([[place for one in contexts for place in range(len(one))]], device=self.device)
+        return self.lm.hidden(tokens, places, tuple(parts), cache)[0]
 
     def log_probs(self) -> dict[str, Tensor]:
         """log p of every next token, (B·K, V), by term."""
         logits = self.lm.logits(self._hidden).float()  # (N, K, V)
-        log_probs = torch.log_softmax(logits.div_(self.reading.temperatures[0]), -1)
-        log_probs = smoothed(log_probs, self.reading.alpha, logits.size(-1))
+        if self.reading.temperatures[0] != 1:
+            logits.div_(self.reading.temperatures[0])
+        log_probs = smoothed(torch.log_softmax(logits, -1), self.reading.alpha, logits.size(-1))
         rows = {CONDITIONAL: self.conditional, FREE: self.free}
-        return {term: log_probs[own].flatten(0, 1) for term, own in rows.items() if own is not None}
+        return {term: _taken(log_probs, own).flatten(0, 1) for term, own in rows.items() if own is not None}
 
     def step(self, tokens: Tensor, parents: Tensor) -> None:
         """Append a node for each token, (B, K), to those numbered by parents."""
@@ -120,3 +127,10 @@ class LMSteps:
         self._context = self._context[rows]
         self._ancestors = self._ancestors[sentences]
         self._cache = self._cache.rows(rows)
+
+
+def _taken(held: Tensor, rows: Tensor) -> Tensor:
+    """Rows by number, which are many megabytes and not copied where they follow one another."""
+    first = int(rows[0]) if len(rows) else 0
+    following = torch.arange(first, first + len(rows), device=rows.device)
+    return held[first : first + len(rows)] if torch.equal(rows, following) else held[rows]

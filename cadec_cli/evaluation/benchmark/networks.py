@@ -67,21 +67,22 @@ class WordText:
 
 @dataclass(frozen=True)
 class Networks:
-    """An S-NMT and a D-LM over one target vocabulary, and the D-LM with int8 weights."""
+    """An S-NMT and a D-LM over one target vocabulary, and both with int8 weights."""
 
     translation: Transformer
     lm: DocumentLM
+    translation_int8: Transformer
     lm_int8: DocumentLM
 
     @classmethod
     def of(cls, translation: Transformer, lm: DocumentLM) -> Networks:
-        """Add the D-LM with int8 weights."""
+        """Add both with int8 weights."""
         if translation.config.target_vocabulary != lm.config.vocabulary:
             raise CadecError(
                 "this D-LM has a vocabulary of its own, and the beam steps both models token by token",
                 "measure a bundle whose models share the target vocabulary",
             )
-        return cls(translation, lm, quantised(lm))
+        return cls(translation, lm, quantised(translation), quantised(lm))
 
     @classmethod
     def random(cls) -> Networks:

@@ -39,7 +39,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
     flat = [text for document in texts for text in document]
     decoding = BeamDecoding(
         BeamSearch(
-            TorchTranslationModel(networks.translation, source, networks.target),
+            TorchTranslationModel(networks.translation_int8, source, networks.target),
             language,
             objective("c-score"),
             options=BeamOptions(BEAM, LengthLimits(ratio=0, extra=LENGTH)),
