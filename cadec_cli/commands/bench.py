@@ -1,17 +1,29 @@
 """`cadec bench`: what context costs, as ratios within one run."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cadec_cli.commands.shared_flags import Threads
+
+if TYPE_CHECKING:
+    from cadec_cli.evaluation.benchmark import Networks, SpeedRatio
 
 
 def bench(
     bundle: Annotated[
         Path | None,
         typer.Option("--bundle", "-b", help="Measure the networks of this bundle instead of random ones."),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measure the bundle's own translation of this file against --search sentence.",
+            show_default=False,
+        ),
     ] = None,
     documents: Annotated[int, typer.Option(help="Number of documents translated in step.", min=1)] = 8,
     sentences: Annotated[int, typer.Option(help="Number of sentences per document.", min=1)] = 6,
@@ -23,6 +35,8 @@ def bench(
     Run it on an idle machine. Figures are ratios of speeds; what is compared runs in turns.
 
     Example: cadec bench
+
+    Example: cadec bench --text film.srt
     """
     import json
     import sys
@@ -30,27 +44,51 @@ def bench(
     import torch
 
     from cadec_cli import console
-    from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.views.figures import speed_table
     from cadec_cli.commands.views.translations import stdout_console
-    from cadec_cli.errors import CadecError
-    from cadec_cli.evaluation.benchmark import Networks, measure
+    from cadec_cli.evaluation.benchmark import measure
     from cadec_cli.workers import available_cores
 
     torch.set_num_threads(threads or available_cores())
-    if bundle is None:
-        networks = Networks.random()
+    if text is not None:
+        ratios = [_of_text(text, bundle, threads)]
     else:
-        opened = Bundle.open(bundle)
-        if opened.translation_settings is not None or opened.language_settings is not None:
-            raise CadecError(
-                f"{bundle} has pretrained models, and this measures networks of ours, stepped by the beam",
-                f"`python -m bench pretrained {bundle}` in a checkout measures those",
-            )
-        networks = Networks.of(opened.translation_network(), opened.lm_network())
-    ratios = measure(networks, documents=documents, sentences=sentences, note=console.note)
+        ratios = measure(_networks(bundle), documents=documents, sentences=sentences, note=console.note)
     if json_lines:
         for ratio in ratios:
             sys.stdout.write(json.dumps(ratio.as_json()) + "\n")
         return
     stdout_console().print(speed_table(ratios))
+
+
+def _of_text(text: Path, bundle: Path | None, threads: int) -> SpeedRatio:
+    """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
+    from cadec_cli import console
+    from cadec_cli.bundle.loading import default_options
+    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.evaluation.benchmark.real_text import translating_text
+    from cadec_cli.text.formats import read_text_file
+
+    models = open_models(bundle, device="cpu", compute_type="int8", threads=threads)
+    options = default_options(models.bundle)
+    language = models.languages.source_code
+    file = read_text_file(text, language=language, encoding="utf-8", tags=options.protect)
+    console.note("translating …")
+    return translating_text(models, options, [one.texts for one in file.documents], language)
+
+
+def _networks(bundle: Path | None) -> Networks:
+    """A bundle's own, or random ones."""
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.errors import CadecError
+    from cadec_cli.evaluation.benchmark import Networks
+
+    if bundle is None:
+        return Networks.random()
+    opened = Bundle.open(bundle)
+    if opened.translation_settings is not None or opened.language_settings is not None:
+        raise CadecError(
+            f"{bundle} has pretrained models, and this measures networks of ours, stepped by the beam",
+            f"`python -m bench pretrained {bundle}` in a checkout measures those, --text any bundle",
+        )
+    return Networks.of(opened.translation_network(), opened.lm_network())

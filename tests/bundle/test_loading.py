@@ -50,6 +50,14 @@ def test_one_copy_of_the_d_lm_is_kept(
         assert read_from_disk() is language.network
 
 
+def test_the_beam_s_s_n_m_t_has_int8_weights_where_the_compute_type_says_so(bundle: Bundle) -> None:
+    for compute_type in ("int8", "float32"):
+        stepped = load_models(bundle, compute_type=compute_type, device="cpu").stepped
+        assert isinstance(stepped, TorchTranslationModel)
+        rounded = any(isinstance(part, Int8Linear) for part in stepped.network.modules())
+        assert rounded == (compute_type == "int8")
+
+
 def test_an_s_n_m_t_takes_no_threads_away_from_torch(bundle: Bundle) -> None:
     before = torch.get_num_threads()
     try:

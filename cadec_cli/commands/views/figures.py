@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -94,4 +94,8 @@ def _limit_notes(ratios: Sequence[SpeedRatio]) -> list[str]:
             share = reached.many_rows.share(reached.seconds)
             note += f"; at the rate of the few rows it has (of that with many rows: {share:.2f})"
         notes.append(note)
-    return notes
+    return notes + [_spending(one.what, one.spent) for one in ratios if one.spent is not None]
+
+
+def _spending(what: str, spent: Mapping[str, float]) -> str:
+    return f"{what.split(' / ')[0]}: " + ", ".join(f"{name} {share:.0%}" for name, share in spent.items())
