@@ -57,8 +57,8 @@ def test_what_can_t_be_compared_is_refused(
     message: str,
 ) -> None:
     write_parts(tmp_path, english, russian)
-    parts = {name: tmp_path / name for name in ("nmt", "lm")[: 1 + lm]}
-    build_bundle(tmp_path / "made", source=tmp_path / "en", target=tmp_path / "ru", **parts)
+    source, target, nmt = (tmp_path / name for name in ("en", "ru", "nmt"))
+    build_bundle(tmp_path / "made", source=source, target=target, nmt=nmt, lm=tmp_path / "lm" if lm else None)
     (tmp_path / "film.txt").write_text(text, "utf-8")
     asked = ["bench", "--bundle", str(tmp_path / "made"), "--text", str(tmp_path / "film.txt")]
     assert exit_code([*asked, "--threads", "1"]) == 1
