@@ -3,7 +3,7 @@
 import itertools
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from made_up_models import cadec, make_bundle, make_corpora, train_model
 from making_once import make_once, run_directory
+from ray_cluster import RayCluster, started_cluster
 
 from cadec_cli import console
 from cadec_cli.text.moses import MosesText, Truecaser
@@ -126,6 +127,15 @@ def made_up_bundle(corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     make_once(root, {kind: partial(train_model, kind, data, corpora, root) for kind, data in models.items()})
     make_once(root, {"bundle": lambda: make_bundle(corpora, root)})
     return root / "bundle"
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A Ray cluster of two nodes of one core each, joined by address on loopback."""
+    pytest.importorskip("ray")
+    cluster = started_cluster()
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture(scope="session")

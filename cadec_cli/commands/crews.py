@@ -18,9 +18,12 @@ def wanted_crew(
     Nothing is started before it is given something to do.
     """
     if engine == "ray":
-        from cadec_cli.errors import CadecError
+        from cadec_cli.crews.on_ray import RayCrew
 
-        raise CadecError("there are no crews on Ray yet")
+        if device.startswith("cuda:"):
+            raise typer.BadParameter("Ray gives each worker a GPU of its own: ask for --device cuda")
+        cores = threads_each(workers, engine, address, threads)
+        return RayCrew(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
     if address is not None:
         raise typer.BadParameter("--address is that of a Ray cluster: add --engine ray")
     if not workers:

@@ -13,23 +13,16 @@ import os
 import pickle
 import signal
 import threading
-import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, Generic
+from typing import Any
 
 from cadec_cli import console
-from cadec_cli.crews import Item, Result, Task
-from cadec_cli.crews.pieces import Piece, pieces
+from cadec_cli.crews import Item, Result, Task, answers
+from cadec_cli.crews.handing_out import Piece, hand_out
 from cadec_cli.workers import interrupts_held_back, leave_interrupts_to_the_parent
-
-# What a member says: that it has begun, what it made of its piece, or what went wrong.
-# The last is what silence means.
-_READY, _DONE, _FAILED, _LOST = "ready", "done", "failed", "lost"
-
-_HINT = "perhaps memory ran out: try fewer --workers"
 
 # Seconds that a member without work has to leave by itself.
 _LEAVING = 10
@@ -53,53 +46,33 @@ class Processes:
 
         There are never more processes than items, and those for whom nothing is left end at once.
         """
-        pickled = pickle.dumps(task)
-        waiting = pieces(items)
-        with _staff() as staff:
-            for _, piece in zip(range(self._members), waiting, strict=False):
-                staff.add(pickled, piece)
-            while staff.members:
-                for member in staff.heard():
-                    said, what = member.answer()
-                    if said == _READY:
-                        member.take(member.piece)
-                    elif said == _FAILED:
-                        raise what
-                    elif said == _DONE:
-                        number = member.piece.number
-                        following = next(waiting, None)
-                        if following is None:
-                            staff.dismiss(member)
-                        else:
-                            member.take(following)
-                        yield number, what
-                    else:
-                        staff.dismiss(member)
-                        staff.add(pickled, member.piece.again(f"worker processes down ({what})", _HINT))
+        with _staff(pickle.dumps(task), self._members) as staff:
+            yield from hand_out(staff, items)
 
 
 @dataclass(eq=False)
-class _Member(Generic[Item]):
-    """One process, seen from the parent, and what it has in hand."""
+class _Member:
+    """One process, seen from the parent."""
 
     process: SpawnProcess
     connection: Connection
-    piece: Piece[Item]
+    piece: Piece[Any] | None = None
+    begun: bool = False
 
-    def take(self, piece: Piece[Item]) -> None:
-        """Hand it a piece; if it has died, its answer will tell."""
-        self.piece = piece
+    def take(self, item: bytes) -> None:
+        """Hand it an item; if it is lost already, its answer will tell."""
         with contextlib.suppress(ConnectionError):
-            self.connection.send(piece.item)
+            self.connection.send_bytes(item)
 
     def answer(self) -> tuple[str, Any]:
-        """What it says, now that there is something; what it said before it died comes first."""
+        """What it says; what it said before it died comes first."""
         said = b""
         with contextlib.suppress(EOFError, OSError):  # its end came between two messages, or within one
             said = self.connection.recv_bytes() if self.connection.poll() else b""
         if not said:
             self.end(_LEAVING)
-            return _LOST, _ending(self.process.exitcode)
+            return answers.LOST, _ending(self.process.exitcode)
+        self.begun = True
         answer: tuple[str, Any] = pickle.loads(said)
         return answer
 
@@ -111,56 +84,65 @@ class _Member(Generic[Item]):
         self.process.join()
 
 
-@dataclass(eq=False)
-class _Staff(Generic[Item]):
+class _Staff:
     """All processes that there are."""
 
-    members: list[_Member[Item]] = field(default_factory=list)
-    leaving: list[_Member[Item]] = field(default_factory=list)
+    kind = "worker processes"
+    hint = "perhaps memory ran out: try fewer --workers"
 
-    def add(self, task: bytes, piece: Piece[Item]) -> None:
-        """Start a process for a piece, which it will take when it has begun."""
+    def __init__(self, task: bytes, most: int) -> None:
+        self.members: list[_Member] = []
+        self.leaving: list[_Member] = []
+        self._task = task
+        self._most = most
+
+    def room(self) -> int:
+        """As many as were asked for."""
+        return self._most
+
+    def add(self) -> None:
+        """Start one more process."""
         context = multiprocessing.get_context("spawn")
         with interrupts_held_back():
             ours, theirs = context.Pipe()
             process = context.Process(target=_member, args=(theirs,), daemon=True)
             process.start()
             theirs.close()  # else its end would not be the end of the pipe
-            self.members.append(_Member(process, ours, piece))
-        with contextlib.suppress(ConnectionError):
-            ours.send_bytes(task)
+            self.members.append(_Member(process, ours))
+        self.members[-1].take(self._task)
 
-    def heard(self) -> list[_Member[Item]]:
+    def heard(self) -> list[_Member]:
         """Wait until something is heard of some, be it that they died."""
         signs = [sign for member in self.members for sign in (member.connection, member.process.sentinel)]
         heard = set(wait(signs))
         return [m for m in self.members if m.connection in heard or m.process.sentinel in heard]
 
-    def dismiss(self, member: _Member[Item]) -> None:
-        """Let one go that has died, or for whom nothing is left: the end of its pipe tells it."""
+    def dismiss(self, member: _Member) -> None:
+        """Let one go: the end of its pipe tells it, unless it is still about to begin."""
         self.leaving.append(member)
         self.members.remove(member)
         member.connection.close()
+        if not member.begun:
+            member.process.kill()
 
-    def see_off(self) -> None:
-        """Wait for those who are leaving."""
-        for member in self.leaving:
-            member.end(_LEAVING)
+    def end(self, patience: float) -> None:
+        """Wait for those who are leaving, and end all others."""
+        for member in self.members:
+            member.process.kill()
+        for member in (*self.members, *self.leaving):
+            member.end(patience)
 
 
 @contextlib.contextmanager
-def _staff() -> Iterator[_Staff[Any]]:
+def _staff(task: bytes, most: int) -> Iterator[_Staff]:
     """Processes that all end with this; at once, unless there is nothing left to do."""
-    staff: _Staff[Any] = _Staff()
+    staff = _Staff(task, most)
     try:
         yield staff
-        staff.see_off()
+        staff.end(_LEAVING)
     finally:
         with interrupts_held_back():
-            for member in (*staff.members, *staff.leaving):
-                member.process.kill()
-            for member in (*staff.members, *staff.leaving):
-                member.end(patience=0)
+            staff.end(patience=0)
 
 
 def _ending(exit_code: int | None) -> str:
@@ -171,36 +153,16 @@ def _ending(exit_code: int | None) -> str:
     return f"exit code {exit_code}"
 
 
-# What follows runs in the members.
-
-
 def _member(connection: Connection) -> None:
     """What a process does: begin, then take item after item until there are no more."""
     leave_interrupts_to_the_parent()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     console.set_quiet(True)  # the terminal is the parent's
     with contextlib.suppress(EOFError, ConnectionError):  # there is no more to do, or nobody to do it for
-        work, answer = _begun(connection.recv_bytes())
+        work, answer = answers.begun(connection.recv_bytes())
         while True:
             connection.send_bytes(answer)
-            answer = _answer(work, connection.recv_bytes())
-
-
-def _begun(pickled: bytes) -> tuple[Any, bytes]:
-    """What the task begins with, and what to say of it."""
-    try:
-        task: Task[Any, Any] = pickle.loads(pickled)
-        return task.begin(*task.arguments), pickle.dumps((_READY, None))
-    except BaseException as error:  # the parent raises it
-        return None, _failure(error)
-
-
-def _answer(work: Any, received: bytes) -> bytes:
-    """What was made of an item, on its way to the parent."""
-    try:
-        return pickle.dumps((_DONE, work(pickle.loads(received))))
-    except BaseException as error:  # the parent raises it
-        return _failure(error)
+            answer = answers.answer(work, connection.recv_bytes())
 
 
 def _end_with_the_parent() -> None:
@@ -209,14 +171,3 @@ def _end_with_the_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _failure(error: BaseException) -> bytes:
-    """An error on its way to the parent, as it is if it can travel; a traceback can't, so it is told."""
-    error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
-    try:
-        told = pickle.dumps((_FAILED, error))
-        pickle.loads(told)
-    except Exception:
-        return pickle.dumps((_FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
-    return told

@@ -12,24 +12,30 @@ import pytest
 from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
 
 from cadec_cli.crews import ATTEMPTS, Alone, Crew, Task
-from cadec_cli.crews.pieces import LostMembersError
+from cadec_cli.crews.handing_out import LostMembersError
+from cadec_cli.crews.on_ray import RayCrew
 from cadec_cli.crews.processes import Processes
 from cadec_cli.errors import CadecError, UsageError
 
-SEVERAL: dict[str, Callable[[], Crew]] = {"processes": lambda: Processes(2)}
-CREWS: dict[str, Callable[[], Crew]] = {"alone": Alone, **SEVERAL}
+RAY = pytest.param("ray", marks=pytest.mark.slow)
 
 PATIENCE = 120.0  # seconds that a machine may take which has much else to do
 
 
-@pytest.fixture(params=CREWS)
+def made(name: str, request: pytest.FixtureRequest) -> Crew:
+    if name == "ray":
+        return RayCrew(2, request.getfixturevalue("ray_cluster").address)
+    return Processes(2) if name == "processes" else Alone()
+
+
+@pytest.fixture(params=["alone", "processes", RAY])
 def crew(request: pytest.FixtureRequest) -> Crew:
-    return CREWS[request.param]()
+    return made(request.param, request)
 
 
-@pytest.fixture(params=SEVERAL)
+@pytest.fixture(params=["processes", RAY])
 def several(request: pytest.FixtureRequest) -> Crew:
-    return SEVERAL[request.param]()
+    return made(request.param, request)
 
 
 def living(directory: Path) -> set[int]:
@@ -150,6 +156,7 @@ import sys
 from pathlib import Path
 from crew_tasks import NEVER, told
 from cadec_cli.crews import Task
+from cadec_cli.crews.on_ray import RayCrew
 from cadec_cli.crews.processes import Processes
 
 if __name__ == "__main__":
