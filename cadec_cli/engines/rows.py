@@ -7,6 +7,7 @@ a row's children. What network computes them, and in what form it takes its mask
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -86,6 +87,19 @@ def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
         taken += block.size
     if row:
         yield row
+
+
+def shared_out(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]]:
+    """The numbers of blocks in rows of about one length, for cores that take a row each."""
+    count = -(-sum(block.size for block in blocks) // size)
+    count += -count % cores
+    # The largest first, each where there is least so far.
+    rows: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(min(count, len(blocks)))]
+    for number in sorted(range(len(blocks)), key=lambda number: -blocks[number].size):
+        taken, index, row = heapq.heappop(rows)
+        row.append(number)
+        heapq.heappush(rows, (taken + blocks[number].size, index, row))
+    return [row for _, _, row in rows]
 
 
 class Layout:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import torch
 
-from cadec_cli.engines.rows import Block, Layout, rows_of
+from cadec_cli.engines.cores import Cores
+from cadec_cli.engines.rows import Block, Layout, shared_out
 from cadec_cli.engines.torch_lm_steps import LMSteps
 from cadec_cli.engines.trees import Trees
 from cadec_cli.method.context import Context
@@ -33,6 +34,7 @@ class TorchLanguageModel:
         self.network = network
         self.text = text
         self.positions = network.config.positions
+        self._cores = Cores()
 
     def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
         """Begin to step after some contexts."""
@@ -57,7 +59,6 @@ class TorchLanguageModel:
             cache=RoomyCache(),
         )
 
-    @torch.inference_mode()
     def score(
         self,
         tries: Sequence[Trie],
@@ -71,11 +72,21 @@ class TorchLanguageModel:
         blocks = [
             Block.of(trie, context, boundary, boundary) for trie, context in zip(tries, contexts, strict=True)
         ]
-        scored: list[ScoredTrie] = []
-        for row in rows_of(blocks, ROW):
-            scored += self._score_row(row, reading, remember)
-        return scored
+        on_cpu = next(self.network.parameters()).device.type == "cpu"
+        rows = shared_out(blocks, ROW, torch.get_num_threads() if on_cpu else 1)
 
+        def score_row(row: list[int]) -> list[ScoredTrie]:
+            return self._score_row([blocks[number] for number in row], reading, remember)
+
+        made = self._cores.map(score_row, rows) if on_cpu else map(score_row, rows)
+        by_number = {
+            number: scored
+            for row, of_row in zip(rows, made, strict=True)
+            for number, scored in zip(row, of_row, strict=True)
+        }
+        return [by_number[number] for number in range(len(blocks))]
+
+    @torch.inference_mode()  # of the thread that it runs in
     def _score_row(self, blocks: Sequence[Block], reading: Reading, remember: bool) -> list[ScoredTrie]:
         layout = Layout(blocks, next(self.network.parameters()).device)
         cache = layout.cache()

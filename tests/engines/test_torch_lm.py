@@ -1,5 +1,7 @@
 """Scoring a trie equals scoring every hypothesis alone, whatever else is in the row."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from token_texts import NumberText
 
 from cadec_cli.engines import torch_lm
 from cadec_cli.engines.protocols import trie_for
+from cadec_cli.engines.rows import Block, shared_out
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
@@ -147,3 +150,37 @@ def test_a_trie_holds_every_prefix_once(hypotheses: list[Ids]) -> None:
         assert tuple(trie.tokens[trie.node_path(index)[1:]]) == ids
         assert tuple(trie.edge_tokens[list(trie.paths[index])]) == (*ids, EOS)
     assert len(trie.edge_nodes) == len(prefixes) - 1 + len(set(hypotheses))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(hypothesis_lists, contexts), min_size=1, max_size=9), st.integers(1, 5))
+def test_rows_for_several_cores_have_every_block_once_and_about_one_length(
+    jobs: list[tuple[list[Ids], Context]], cores: int
+) -> None:
+    blocks = [Block.of(trie_for(MODEL, ids), context, EOS, EOS) for ids, context in jobs]
+    rows = shared_out(blocks, 20, cores)
+    assert sorted(number for row in rows for number in row) == list(range(len(blocks)))
+    lengths = [sum(blocks[number].size for number in row) for row in rows]
+    assert min(lengths) > 0
+    assert max(lengths) - min(lengths) <= max(block.size for block in blocks)
+    if len(blocks) >= cores:
+        assert len(rows) % cores == 0 or len(rows) == len(blocks)
+
+
+def test_scores_are_the_same_whatever_the_number_of_cores() -> None:
+    before = torch.get_num_threads()
+    tries = [trie_for(MODEL, [(4, 5, 6)[: 1 + number % 3], (7, 8)]) for number in range(7)]
+    found = {}
+    try:
+        for cores in (1, 2, 3):
+            torch.set_num_threads(cores)
+            scored = MODEL.score(tries, [Context(((7,),))] * len(tries), PLAIN)
+            found[cores] = np.concatenate([one.totals for one in scored], 1)
+            # Others, threads that begin now too, have as many cores as they had.
+            assert torch.get_num_threads() == cores
+            with ThreadPoolExecutor(1) as other:
+                assert other.submit(torch.get_num_threads).result() == cores
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(found[1], found[2])
+    np.testing.assert_array_equal(found[1], found[3])

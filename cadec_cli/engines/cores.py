@@ -1,0 +1,52 @@
+"""Work on a CPU side by side, a core for each piece.
+
+Several cores at one piece wait for each other after every operation: for small networks as long as they
+work, and where other programs keep one of the cores busy, many times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Lock
+from typing import TypeVar
+
+import torch
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+class Cores:
+    """Threads that compute with one core each; as many as torch may use where it is first asked."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._count = 0
+
+    def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+        """What a function makes of some pieces. A single one has all cores."""
+        count = torch.get_num_threads()
+        if count == 1 or len(pieces) == 1:
+            return [function(piece) for piece in pieces]
+        return list(self._threads(count).map(function, pieces))
+
+    def _threads(self, count: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None or self._count != count:
+                if self._pool is not None:
+                    self._pool.shutdown(wait=False)
+                self._pool, self._count = ThreadPoolExecutor(count, "core"), count
+                all_here = Barrier(count)
+                for begun in [self._pool.submit(_use_one_core, all_here) for _ in range(count)]:
+                    begun.result()
+                # What a thread asks for is its own, but threads begun later would follow the last one asked.
+                torch.set_num_threads(count)
+            return self._pool
+
+
+def _use_one_core(all_here: Barrier) -> None:
+    all_here.wait()  # no thread takes this job twice
+    torch.get_num_threads()  # a thread that has not asked yet would take the number of all, later
+    torch.set_num_threads(1)
