@@ -90,7 +90,7 @@ def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
         return open_claimed(path, mode, buffering)
 
     monkeypatch.setattr("cadec_cli.whole_files._sync", take_up_too)
-    monkeypatch.setattr("cadec_cli.decoding.journal.open_claimed", open_later)
+    monkeypatch.setattr("cadec_cli.decoding.record_files.open_claimed", open_later)
     journal = Journal.resume(path, {"input": "a"})
     take_up_too()
     assert told and all("another process" in message for message in told)

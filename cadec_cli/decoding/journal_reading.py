@@ -7,33 +7,17 @@ was lost, and can be made again from the snapshot before it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
+from cadec_cli.decoding.checked_lines import damage
+from cadec_cli.decoding.record_files import DAMAGED, Place, parsed, read_records
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 
 Sentence = tuple[int, int]  # its document's number, and its own in that
-
-_DAMAGED = "delete it, or start over with --force"
-_EARLIER = b'{"format": '  # how journals of earlier versions begin
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in a file a line is."""
-
-    start: int
-    length: int
-
-    def of(self, stream: IO[bytes]) -> bytes:
-        """The line."""
-        stream.seek(self.start)
-        return stream.read(self.length)
 
 
 @dataclass(frozen=True)
@@ -80,20 +64,8 @@ class _Lines:
     outputs: dict[Sentence, Any] = field(default_factory=dict)
     places: dict[Sentence, Place] = field(default_factory=dict)
     snapshots: list[_Snapshot] = field(default_factory=list)
-    damaged: int = 0
 
-    def read(self, stream: IO[bytes], key: bytes) -> None:
-        position = stream.tell()
-        for line in stream:
-            place = Place(position, len(line))
-            position += len(line)
-            if not line.endswith(b"\n"):  # cut short by a crash or a full disk
-                return
-            content = opened(line, key)
-            if content is None or not self._take(_parsed(content), place):
-                self.damaged += 1
-
-    def _take(self, record: Any, place: Place) -> bool:
+    def take(self, record: Any, place: Place) -> bool:
         """Tell whether a record is one of ours, and remember it if so."""
         match record:
             case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
@@ -110,23 +82,11 @@ class _Lines:
 
 
 def read_journal(path: Path, header: bytes) -> Found | None:
-    """What a journal with this header has; None where it was killed before it had one.
-
-    A header of another translation is refused. A damaged one is as well, unless some line after it has a
-    checksum that only this header's translation could have made.
-    """
+    """What a journal with this header has; None where it was killed before it had one."""
     with path.open("rb") as stream:
-        first = stream.readline()
-        if not first.endswith(b"\n"):
-            if sealed(header).startswith(first) or first.startswith(_EARLIER):
-                return None
-            raise CadecError(f"{path} is damaged: what it belongs to can't be told", _DAMAGED)
-        header_is_whole = _check_header(path, first, header)
         lines = _Lines()
-        lines.read(stream, key_of(header))
-        if not header_is_whole and not (lines.outputs or lines.snapshots):
-            raise CadecError(f"{path} is damaged: what it belongs to can't be told", _DAMAGED)
-        return _found(path, stream, lines, lines.damaged + (not header_is_whole))
+        damaged = read_records(path, stream, header, lines.take)
+        return None if damaged is None else _found(path, stream, lines, damaged)
 
 
 def _found(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> Found:
@@ -164,34 +124,10 @@ def _gaps(
         before = snapshot
 
 
-def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
-    """Refuse a journal of another translation; tell whether the header is whole."""
-    content = opened(line)
-    if content == expected:
-        return True
-    wanted = json.loads(expected)
-    found = _parsed(line if content is None else content)
-    # Journals of before had no checksums; whatever else has none is a damaged one of ours.
-    if not isinstance(found, dict) or (content is None and found.get("format") == wanted["format"]):
-        return False
-    other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
-    raise CadecError(
-        f"{path} belongs to another translation, which differs in: {', '.join(other)}",
-        "resume with the same input and options, or start over with --force",
-    )
-
-
 def _state(path: Path, line: bytes) -> State:
     """The state of the search that a snapshot's line has."""
     content = line.rstrip(b"\r\n").partition(b" ")[2]
     try:
-        return State.from_json(_parsed(content)["snapshot"])
+        return State.from_json(parsed(content)["snapshot"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CadecError(f"{path} has a snapshot that is none: {error!r}", _DAMAGED) from None
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        return None
+        raise CadecError(f"{path} has a snapshot that is none: {error!r}", DAMAGED) from None

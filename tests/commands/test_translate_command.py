@@ -16,7 +16,7 @@ import pytest
 from in_process import cadec
 
 from cadec_cli.decoding.checked_lines import sealed
-from cadec_cli.decoding.journal import FORMAT_VERSION
+from cadec_cli.decoding.record_files import FORMAT_VERSION
 from cadec_cli.main import exit_code
 
 CADEC = [sys.executable, "-m", "cadec_cli"]

@@ -1,0 +1,248 @@
+"""Records of unfinished work, appended to a file: so that Ctrl-C, a crash or a full disk loses nothing.
+
+Checked lines of JSON: a header that tells what the work is, with all that its outcome depends on, then one
+record after the other. One process at a time has the file. What records say, and what it means that one is
+lost, their readers know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
+
+from cadec_cli.claims import open_claimed, refuse_claimed, remove_claimed, size_of
+from cadec_cli.decoding.checked_lines import key_of, opened, sealed
+from cadec_cli.errors import CadecError
+from cadec_cli.files import reading
+from cadec_cli.whole_files import atomic_file, writing
+
+FORMAT_VERSION = 4
+HINT = "free some space and run it again with --resume: nothing that was translated is lost"
+DAMAGED = "delete it, or start over with --force"
+
+_EARLIER = b'{"format": '  # how journals of earlier versions begin
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file a line is."""
+
+    start: int
+    length: int
+
+    def of(self, stream: IO[bytes]) -> bytes:
+        """The line."""
+        stream.seek(self.start)
+        return stream.read(self.length)
+
+
+class WithPlaces(Protocol):
+    """What was found in a file: more than this, but at least which of its lines to keep, in their order."""
+
+    @property
+    def kept(self) -> Sequence[Place]:
+        """Where they are."""
+
+
+Found = TypeVar("Found", bound=WithPlaces)
+
+
+class RecordFile:
+    """A file of records, open for appending and claimed."""
+
+    def __init__(self, path: Path, stream: IO[bytes], header: bytes) -> None:
+        self.path = path
+        self._stream = stream
+        self._key = key_of(header)
+        self._end = size_of(stream)
+
+    @classmethod
+    def begin(cls, path: Path, header: bytes) -> RecordFile:
+        """Start a file; one that is there already belongs to unfinished work."""
+        refuse_unfinished(path)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = cls(path, _appending(path), header)
+        if file._end:  # another process was quicker
+            file.close()
+            raise _unfinished(path)
+        try:
+            file._write(sealed(header))
+        except BaseException:
+            file.remove()
+            raise
+        return file
+
+    @classmethod
+    def resume(
+        cls, path: Path, header: bytes, find: Callable[[Path, bytes], Found | None]
+    ) -> tuple[RecordFile, Found | None]:
+        """Take a file up again with what is found in it, and nothing else; without anything, start it."""
+        if not os.path.lexists(path):
+            return cls.begin(path, header), None
+        with reading(path):
+            stream = _appending(path)
+        try:
+            if (found := find(path, header)) is not None:
+                stream = _keep(stream, path, sealed(header), found.kept)
+        except BaseException:
+            stream.close()
+            raise
+        if found is None:  # killed before there was anything
+            remove_claimed(stream, path)
+            return cls.begin(path, header), None
+        return cls(path, stream, header), found
+
+    def add(self, record: Mapping[str, Any]) -> Place:
+        """Note something, and return where that is."""
+        content = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return self._write(sealed(content, self._key))
+
+    def read(self, place: Place) -> Any:
+        """The record at a place, if it is still what was written there; else nothing."""
+        with reading(self.path), self.path.open("rb") as stream:
+            content = opened(place.of(stream), self._key)
+        return None if content is None else parsed(content)
+
+    def sync(self) -> None:
+        """Have on disk what was added."""
+        with writing(self.path, HINT):
+            os.fsync(self._stream.fileno())
+
+    def remove(self) -> None:
+        """It has done its work."""
+        remove_claimed(self._stream, self.path)
+
+    def close(self) -> None:
+        """Leave it to whoever takes it up."""
+        self._stream.close()
+
+    def _write(self, line: bytes) -> Place:
+        place = Place(self._end, len(line))
+        with writing(self.path, HINT):
+            while line:
+                line = line[self._stream.write(line) :]
+        self._end += place.length
+        return place
+
+
+def header_content(header: Mapping[str, Any]) -> bytes:
+    """What the first line says: all that the outcome depends on."""
+    return json.dumps({"format": FORMAT_VERSION, **header}).encode()
+
+
+def refuse_unfinished(path: Path) -> None:
+    """Refuse to begin anew where a translation can be taken up, or is being made."""
+    refuse_claimed(path)
+    if os.path.lexists(path):
+        raise _unfinished(path)
+
+
+def read_records(
+    path: Path, stream: IO[bytes], header: bytes, take: Callable[[Any, Place], bool]
+) -> int | None:
+    """Hand all whole records to `take`, which tells whether they are its own; count the damaged lines.
+
+    None where the file was killed before it had a header. A header of other work is refused. A damaged one is
+    as well, unless some line after it has a checksum that only this header's work could have made.
+    """
+    first = stream.readline()
+    if not first.endswith(b"\n"):
+        if sealed(header).startswith(first) or first.startswith(_EARLIER):
+            return None
+        raise CadecError(f"{path} is damaged: what it belongs to can't be told", DAMAGED)
+    header_is_whole = _check_header(path, first, header)
+    taken, damaged = 0, int(not header_is_whole)
+    for line, place in _lines(stream):
+        content = opened(line, key_of(header))
+        if content is not None and take(parsed(content), place):
+            taken += 1
+        else:
+            damaged += 1
+    if not header_is_whole and not taken:
+        raise CadecError(f"{path} is damaged: what it belongs to can't be told", DAMAGED)
+    return damaged
+
+
+def packed(places: Iterable[Place], header: bytes) -> Iterator[Place]:
+    """Where lines that were kept are, once the file is taken up again: one after the other."""
+    end = len(sealed(header))
+    for place in places:
+        yield Place(end, place.length)
+        end += place.length
+
+
+def parsed(content: bytes) -> Any:
+    """What a line's content says; nothing, if it says nothing."""
+    try:
+        return json.loads(content.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, Place]]:
+    position = stream.tell()
+    for line in stream:
+        if line.endswith(b"\n"):  # else it was cut short by a crash or a full disk
+            yield line, Place(position, len(line))
+        position += len(line)
+
+
+def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
+    """Refuse a file of other work; tell whether the header is whole."""
+    content = opened(line)
+    if content == expected:
+        return True
+    wanted = json.loads(expected)
+    found = parsed(line if content is None else content)
+    # Journals of before had no checksums; whatever else has none is a damaged one of ours.
+    if not isinstance(found, dict) or (content is None and found.get("format") == wanted["format"]):
+        return False
+    other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
+    raise CadecError(
+        f"{path} belongs to another translation, which differs in: {', '.join(other)}",
+        "resume with the same input and options, or start over with --force",
+    )
+
+
+def _unfinished(path: Path) -> CadecError:
+    return CadecError(
+        f"there is an unfinished translation: {path}",
+        "continue it with --resume, or start over with --force",
+    )
+
+
+def _appending(path: Path) -> IO[bytes]:
+    # A buffer would try again, on closing, what a full disk refused.
+    return open_claimed(path, "ab", buffering=0)
+
+
+def _keep(claimed: IO[bytes], path: Path, header: bytes, places: Sequence[Place]) -> IO[bytes]:
+    """Leave only these lines of a file, and go on with it, claimed without a break.
+
+    They are cut off where they are its beginning; else copied.
+    """
+    end = len(header)
+    for place in places:
+        if place.start != end:
+            break
+        end += place.length
+    else:
+        with reading(path), path.open("rb") as stream:
+            begins = stream.read(len(header)) == header
+        if begins:
+            with writing(path, HINT):
+                os.truncate(path, end)
+            return claimed
+    with reading(path), path.open("rb") as stream, atomic_file(path, HINT) as target:
+        target.write(header)
+        for place in places:
+            target.write(place.of(stream))
+        # Whoever writes a file holds its lock, and a copy of the descriptor goes on holding it.
+        copy = os.fdopen(os.dup(target.fileno()), "ab", buffering=0)
+    claimed.close()
+    return copy
