@@ -118,6 +118,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 def test_no_command_needs_another() -> None:
     shared = {
         "app",
+        "bulk",
         "choices",
         "crews",
         "flags",

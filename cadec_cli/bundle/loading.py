@@ -18,6 +18,7 @@ from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafte
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
+from cadec_cli.method.objectives import BACK
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.devices import check_device, choose_device, ctranslate2_device
 from cadec_cli.models.pretrained import NETWORK
@@ -150,14 +151,7 @@ class LoadedModels:
 
     def seed(self, register: str) -> Sequence[str]:
         """Sentences of the target language that are formal, or informal: the bundle's own, else ours."""
-        own = self.bundle.directory / FORMALITY
-        listed = FORMALITY in self.bundle.manifest.files
-        if not listed and own.exists():
-            raise CadecError(
-                f"{own} is not listed in the bundle",
-                f"if it is yours, `cadec convert {self.bundle.directory}` takes it in",
-            )
-        return seed_sentences(register, self.languages.target_code, own if listed else None)
+        return seed_of(self.bundle, self.languages, register)
 
     def joined_model(self, part: str) -> CTranslate2Model:
         """A model of joined sentences in CTranslate2."""
@@ -355,12 +349,40 @@ LANGUAGE_ENGINES: Mapping[str, Callable[[Bundle, Languages, Machine, Note], Lang
     "torch": _own_language,
     PRETRAINED_LM: _pretrained_language,
 }
+# kinds whose models are converted for CTranslate2
+_JOINED = ("2-to-2", "repair")
 # kind → how its model is loaded; the names are those of bundle.manifest.DOCUMENT_KINDS
 DOCUMENT_ENGINES: Mapping[str, Callable[[LoadedModels], DocumentModel]] = {
     "doc-nmt": lambda models: models.document_transformer(),
     "2-to-2": lambda models: TwoToTwoModel(models.joined_model("2-to-2")),
     "repair": lambda models: RepairModel(models.joined_model("repair"), drafted_by(models.translation)),
 }
+
+
+def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str]:
+    """Sentences of the target language that are formal, or informal: the bundle's own, else ours."""
+    own = bundle.directory / FORMALITY
+    listed = FORMALITY in bundle.manifest.files
+    if not listed and own.exists():
+        raise CadecError(
+            f"{own} is not listed in the bundle",
+            f"if it is yours, `cadec convert {bundle.directory}` takes it in",
+        )
+    return seed_sentences(register, languages.target_code, own if listed else None)
+
+
+def convert_ahead(
+    bundle: Bundle, options: TranslationOptions, compute_type: str, note: Note = silence
+) -> None:
+    """Have all that translating with these options will need converted already, and load nothing of it.
+
+    For those who are about to start several processes, which would all do it, or wait for one another.
+    """
+    bundle.ctranslate2_model(compute_type, note)
+    if options.search in bundle.document_kinds and options.search in _JOINED:
+        bundle.converted(options.search, compute_type, note)
+    if options.maximised.uses(BACK) and bundle.backward is not None:
+        bundle.backward.ctranslate2_model(compute_type, note)
 
 
 def default_options(bundle: Bundle) -> TranslationOptions:

@@ -150,16 +150,26 @@ class WantedOutput:
 
     def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
         """The files to write, none of which may be an input or, without --force, be there already."""
-        from cadec_cli.claims import refuse_claimed
-        from cadec_cli.decoding.journal import refuse_unfinished
-        from cadec_cli.text.output_names import Languages, plan_outputs
-
-        if not self.to_files or self.output is None:
+        if not self.to_files:
             return None
-        ext = ".jsonl" if self.json_lines else None
-        plan = plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
+        plan = self.named(inputs, source, target)
         if any(map(is_stream, plan.paths)):
             plan = dataclasses.replace(plan, journal=None)
+        return self.checked(plan, inputs)
+
+    def named(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
+        """The files that the inputs become."""
+        from cadec_cli.text.output_names import Languages, plan_outputs
+
+        assert self.output is not None, "it goes to standard output"
+        ext = ".jsonl" if self.json_lines else None
+        return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
+
+    def checked(self, plan: OutputPlan, inputs: Sequence[Path]) -> OutputPlan:
+        """A plan that can be carried out; what stands in its way is an error."""
+        from cadec_cli.claims import refuse_claimed
+        from cadec_cli.decoding.record_files import refuse_unfinished
+
         # What an unfinished translation wrote last is its own.
         goes_on = self.resume and plan.journal is not None and plan.journal.exists()
         check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)

@@ -7,6 +7,7 @@ import typer
 
 from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.sizes import size_in_bytes
+from cadec_cli.crews.shares import Share
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.files import MOST_INPUT, size_name
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
@@ -106,6 +107,18 @@ Address = Annotated[
         "[dim]\\[default: one is started here, for as long as it takes][/dim]",
         show_default=False,
         metavar="ADDRESS",
+        rich_help_panel=_MANY,
+    ),
+]
+Shard = Annotated[
+    Share | None,
+    typer.Option(
+        "--shard",
+        help="Translate one part of the files, the second of eight with 2/8: a job for each part does all of "
+        "them. Parts are about equal in size.",
+        parser=Share.parsed,
+        show_default=False,
+        metavar="I/N",
         rich_help_panel=_MANY,
     ),
 ]

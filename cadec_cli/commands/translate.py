@@ -8,21 +8,25 @@ import typer
 from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import (
+    Address,
     After,
     BundleOption,
     ComputeType,
     Device,
     Encoding,
+    Engine,
     Force,
     InputFormat,
     Lines,
     MaxInput,
     OutputEncoding,
     Report,
+    Shard,
     SourceLanguage,
     TargetLanguage,
     Threads,
     TranslationOutput,
+    Workers,
 )
 from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.files import MOST_INPUT
@@ -119,6 +123,10 @@ def translate(
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
+    workers: Workers = 0,
+    engine: Engine = "processes",
+    address: Address = None,
+    shard: Shard = None,
 ) -> None:
     """Translate documents, each sentence in the context of those before it.
 
@@ -127,6 +135,11 @@ def translate(
     Text and JSON lines on a pipe are translated as they come: line by line, or document by document where the
     search looks ahead (lattice and the document models). Subtitles, and all that goes to -o, are read whole.
 
+    Many files are translated document by document, each by itself, with --workers; a file is written as soon
+    as it is complete. What comes out does not depend on how many work, nor on --shard, which gives each of
+    several jobs its part of the files. --resume finds documents that are done by what they say, also if files
+    were renamed or added.
+
     Example: cadec translate film.srt -o film.ru.srt
 
     Example: cadec translate *.en.srt -o '{stem}.{to}.vtt'
@@ -134,10 +147,14 @@ def translate(
     Example: cat letter.txt | cadec translate --compare
 
     Example: cadec translate film.srt -o film.ru.srt --flag --report film.html
+
+    Example: cadec translate films/*.srt -o out/ --workers 4 --shard 2/8 --resume
     """
     import dataclasses
-    from functools import partial
 
+    from cadec_cli import console
+    from cadec_cli.commands.bulk import bulk_translation, check_bulk
+    from cadec_cli.commands.crews import threads_each, wanted_crew
     from cadec_cli.commands.outputs import WantedOutput, check_outputs
     from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
@@ -150,9 +167,8 @@ def translate(
         translations_in_order,
         write_translations,
     )
-    from cadec_cli.decoding.confidence import Judge, nothing_wrong
     from cadec_cli.decoding.doubts import Doubts
-    from cadec_cli.decoding.soundness import defects
+    from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import Screen
     from cadec_cli.text.formats.wrapping import LINE_WIDTH
@@ -164,6 +180,10 @@ def translate(
     of_output = force and (output is not None or report is None)  # or it is of the report alone
     wanted = WantedOutput(output, output_encoding, json_lines, of_output, resume)
     paths = inputs or [Path("-")]
+    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
+    in_bulk = crew is not None or shard is not None
+    if in_bulk:
+        check_bulk(paths, output, shard, report, terminal)
     check_outputs([report], inputs=paths, force=force)
     if bilingual:
         check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
@@ -173,6 +193,38 @@ def translate(
     speeds = ReadingSpeeds(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )
+    screen = Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
+    below = FLAG_BELOW if flag_below is None else flag_below
+    flagging = flag or flag_below is not None
+    if in_bulk:
+        bulk = bulk_translation(
+            paths,
+            bundle,
+            flags,
+            crew=crew,
+            share=shard,
+            wanted=wanted,
+            lines=lines,
+            input_format=input_format,
+            encoding=encoding,
+            device=device,
+            compute_type=compute_type,
+            threads=threads_each(workers, engine, address, threads) if crew else threads,
+            source_language=source_language,
+            target_language=target_language,
+            after=after,
+            screen=screen,
+            restored=speeds.add,
+            most=max_input,
+            below=below,
+            report=report,
+        )
+        if bulk is None:
+            console.note(f"there is nothing to do: none of the {len(paths)} files is in part {shard}")
+            return
+        bulk.run(resume=resume, flagging=flagging)
+        speeds.report()
+        return
     work = file_translation(
         paths,
         bundle,
@@ -188,18 +240,15 @@ def translate(
         wanted=wanted,
         explain=explain,
         after=after,
-        screen=Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual),
+        screen=screen,
         restored=speeds.add,
         most=max_input,
     )
     if report is not None and work.plan is not None and work.plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
     translator = work.translator
-    wrong = partial(defects, language=translator.language) if translator.options.protect else nothing_wrong
-    judge = Judge(FLAG_BELOW if flag_below is None else flag_below, wrong)
-    work = dataclasses.replace(work, judge=judge)
+    work = dataclasses.replace(work, judge=judge_for(translator.options, translator.language, below))
     companion = report_beside_translation(report, work, paths)
-    flagging = flag or flag_below is not None
     if not terminal:
         doubts = write_translations(
             work, json_lines=json_lines, resume=resume, companion=companion, flagging=flagging

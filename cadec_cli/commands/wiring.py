@@ -11,7 +11,9 @@ from cadec_cli.commands.results import write_result
 from cadec_cli.files import MOST_INPUT
 
 if TYPE_CHECKING:
+    from cadec_cli.bundle.directions import Languages
     from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.outputs import WantedOutput
     from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.decoding.file_translation import Companion, FileTranslation
@@ -80,12 +82,11 @@ def file_translation(
     """
     import dataclasses
 
-    from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.errors import CadecError, UsageError
-    from cadec_cli.method.options import AS_IT_COMES, with_flags
+    from cadec_cli.method.options import with_flags
     from cadec_cli.text.formats import read_text_file
     from cadec_cli.text.formats.layout import Screen
 
@@ -137,14 +138,26 @@ def file_translation(
         files = wanted.prepared(files, inputs, plan, target)
     if screen.bilingual:
         check_bilingual(file.format for file in files)
-    origin = [("bundle", opened.manifest.identity), ("compute type", compute_type)]
-    if models.languages != chosen_languages(opened):
-        origin.append(("languages", str(models.languages)))
-    if options.formality != AS_IT_COMES:
-        origin.append(("seed", "\n".join(models.seed(options.formality))))
+    origin = origin_of(opened, models.languages, options, compute_type)
     before = before_all(after, models, options, most)
     translator = Translator(models, options, language=source)
-    return FileTranslation(translator, files, tuple(origin), plan, before=before)
+    return FileTranslation(translator, files, origin, plan, before=before)
+
+
+def origin_of(
+    bundle: Bundle, languages: Languages, options: TranslationOptions, compute_type: str
+) -> tuple[tuple[str, str], ...]:
+    """What an outcome depends on besides the text and the options."""
+    from cadec_cli.bundle.directions import chosen_languages
+    from cadec_cli.bundle.loading import seed_of
+    from cadec_cli.method.options import AS_IT_COMES
+
+    origin = [("bundle", bundle.manifest.identity), ("compute type", compute_type)]
+    if languages != chosen_languages(bundle):
+        origin.append(("languages", str(languages)))
+    if options.formality != AS_IT_COMES:
+        origin.append(("seed", "\n".join(seed_of(bundle, languages, options.formality))))
+    return tuple(origin)
 
 
 def _streams(inputs: Sequence[Path], input_format: str | None, after: Path | None) -> bool:
@@ -205,15 +218,15 @@ def before_all(after: Path | None, models: LoadedModels, options: TranslationOpt
 
     if after is None:
         return Context()
-    return context_of(models, options, what_comes_before(after, models, most=most))
+    return context_of(models, options, what_comes_before(after, models.languages, most=most))
 
 
-def what_comes_before(after: Path, models: LoadedModels, *, most: int = MOST_INPUT) -> list[str]:
+def what_comes_before(after: Path, languages: Languages, *, most: int = MOST_INPUT) -> list[str]:
     """The sentences of a file in the target language that comes before what is translated."""
     from cadec_cli.errors import CadecError
     from cadec_cli.text.formats import read_text_file
 
-    file = read_text_file(after, language=models.languages.target_code, most=most)
+    file = read_text_file(after, language=languages.target_code, most=most)
     sentences = [text for document in file.documents for text in document.texts]
     if not sentences:
         raise CadecError(f"{after} has no sentences that could come before")

@@ -25,13 +25,18 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
 
 def context_of(models: Models, options: TranslationOptions, sentences: Iterable[str]) -> Context:
     """Sentences that come before a document, as far as any sentence of it will read them."""
+    check_context(options)
+    whole = Context(_ids(models, sentences))
+    return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
+
+
+def check_context(options: TranslationOptions) -> None:
+    """Refuse what comes before, where nothing of it would be read."""
     if not options.reads_context:
         raise UsageError(
             f"what comes before is a matter of context, and {options.without_context} reads none",
             "rerank, lattice and beam with an objective such as c-score do",
         )
-    whole = Context(_ids(models, sentences))
-    return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
 
 
 def _ids(models: Models, sentences: Iterable[str]) -> tuple[Ids, ...]:

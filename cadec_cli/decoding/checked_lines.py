@@ -31,12 +31,17 @@ def opened(line: bytes, key: bytes = b"") -> bytes | None:
     return content if checksum == _checksum(content, key) else None
 
 
-def damage(path: Path, damaged: int, lost: int, unit: str) -> str:
-    """What a user is told of lines that are damaged, and of what is lost for it; nothing if nothing is."""
+def damage(path: Path, damaged: int, lost: int | None, unit: str) -> str:
+    """What a user is told of lines that are damaged, and of what is lost for it; nothing if nothing is.
+
+    Where nobody knows what is lost, that is None.
+    """
     if not damaged and not lost:
         return ""
-    count = max(damaged, lost)
+    count = max(damaged, lost or 0)
     records = f"{count:,} damaged record{'s' if count > 1 else ''} in {path}"
+    if lost is None:
+        return f"{records}: no more {unit}s than that are translated again"
     if not lost:
         return f"{records}: no {unit} is lost"
     return f"{records}: {lost:,} {unit}{'s are' if lost > 1 else ' is'} translated again"

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from cadec_cli.claims import remove_unclaimed
@@ -20,12 +19,13 @@ from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.journal_reading import Gap
-from cadec_cli.decoding.records import json_line, records, text_record
+from cadec_cli.decoding.records import json_line, kept_record
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.method.context import Context
+from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
 from cadec_cli.whole_files import atomic_file
@@ -155,9 +155,8 @@ class FileTranslation:
     ) -> None:
         translations = self._missing(journal)
         for translation in track(self._placed(translations), self.sentences - len(journal.outputs)):
-            done: Any = (records if json_lines else text_record)(translation, self.judge)
-            if companion is not None:
-                done = [done, companion.of(translation)]
+            beside = None if companion is None else companion.of
+            done = kept_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
 
     def _missing(self, journal: Journal | _Memory) -> Iterator[Translation]:
@@ -193,7 +192,9 @@ class FileTranslation:
                 for sentence in range(len(document))
             ]
             first += len(file.documents)
-            _write(target, file, outputs, json_lines)
+            with atomic_file(target) as stream:
+                for piece in output_pieces(file, outputs, json_lines=json_lines):
+                    stream.write(piece)
 
     def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
@@ -202,11 +203,39 @@ class FileTranslation:
         return {
             "input": hashlib.sha256(text).hexdigest(),
             "context before": before if self.before.sentences else None,
-            **dict(self.origin),
-            "options": dataclasses.asdict(self.translator.options),
-            "output format": ("json" if json_lines else "text") + (" with a report" if companion else ""),
-            "limit for flags": self.judge.below,
+            **way_of_translating(
+                self.origin,
+                self.translator.options,
+                json_lines=json_lines,
+                report=companion is not None,
+                below=self.judge.below,
+            ),
         }
+
+
+def way_of_translating(
+    origin: Iterable[tuple[str, str]],
+    options: TranslationOptions,
+    *,
+    json_lines: bool,
+    report: bool,
+    below: float,
+) -> dict[str, Any]:
+    """All that the outcome depends on but the input."""
+    return {
+        **dict(origin),
+        "options": dataclasses.asdict(options),
+        "output format": ("json" if json_lines else "text") + (" with a report" if report else ""),
+        "limit for flags": below,
+    }
+
+
+def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -> Iterator[bytes]:
+    """A file's bytes, of what is kept of its sentences: in its layout, or as JSON lines."""
+    if json_lines:
+        yield from (json_line(record) for of_sentence in outputs for record in of_sentence)
+    else:
+        yield from file.restore(output["text"] for output in outputs)
 
 
 def document_by_document(
@@ -253,13 +282,3 @@ class _Memory:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def _write(target: Path, file: TextFile, outputs: list[Any], json_lines: bool) -> None:
-    with atomic_file(target) as stream:
-        if json_lines:
-            for record in (record for of_sentence in outputs for record in of_sentence):
-                stream.write(json_line(record))
-        else:
-            for piece in file.restore(output["text"] for output in outputs):
-                stream.write(piece)

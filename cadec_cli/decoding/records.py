@@ -6,7 +6,7 @@ A term that was not computed is absent; so is the confidence of what was only co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cadec_cli.decoding.confidence import Confidence, Judge
@@ -33,6 +33,18 @@ def records(translation: Translation, judge: Judge | None = None) -> list[dict[s
 def text_record(translation: Translation, judge: Judge) -> dict[str, Any]:
     """What is left of a translation whose hypotheses nobody asked for: its text, and what to think of it."""
     return {"text": translation.text, **judged(judge.of(translation), judge)}
+
+
+def kept_record(
+    translation: Translation,
+    judge: Judge,
+    *,
+    json_lines: bool,
+    beside: Callable[[Translation], Any] | None = None,
+) -> Any:
+    """What is kept of a sentence until all of its file is there: what is written, and what goes beside it."""
+    written: Any = (records if json_lines else text_record)(translation, judge)
+    return written if beside is None else [written, beside(translation)]
 
 
 def judged(found: Confidence | None, judge: Judge) -> dict[str, Any]:

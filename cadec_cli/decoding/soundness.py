@@ -11,9 +11,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
 from cadec_cli.engines.protocols import KnownAhead
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
@@ -124,3 +125,8 @@ def soundest(nbest: NBest, language: str = "") -> int:
     """The first of the hypotheses with the fewest defects."""
     counts = [len(defects(nbest.source, one.text, language)) for one in nbest.hypotheses]
     return counts.index(min(counts))
+
+
+def judge_for(options: TranslationOptions, language: str, below: float = FLAG_BELOW) -> Judge:
+    """Who says which translations are worth a look: for want of soundness too, where options ask for it."""
+    return Judge(below, partial(defects, language=language) if options.protect else nothing_wrong)

@@ -95,6 +95,11 @@ def plain(segment: ReportSegment) -> dict[str, Any]:
     return record | ({"parts": parts} if any(parts) else {})
 
 
+def put(record: dict[str, Any], group: str, label: str) -> dict[str, Any]:
+    """A plain segment that was made before anybody knew where it would stand, put there."""
+    return {**record, "group": _shown(group), "label": _shown(label)}
+
+
 def _part(part: ReportPart) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if part.context is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.decoding.bulk import Beside
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
 from cadec_cli.decoding.file_translation import Companion, FileTranslation
@@ -14,7 +16,7 @@ from cadec_cli.decoding.translations import TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import Page, write_page
-from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, ReportToken, plain
+from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, ReportToken, plain, put
 
 COLUMNS = ("source", "sentence level", "in context")
 
@@ -31,22 +33,58 @@ def report_beside(
     groups = _groups(work, names) if isinstance(work, FileTranslation) and len(names) > 1 else []
 
     def of(translation: Translation) -> dict[str, Any]:
-        group = groups[translation.document] if groups else f"document {translation.document + 1}"
+        group = groups[translation.document] if groups else _document(translation.document)
         return plain(segment_of(work.translator, translation, group, work.judge))
 
-    def write(segments: list[dict[str, Any]]) -> None:
-        facts = {"files": ", ".join(names), "bundle": bundle, **_facts(work.translator.options)}
-        page = Page(
-            f"Translation of {names[0] if len(names) == 1 else f'{len(names)} files'}",
-            "sentences",
-            COLUMNS,
-            {name: value for name, value in facts.items() if value},
-            languages,
-            changed="changed by context" if work.translator.options.search != "sentence" else "",
-        )
-        write_page(path, page, segments)
+    page = _page(names, work.translator.options, bundle, languages)
+    return Companion(of, partial(write_page, path, page))
 
-    return Companion(of, write)
+
+def segment_made_ahead(translator: Translator, judge: Judge) -> Callable[[Translation], dict[str, Any]]:
+    """How a sentence is shown, by those who do not know where it will stand."""
+    return lambda translation: plain(segment_of(translator, translation, "", judge))
+
+
+def report_of_files(
+    path: Path,
+    options: TranslationOptions,
+    names: Sequence[str],
+    *,
+    bundle: str = "",
+    languages: tuple[str, str],
+) -> Callable[[Iterable[Beside]], None]:
+    """The same where what was made beside translations did not know yet where they would stand."""
+
+    def write(made: Iterable[Beside]) -> None:
+        segments = (put(one.made, _group(one), _label(one.place, one.sentence)) for one in made)
+        write_page(path, _page(names, options, bundle, languages), segments)
+
+    def _group(one: Beside) -> str:
+        document = _document(one.document)
+        return f"{names[one.file]}, {document}" if len(names) > 1 else document
+
+    return write
+
+
+def _page(names: Sequence[str], options: TranslationOptions, bundle: str, languages: tuple[str, str]) -> Page:
+    facts = {"files": ", ".join(names), "bundle": bundle, **_facts(options)}
+    return Page(
+        f"Translation of {names[0] if len(names) == 1 else f'{len(names)} files'}",
+        "sentences",
+        COLUMNS,
+        {name: value for name, value in facts.items() if value},
+        languages,
+        changed="changed by context" if options.search != "sentence" else "",
+    )
+
+
+def _document(number: int) -> str:
+    return f"document {number + 1}"
+
+
+def _label(place: str, sentence: int) -> str:
+    """Which sentence of its document it is."""
+    return place.removeprefix("line ") or str(sentence + 1)
 
 
 def segment_of(
@@ -63,7 +101,7 @@ def segment_of(
     doubted = confidence is not None and judge.doubts(confidence)
     return ReportSegment(
         group,
-        translation.place.removeprefix("line ") or str(translation.sentence + 1),
+        _label(translation.place, translation.sentence),
         translation.source,
         translation.text,
         None if alone else translator.sentence_level_of(translation),
@@ -105,7 +143,7 @@ def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
 def _groups(work: FileTranslation, names: Sequence[str]) -> list[str]:
     """What each document of several files is called."""
     return [
-        f"{name}, document {number + 1}"
+        f"{name}, {_document(number)}"
         for name, file in zip(names, work.files, strict=True)
         for number in range(len(file.documents))
     ]

@@ -6,11 +6,12 @@
 Knows names only: what is there, and whether it may be replaced, is not asked here.
 """
 
+import itertools
 import os
 import string
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cadec_cli.bounds import shown
@@ -47,6 +48,10 @@ class OutputPlan:
         """Tell whether a file is one of these, however it is spelt."""
         own = [*self.paths, *([self.journal] if self.journal is not None else [])]
         return final_place(path) in map(final_place, own)
+
+    def part(self, numbers: Sequence[int], journal: Path | None) -> "OutputPlan":
+        """The plan for some of the files, with a journal of their own."""
+        return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
 
 
 # What a name that ends so is meant to be: a file that we write, and one that we can't.
@@ -99,6 +104,24 @@ def plan_outputs(
             raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
     journal = Path(output, ".cadec-journal") if in_directory else beside(paths[0], ".cadec-journal")
     return OutputPlan(tuple(paths), journal)
+
+
+def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
+    """Where to note what is done, whichever files there are: in the directory that all of them go to.
+
+    For a single output that is beside it. `part` tells several of these apart.
+    """
+    if is_template(output):
+        fixed = itertools.takewhile(lambda name: not is_template(name), Path(output).parts[:-1])
+        return Path(*map(_unescaped, fixed), f".cadec-journal{part}")
+    if is_directory_of(output, plan):
+        return Path(_unescaped(output), f".cadec-journal{part}")
+    return beside(plan.paths[0], f".cadec-journal{part}")
+
+
+def is_directory_of(output: str, plan: OutputPlan) -> bool:
+    """Tell whether an output is the directory that the files of a plan are in."""
+    return all(path.parent == Path(_unescaped(output)) for path in plan.paths)
 
 
 def _unescaped(output: str) -> str:

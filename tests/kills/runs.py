@@ -110,6 +110,14 @@ def _snapshot(work: Path) -> int:
     return kept
 
 
+def _documents_done(work: Path) -> int:
+    """How many sentences the documents have that are done by themselves."""
+    journals = [*work.rglob(".cadec-journal-*")]
+    lines = journals[0].read_bytes().splitlines(keepends=True) if journals else []
+    records = [json.loads(line.partition(b" ")[2]) for line in lines if line.endswith(b"\n")]
+    return sum(len(record["sentences"]) for record in records if "sentences" in record)
+
+
 def _lines_done(work: Path) -> int:
     part = work / "out.tsv.cadec-part"
     return max(0, part.read_bytes().count(b"\n") - 1) if part.exists() else 0
@@ -180,6 +188,14 @@ RUNS = (
     _translation("lattice", lambda given: [given.short], "out.txt", "--search", "lattice", "--json"),
     _translation("final-write", lambda given: given.texts(3), "out/", written=_FILES, final=True),
     _translation("cold-cache", lambda given: [given.short], "out.txt", cold=True),
+    Run(
+        "translate-by-document",
+        translating(lambda given: given.texts(3), "out/", "--shard", "1/1"),
+        _FILES,
+        older=_older_file(*_FILES),
+        kept=_documents_done,
+        goes_on=_told_as_many,
+    ),
     Run("train", _train, ("out",), kept=_logged, goes_on=_still_logged),
     Run("prepare", _prepare, ("out", "dev"), again=("--force",), older=_older_corpora),
     Run(

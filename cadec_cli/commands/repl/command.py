@@ -97,7 +97,7 @@ def repl(
         options,
         direction=direction,
         documents=stored.documents if stored is not None else (),
-        after=before if after is None else what_comes_before(after, models, most=max_input),
+        after=before if after is None else what_comes_before(after, models.languages, most=max_input),
     )
     if at_terminal:
         took = time.monotonic() - started

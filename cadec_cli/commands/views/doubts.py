@@ -18,7 +18,15 @@ _SHOWN = 60
 
 def show(doubts: Sequence[Doubt], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]) -> None:
     """List them, the documents in order; asked for, so not silenced by --quiet."""
-    names = list(_names(work, inputs)) if isinstance(work, FileTranslation) and len(inputs) > 1 else []
+    counts = [len(file.documents) for file in work.files] if isinstance(work, FileTranslation) else []
+    show_of_files(doubts, work.sentences, inputs, counts)
+
+
+def show_of_files(
+    doubts: Sequence[Doubt], sentences: int, inputs: Sequence[Path], documents: Sequence[int]
+) -> None:
+    """The same, of so many sentences in so many documents of each input."""
+    names = list(_names(inputs, documents)) if documents and len(inputs) > 1 else []
     for doubt in doubts:
         line = Text(f"{doubt.confidence:.2f}  ", "yellow")
         name = f"{names[doubt.document]}, " if names else ""
@@ -27,16 +35,16 @@ def show(doubts: Sequence[Doubt], work: FileTranslation | StreamTranslation, inp
         console.stderr.print(line)
         if doubt.reasons:
             console.stderr.print(Text(f"      {console.visible('; '.join(doubt.reasons))}", "dim"))
-    total = f"{work.sentences:,} {'sentence' if work.sentences == 1 else 'sentences'}"
+    total = f"{sentences:,} {'sentence' if sentences == 1 else 'sentences'}"
     worth = "is" if len(doubts) == 1 else "are"
     summary = f"{len(doubts):,} of {total} {worth} worth a look" if doubts else f"no doubts about {total}"
     console.stderr.print(Text(summary, "yellow" if doubts else "dim"))
 
 
-def _names(work: FileTranslation, inputs: Sequence[Path]) -> Iterator[str]:
+def _names(inputs: Sequence[Path], documents: Sequence[int]) -> Iterator[str]:
     """The name of the file that each document is in."""
-    for path, file in zip(inputs, work.files, strict=True):
-        yield from [console.visible(path.name)] * len(file.documents)
+    for path, count in zip(inputs, documents, strict=True):
+        yield from [console.visible(path.name)] * count
 
 
 def _short(text: str) -> str:

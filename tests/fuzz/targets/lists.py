@@ -168,6 +168,28 @@ def journal(directory: Path) -> None:
             assert output == _output(document, sentence), f"a wrong line: {output}"
 
 
+def done_seed(directory: Path) -> None:
+    """What a translation in bulk leaves when it is killed."""
+    from cadec_cli.decoding.done_documents import DoneDocuments
+
+    with DoneDocuments.begin(directory / "journal", TABLE) as done:
+        for number in range(3):
+            done.add(f"document {number}", [_output(number, sentence) for sentence in range(2)])
+        done.will_write("film.ru.srt", "0123456789abcdef")
+
+
+def done_documents(directory: Path) -> None:
+    """Likewise, by what the documents are."""
+    from cadec_cli.decoding.done_documents import DoneDocuments
+
+    with DoneDocuments.resume(directory / "journal", TABLE) as found:
+        for number in range(3):
+            if (key := f"document {number}") in found:
+                made = found.sentences(key, 2)
+                assert made == [_output(number, sentence) for sentence in range(2)], f"wrong lines: {made}"
+        assert not found.is_own("film.ru.srt", "")
+
+
 def part_seed(directory: Path) -> None:
     from cadec_cli.decoding.back_translation import PairFile
 
@@ -267,10 +289,13 @@ TARGETS = {
         share=0.7,
     ),
     "journal": Target(
-        tuple(f"cadec_cli/decoding/{name}.py" for name in ("journal", "journal_reading")),
+        tuple(f"cadec_cli/decoding/{name}.py" for name in ("journal", "journal_reading", "record_files")),
         journal_seed,
         journal,
         writes=True,
+    ),
+    "done documents": Target(
+        ("cadec_cli/decoding/done_documents.py",), done_seed, done_documents, writes=True, share=0.5
     ),
     "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(

@@ -1,0 +1,305 @@
+"""Many files, document by document: from what was said on the command line to a crew at work.
+
+What a member of a crew is told is plain data, since it may be another process or on another machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cadec_cli import console
+from cadec_cli.crews import Task
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle.directions import Languages
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.crews import Crew
+    from cadec_cli.crews.shares import Share
+    from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself
+    from cadec_cli.decoding.doubts import Doubt
+    from cadec_cli.method.options import TranslationOptions
+    from cadec_cli.text.formats import Restored, TextFile
+    from cadec_cli.text.formats.layout import Screen
+    from cadec_cli.text.output_names import OutputPlan
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """All that a member needs to know to begin."""
+
+    bundle: Path | None  # none is the embedded one, wherever that is over there
+    identity: str  # of that bundle, here
+    options: TranslationOptions
+    source_language: str | None
+    target_language: str | None
+    device: str
+    compute_type: str
+    threads: int
+    below: float  # which confidence is worth a flag
+    json_lines: bool
+    report: bool
+    before: tuple[str, ...]  # the sentences before the first document of each file
+
+
+def begin(instructions: Instructions) -> ByItself:
+    """Load the models, and translate document after document."""
+    from cadec_cli.bundle.finding import EMBEDDED
+    from cadec_cli.bundle.loading import load_models
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.decoding.before import context_of
+    from cadec_cli.decoding.bulk import ByItself
+    from cadec_cli.decoding.soundness import judge_for
+    from cadec_cli.decoding.translator import Translator
+    from cadec_cli.errors import CadecError
+    from cadec_cli.method.context import Context
+
+    bundle = Bundle.open(instructions.bundle or EMBEDDED)
+    if bundle.manifest.identity != instructions.identity:
+        raise CadecError(
+            f"{bundle.directory} is not the same bundle for all workers",
+            "install the same one on all machines",
+        )
+    models = load_models(
+        bundle,
+        source_language=instructions.source_language,
+        target_language=instructions.target_language,
+        device=instructions.device,
+        compute_type=instructions.compute_type,
+        threads=instructions.threads,
+    )
+    options, language = instructions.options, models.languages.source_code
+    translator = Translator(models, options, language=language)
+    judge = judge_for(options, language, instructions.below)
+    before = context_of(models, options, instructions.before) if instructions.before else Context()
+    beside = None
+    if instructions.report:
+        from cadec_cli.reports.translations import segment_made_ahead
+
+        beside = segment_made_ahead(translator, judge)
+    return ByItself(translator, judge, instructions.json_lines, before, beside)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A translation in bulk that is ready to run."""
+
+    work: BulkTranslation
+    crew: Crew
+    inputs: Sequence[Path]  # of this share
+
+    def run(self, *, resume: bool, flagging: bool) -> None:
+        """Translate, and tell what is worth a look if anybody wants to know."""
+        from cadec_cli.commands.views import doubts as views
+
+        survey = self.work.survey(lambda files, total: console.track(files, "read", total, "files"))
+        found: dict[int, Sequence[Doubt]] = {}
+        self.work.run(
+            self.crew,
+            survey,
+            resume=resume,
+            count=lambda done, total: console.track(done, "translate", total, "sentences"),
+            resumed=lambda done: console.note(f"{done:,} sentences are done already"),
+            damaged=console.warn,
+            doubted=found.__setitem__ if flagging else None,
+        )
+        if flagging:
+            views.show_of_files(
+                _in_order(found, survey.documents), survey.total, self.inputs, survey.documents
+            )
+
+
+def check_bulk(
+    inputs: Sequence[Path], output: str | None, share: Share | None, report: Path | None, shown: Sequence[str]
+) -> None:
+    """Refuse what can't be done document by document."""
+    from cadec_cli.commands.outputs import STANDARD_STREAM
+    from cadec_cli.places import is_stream
+
+    asked = "--shard" if share is not None else "--workers or --engine ray"
+    if shown:
+        raise typer.BadParameter(f"{' and '.join(shown)} can't be combined with {asked}")
+    if output in (None, str(STANDARD_STREAM)):
+        raise typer.BadParameter(f"{asked} needs --output: files, a directory or a template")
+    if any(path == STANDARD_STREAM or is_stream(path) for path in inputs):
+        raise typer.BadParameter(f"{asked} needs files: they are read twice, which no pipe can be")
+    if share is not None and report is not None:
+        raise typer.BadParameter("--report is one page for all files, and --shard translates a part of them")
+
+
+def bulk_translation(
+    inputs: Sequence[Path],
+    bundle: Path | None,
+    flags: Mapping[str, Any],
+    *,
+    crew: Crew | None,
+    share: Share | None,
+    wanted: WantedOutput,
+    lines: bool,
+    input_format: str | None,
+    encoding: str,
+    device: str,
+    compute_type: str,
+    threads: int,
+    source_language: str | None,
+    target_language: str | None,
+    after: Path | None,
+    screen: Screen,
+    restored: Restored,
+    most: int,
+    below: float,
+    report: Path | None,
+) -> Bulk | None:
+    """The translation that was asked for, ready to run; none where this share has no files.
+
+    `threads` are those of each member.
+    """
+    from cadec_cli.bundle.directions import chosen_languages
+    from cadec_cli.bundle.finding import find_bundle, is_embedded
+    from cadec_cli.bundle.loading import convert_ahead, default_options
+    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.commands.wiring import origin_of, what_comes_before
+    from cadec_cli.crews import Alone
+    from cadec_cli.decoding.before import check_context
+    from cadec_cli.decoding.bulk import BulkTranslation
+    from cadec_cli.decoding.file_translation import way_of_translating
+    from cadec_cli.errors import CadecError
+    from cadec_cli.method.options import with_flags
+    from cadec_cli.text.formats import read_text_file
+
+    crew = crew or Alone()
+    with console.loading("the bundle"):
+        opened = Bundle.open(find_bundle(bundle))
+    if not opened.has_translation:
+        raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
+    languages = chosen_languages(opened, source_language, target_language)
+    options = with_flags(default_options(opened), flags)
+    own, plan = _share_of(inputs, wanted, share, languages)
+    if not own:
+        return None
+    if report is not None and plan.has(report):
+        raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
+    before: tuple[str, ...] = ()
+    if after is not None:
+        check_context(options)
+        before = tuple(what_comes_before(after, languages, most=most))
+    screen = dataclasses.replace(screen, language=languages.target_code)
+
+    def read(number: int) -> TextFile:
+        file = read_text_file(
+            own[number],
+            language=languages.source_code,
+            lines=lines,
+            encoding=encoding,
+            format=input_format,
+            tags=options.protect,
+            screen=screen,
+            restored=restored,
+            most=most,
+        )
+        return _prepared(file, own[number], wanted, plan.part([number], plan.journal), languages, screen)
+
+    instructions = Instructions(
+        None if is_embedded(opened.directory) else opened.directory.absolute(),
+        opened.manifest.identity,
+        options,
+        source_language,
+        target_language,
+        device,
+        compute_type,
+        threads,
+        below,
+        wanted.json_lines,
+        report is not None,
+        before,
+    )
+    way = way_of_translating(
+        origin_of(opened, languages, options, compute_type),
+        options,
+        json_lines=wanted.json_lines,
+        report=report is not None,
+        below=below,
+    )
+    convert_ahead(opened, options, compute_type, console.note)
+    return Bulk(
+        BulkTranslation(
+            plan,
+            read,
+            Task(begin, (instructions,)),
+            way,
+            wanted.json_lines,
+            before,
+            wanted.force,
+            _report(report, opened, options, languages, own),
+        ),
+        crew,
+        own,
+    )
+
+
+def _share_of(
+    inputs: Sequence[Path], wanted: WantedOutput, share: Share | None, languages: Languages
+) -> tuple[list[Path], OutputPlan]:
+    """The files to translate here, and what they become; what is wrong with names is said of all."""
+    from cadec_cli.files import reading
+    from cadec_cli.places import is_stream
+    from cadec_cli.text.output_names import common_journal, is_directory_of, is_template
+
+    assert wanted.output is not None
+    plan = wanted.named(inputs, languages.source_code, languages.target_code)
+    if any(map(is_stream, plan.paths)):
+        raise typer.BadParameter("--workers and --shard write files", param_hint="--output")
+    if share is None:
+        journal = common_journal(wanted.output, plan)
+        return list(inputs), wanted.checked(plan.part(range(len(inputs)), journal), inputs)
+    if not (is_template(wanted.output) or is_directory_of(wanted.output, plan)):
+        raise typer.BadParameter("--shard needs a directory or a template as --output")
+    sizes = []
+    for path in inputs:
+        with reading(path):
+            sizes.append(path.stat().st_size)
+    numbers = share.of_sizes(sizes)
+    journal = common_journal(wanted.output, plan, f"-{share.number}-of-{share.of}")
+    part = plan.part(numbers, journal)
+    return [inputs[number] for number in numbers], wanted.checked(part, inputs) if numbers else part
+
+
+def _prepared(
+    file: TextFile, path: Path, wanted: WantedOutput, plan: OutputPlan, languages: Languages, screen: Screen
+) -> TextFile:
+    from cadec_cli.commands.wiring import check_bilingual
+
+    (prepared,) = wanted.prepared([file], [path], plan, languages.target_code)
+    if screen.bilingual:
+        check_bilingual([prepared.format])
+    return prepared
+
+
+def _report(
+    path: Path | None,
+    bundle: Bundle,
+    options: TranslationOptions,
+    languages: Languages,
+    inputs: Sequence[Path],
+) -> Callable[[Iterable[Beside]], None] | None:
+    from cadec_cli.reports.translations import report_of_files
+
+    if path is None:
+        return None
+    codes = (languages.source_code, languages.target_code)
+    return report_of_files(path, options, [one.name for one in inputs], bundle=bundle.name, languages=codes)
+
+
+def _in_order(found: Mapping[int, Sequence[Doubt]], documents: Sequence[int]) -> list[Doubt]:
+    """The doubts of all files, their documents numbered through."""
+    doubts, first = [], 0
+    for number, count in enumerate(documents):
+        doubts += [dataclasses.replace(one, document=first + one.document) for one in found[number]]
+        first += count
+    return doubts

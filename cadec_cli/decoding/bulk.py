@@ -1,0 +1,318 @@
+"""Files translated document by document, by a crew: each document by itself, whoever is at work beside it.
+
+So its translation depends on nothing but itself: not on its neighbours, on how many work, or on which part of
+the files they were given. Documents that are done are on disk, and a file is written whole when all of its
+own are. In memory are the files that documents in hand belong to, however many there will be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from cadec_cli.claims import remove_unclaimed
+from cadec_cli.crews import Crew, Task
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.done_documents import DoneDocuments, document_key
+from cadec_cli.decoding.doubts import Doubt, doubts_among
+from cadec_cli.decoding.file_translation import output_pieces
+from cadec_cli.decoding.records import kept_record
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.files import sha256
+from cadec_cli.method.context import Context
+from cadec_cli.places import final_place
+from cadec_cli.text.documents import Document
+from cadec_cli.text.formats import TextFile
+from cadec_cli.text.output_names import OutputPlan
+from cadec_cli.whole_files import atomic_file
+
+# (files or sentences, how many there will be) → the same, counted aloud
+Count = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class WholeDocument:
+    """A document as it is handed to who translates it."""
+
+    texts: tuple[str, ...]
+    first: bool  # of its file: what comes before all files comes before it
+
+
+@dataclass(frozen=True)
+class ByItself:
+    """What a member of a crew does to a document; `beside` is what else to make of each sentence."""
+
+    translator: Translator
+    judge: Judge
+    json_lines: bool = False
+    before: Context = field(default_factory=Context)
+    beside: Callable[[Translation], Any] | None = None
+
+    def __call__(self, document: WholeDocument) -> list[Any]:
+        """What is kept of its sentences."""
+        context = self.before if document.first else Context()
+        return [
+            kept_record(translation, self.judge, json_lines=self.json_lines, beside=self.beside)
+            for translation in self.translator.translate_documents([document.texts], contexts=[context])
+        ]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What there is to do, seen once through all files."""
+
+    order: tuple[int, ...]  # of the files: those with the longest documents first
+    documents: tuple[int, ...]  # in each file
+    sentences: Counter[str]  # of each document by its key, as often as it is there
+
+    @property
+    def total(self) -> int:
+        """How many sentences there are."""
+        return self.sentences.total()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was made beside a sentence's translation, and where that is."""
+
+    file: int
+    document: int
+    sentence: int
+    place: str
+    made: Any
+
+
+def uncounted(items: Iterable[Any], total: int) -> Iterable[Any]:
+    """Nobody is looking."""
+    return items
+
+
+@dataclass(frozen=True)
+class BulkTranslation:
+    """Files, and how a crew translates them.
+
+    `read` gives the file of a number, anew each time. `way` tells all that the outcome depends on but the
+    files; `before` are the sentences that come before the first document of each. What is at an output's
+    place, and was not written by this translation, is only replaced where that is asked for.
+    """
+
+    plan: OutputPlan
+    read: Callable[[int], TextFile]
+    task: Task[WholeDocument, list[Any]]
+    way: Mapping[str, Any]
+    json_lines: bool = False
+    before: tuple[str, ...] = ()
+    replace: bool = False
+    beside: Callable[[Iterable[Beside]], None] | None = None  # is given, at the end, what was made beside
+
+    def survey(self, count: Count = uncounted) -> Survey:
+        """Look through all files: what is wrong with one is said here, before the work."""
+        sentences: Counter[str] = Counter()
+        longest, documents = [], []
+        for number in count(range(len(self.plan.paths)), len(self.plan.paths)):
+            file = self.read(number)
+            for document, key in zip(file.documents, self.keys_of(file), strict=True):
+                sentences[key] += len(document)
+            longest.append(max(map(len, file.documents), default=0))
+            documents.append(len(file.documents))
+        order = sorted(range(len(longest)), key=lambda number: -longest[number])
+        return Survey(tuple(order), tuple(documents), sentences)
+
+    def run(
+        self,
+        crew: Crew,
+        survey: Survey,
+        *,
+        resume: bool,
+        count: Count = uncounted,
+        resumed: Callable[[int], None] = lambda sentences: None,
+        damaged: Callable[[str], None] = lambda message: None,
+        doubted: Callable[[int, Sequence[Doubt]], None] | None = None,
+    ) -> None:
+        """Translate what is not done yet, and write every file as soon as it is complete.
+
+        `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
+        written, `doubted` which sentences of a file are worth a look. Interrupted, it says how many are done.
+        """
+        with self._done_documents(resume) as done:
+            if done.damage:
+                damaged(done.damage)
+            self._refuse_foreign(done)
+            if already := _sentences_done(done, survey):
+                resumed(already)
+            work = _Work(self, done, survey, doubted)
+            try:
+                for _ in count(work.translated_by(crew), survey.total - already):
+                    pass
+                if self.beside is not None:
+                    self.beside(work.made_beside())
+            except KeyboardInterrupt:
+                kept = _sentences_done(done, survey)
+                raise Interrupted(
+                    f"{kept:,} of {survey.total:,} sentences are done; {done.goes_on}"
+                ) from None
+            done.finish()
+
+    def _done_documents(self, resume: bool) -> DoneDocuments:
+        assert self.plan.journal is not None, "what goes to a pipe is not done in bulk"
+        if self.plan.starts_over:
+            remove_unclaimed(self.plan.journal)
+        return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.way)
+
+    def keys_of(self, file: TextFile) -> list[str]:
+        """What the documents of a file are known by."""
+        return [
+            document_key(document.texts, () if number else self.before)
+            for number, document in enumerate(file.documents)
+        ]
+
+    def _refuse_foreign(self, done: DoneDocuments) -> None:
+        """Refuse to begin where an output's place is taken by something that is not this translation's."""
+        foreign = [path for path in self.plan.paths if not self._may_write(path, done)]
+        if foreign:
+            others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
+            raise CadecError(
+                f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
+                f"--force replaces {'it' if len(foreign) == 1 else 'them'}",
+            )
+
+    def _may_write(self, path: Path, done: DoneDocuments) -> bool:
+        return self.replace or not os.path.lexists(path) or done.is_own(self._name(path), _digest(path))
+
+    def _name(self, path: Path) -> str:
+        """What the journal calls an output; it may be moved together with them."""
+        assert self.plan.journal is not None
+        return os.path.relpath(final_place(path), final_place(self.plan.journal).parent)
+
+    def write(self, number: int, content: bytes, done: DoneDocuments) -> None:
+        """Write a file, unless it is there as it should be."""
+        path = self.plan.paths[number]
+        digest = hashlib.sha256(content).hexdigest()
+        if _digest(path) == digest:
+            return
+        if not self._may_write(path, done):
+            raise CadecError(
+                f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
+            )
+        done.will_write(self._name(path), digest)
+        with atomic_file(path) as stream:
+            stream.write(content)
+
+
+@dataclass(eq=False)
+class _OpenFile:
+    """A file of which documents are in hand."""
+
+    number: int
+    file: TextFile
+    keys: Sequence[str]
+    missing: set[str] = field(default_factory=set)
+
+    @property
+    def documents(self) -> Iterator[tuple[str, Document]]:
+        """Its documents with their keys."""
+        return zip(self.keys, self.file.documents, strict=True)
+
+    def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, WholeDocument]]:
+        """Its documents that are missing and that nobody has in hand, the longest first."""
+        new = {
+            key: WholeDocument(document.texts, first=number == 0)
+            for number, (key, document) in enumerate(self.documents)
+            if key in self.missing and key not in known
+        }
+        return sorted(new.items(), key=lambda item: -len(item[1].texts))
+
+
+@dataclass(eq=False)
+class _Work:
+    """One run: which documents are in hand, and which files wait for them."""
+
+    translation: BulkTranslation
+    done: DoneDocuments
+    survey: Survey
+    doubted: Callable[[int, Sequence[Doubt]], None] | None
+    waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
+    in_hand: dict[int, str] = field(default_factory=dict)
+
+    def translated_by(self, crew: Crew) -> Iterator[None]:
+        """Have it done; yields once for every sentence."""
+        documents = self._documents()
+        first = next(documents, None)
+        if first is None:  # all is done already, and nobody needs to begin
+            return
+        results = crew.run(self.translation.task, itertools.chain([first], documents))
+        # Whoever stops here ends the crew's work, and not only when memory is cleared.
+        with contextlib.closing(cast("Generator[tuple[int, list[Any]], None, None]", results)):
+            for number, sentences in results:
+                key = self.in_hand.pop(number)
+                self.done.add(key, sentences)
+                for file in self.waiting.pop(key):
+                    file.missing.discard(key)
+                    if not file.missing:
+                        self._complete(file)
+                yield from itertools.repeat(None, self.survey.sentences[key])
+
+    def _documents(self) -> Iterator[WholeDocument]:
+        """What is to be handed out, file by file; a document that is there twice is done once."""
+        handed_out = itertools.count()
+        for number in self.survey.order:
+            file = self.translation.read(number)
+            keys = self.translation.keys_of(file)
+            opened = _OpenFile(number, file, keys, {key for key in keys if key not in self.done})
+            if not opened.missing:
+                self._complete(opened)
+                continue
+            new = opened.new_documents(self.waiting)
+            for key in opened.missing:
+                self.waiting.setdefault(key, []).append(opened)
+            for key, document in new:
+                self.in_hand[next(handed_out)] = key
+                yield document
+
+    def _complete(self, opened: _OpenFile) -> None:
+        """All documents of a file are done: it can be written."""
+        with_beside = self.translation.beside is not None
+        outputs = {
+            (number, sentence): _in_document(done[0] if with_beside else done, number)
+            for number, (key, document) in enumerate(opened.documents)
+            for sentence, done in enumerate(self.done.sentences(key, len(document)))
+        }
+        pieces = output_pieces(opened.file, list(outputs.values()), json_lines=self.translation.json_lines)
+        self.translation.write(opened.number, b"".join(pieces), self.done)
+        if self.doubted is not None:
+            self.doubted(opened.number, list(doubts_among(outputs, opened.file.documents)))
+
+    def made_beside(self) -> Iterator[Beside]:
+        """What was made beside all translations, in the order of the files."""
+        for number in range(len(self.translation.plan.paths)):
+            file = self.translation.read(number)
+            opened = _OpenFile(number, file, self.translation.keys_of(file))
+            for position, (key, document) in enumerate(opened.documents):
+                yield from self._beside(number, position, key, document)
+
+    def _beside(self, number: int, position: int, key: str, document: Document) -> Iterator[Beside]:
+        for sentence, (_, made) in enumerate(self.done.sentences(key, len(document))):
+            yield Beside(number, position, sentence, document.sentences[sentence].place, made)
+
+
+def _in_document(output: Any, number: int) -> Any:
+    """What is written of a sentence; its document has a number only in its file."""
+    return [{**record, "document": number} for record in output] if isinstance(output, list) else output
+
+
+def _sentences_done(done: DoneDocuments, survey: Survey) -> int:
+    return sum(count for key, count in survey.sentences.items() if key in done)
+
+
+def _digest(path: Path) -> str:
+    """The checksum of what is at a place; none of what is no file."""
+    return sha256(path) if path.is_file() else ""

@@ -1,0 +1,147 @@
+"""Documents that are done, on disk, by what they are and not by where they stand.
+
+A file of records: a {"document"} by its key, with what its sentences became, and a {"written"} for every file
+that was put together. Files may be renamed, left out or given in another order: what is known is known. In
+memory there is only where each record is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cadec_cli.decoding.checked_lines import damage
+from cadec_cli.decoding.record_files import Place, RecordFile, header_content, packed, read_records
+from cadec_cli.errors import CadecError
+
+
+def document_key(texts: Sequence[str], before: Sequence[str] = ()) -> str:
+    """What a document is known by: its sentences, and those that come before it in the target language."""
+    content = json.dumps([list(texts), list(before)], ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass
+class _Found:
+    """What a file of records has."""
+
+    documents: dict[str, Place] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    places: list[Place] = field(default_factory=list)
+    damage: str = ""
+
+    @property
+    def kept(self) -> Sequence[Place]:
+        return self.places
+
+    def take(self, record: Any, place: Place) -> bool:
+        """Tell whether a record is one of ours, and remember it if so."""
+        match record:
+            case {"document": str(key), "sentences": [*_]}:
+                if key not in self.documents:  # a line that stands twice counts once
+                    self.documents[key] = place
+                    self.places.append(place)
+            case {"written": str(name), "sha256": str(digest)}:
+                self.written[name] = digest
+                self.places.append(place)
+            case _:
+                return False
+        return True
+
+    def moved(self, header: bytes) -> None:
+        """The lines that are kept stand one after the other now."""
+        there = dict(zip(self.places, packed(self.places, header), strict=True))
+        self.documents = {key: there[place] for key, place in self.documents.items()}
+
+
+class DoneDocuments:
+    """The documents of one translation that are done, open for more.
+
+    `damage` is what a user should be told.
+    """
+
+    goes_on = "the same command with --resume goes on"
+
+    def __init__(self, file: RecordFile, found: _Found | None = None) -> None:
+        found = found or _Found()
+        self.damage = found.damage
+        self._documents = found.documents
+        self._written = found.written
+        self._file = file
+
+    @classmethod
+    def begin(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
+        """Start a file; one that is there already belongs to an unfinished translation."""
+        return cls(RecordFile.begin(path, _content(header)))
+
+    @classmethod
+    def resume(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
+        """Take a file up again with all that is whole in it; without one, start it."""
+        content = _content(header)
+        file, found = RecordFile.resume(path, content, _read)
+        if found is not None:
+            found.moved(content)
+        return cls(file, found)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._documents
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def sentences(self, key: str, count: int) -> list[Any]:
+        """What the sentences of a document became, as many as it has."""
+        record = self._file.read(self._documents[key])
+        if record is None or len(record["sentences"]) != count:
+            raise CadecError(
+                f"{self._file.path} is not as it was written",
+                "run it again with --resume: what was lost is translated again",
+            )
+        return list(record["sentences"])
+
+    def add(self, key: str, sentences: Sequence[Any]) -> None:
+        """Note what the sentences of a document became."""
+        self._documents[key] = self._file.add({"document": key, "sentences": list(sentences)})
+
+    def is_own(self, name: str, digest: str) -> bool:
+        """Tell whether a file of this name and content was written by this translation."""
+        return self._written.get(name) == digest
+
+    def will_write(self, name: str, digest: str) -> None:
+        """Note a file that is to be written next: whoever finds it may know it as ours."""
+        self._file.add({"written": name, "sha256": digest})
+        self._written[name] = digest
+        self._file.sync()
+
+    def finish(self) -> None:
+        """All is written: there is nothing to take up."""
+        self._file.remove()
+
+    def __enter__(self) -> DoneDocuments:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not self._documents and not self._written:  # it would only be in the way
+            self._file.remove()
+        self._file.close()
+
+
+def _content(header: Mapping[str, Any]) -> bytes:
+    return header_content({"documents": "each by itself", **header})
+
+
+def _read(path: Path, header: bytes) -> _Found | None:
+    found = _Found()
+    with path.open("rb") as stream:
+        damaged = read_records(path, stream, header, found.take)
+    if damaged is None:
+        return None
+    found.damage = damage(path, damaged, None, "document")
+    return found

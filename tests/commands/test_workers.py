@@ -1,0 +1,175 @@
+"""`cadec translate --workers` and `--shard`: each document by itself, with the same result always."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+from in_process import cadec
+
+from cadec_cli.crews import Alone
+from cadec_cli.decoding.done_documents import DoneDocuments
+
+FAST = ("--nbest", "4", "--compute-type", "float32", "--threads", "1")
+FILM = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:02,900\n<i>you see the lamp.</i>\n\n" for n in range(1, 5))
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    talks = [[source for source, _ in document] for document in made_up.documents(6, 3)]
+    (tmp_path / "in").mkdir()
+    for name, some in (("a.txt", talks[:3]), ("b.txt", talks[2:3]), ("c.txt", talks[3:])):
+        (tmp_path / "in" / name).write_text("\n\n".join("\n".join(lines) for lines in some) + "\n")
+    (tmp_path / "in" / "film.srt").write_text(FILM)
+    return lambda *arguments: cadec("translate", "-b", made_up_bundle, *FAST, *arguments)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--workers is this process: others take seconds to start, and one test is enough to compare them."""
+    monkeypatch.setattr("cadec_cli.commands.crews.wanted_crew", lambda *_, **__: Alone())
+
+
+def inputs() -> list[str]:
+    return sorted(map(str, Path("in").iterdir()))
+
+
+def written(directory: str | Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+
+
+def told(done: Any) -> str:
+    return " ".join(done.stderr.split())
+
+
+def test_two_processes_are_as_one_and_as_two_jobs_with_a_part_each(run: Run) -> None:
+    done = run(*inputs(), "-o", "two", "--workers", 2, "--json", "--flag-below", 1)
+    assert done.returncode == 0, done.stderr
+    flagged = done.stderr
+    for part in ("1/2", "2/2"):
+        done = run(*inputs(), "-o", "parts", "--shard", part, "--json")
+        assert done.returncode == 0, done.stderr
+    assert sorted(written("two")) == ["a.eo.jsonl", "b.eo.jsonl", "c.eo.jsonl", "film.eo.jsonl"]
+    assert written("parts") == written("two")
+    assert "a.txt, line 1: " in flagged and "sentences are worth a look" in flagged
+
+
+def test_a_single_document_is_translated_as_it_is_without_workers(run: Run, alone: None) -> None:
+    for name, flags in (
+        ("b.txt", ["--json"]),
+        ("b.txt", ["--flag-below", "0.9"]),
+        ("film.srt", ["--bilingual", "below", "--max-chars", "12"]),
+        ("b.txt", ["--search", "sentence"]),
+        ("b.txt", ["--after", "in/b.txt"]),
+    ):
+        report = ["--report", "{}.html"]
+        said = {}
+        for way, more in (("in step", []), ("by itself", ["--workers", "1"])):
+            output = [*(part.format(way) for part in report), "-o", f"{way}/"]
+            done = run(f"in/{name}", *flags, *output, *more)
+            assert done.returncode == 0, done.stderr
+            said[way] = done.stderr
+        assert written("by itself") == written("in step") and said["by itself"] == said["in step"]
+        assert Path("by itself.html").read_bytes() == Path("in step.html").read_bytes()
+        for way in said:
+            shutil.rmtree(way)
+            Path(f"{way}.html").unlink()
+
+
+@pytest.mark.parametrize("flags", [("--json",), ("--after", "in/b.txt"), ("--formality", "formal")])
+def test_a_file_is_translated_as_by_a_command_of_its_own(run: Run, alone: None, flags: tuple[str]) -> None:
+    assert run(*reversed(inputs()), "-o", "all/", "--workers", 3, *flags).returncode == 0
+    for path in inputs():
+        assert run(path, "-o", "each/", "--workers", 1, *flags).returncode == 0
+    assert written("all") == written("each")
+
+
+def test_formats_are_those_of_the_names(run: Run, alone: None) -> None:
+    assert run("in/film.srt", "-o", "{stem}.{to}.vtt", "--workers", 1).returncode == 0
+    assert Path("film.eo.vtt").read_text().startswith("WEBVTT")
+    done = run("in/film.srt", "in/a.txt", "-o", "{stem}.ass", "--workers", 1)
+    assert done.returncode == 1 and "can't become .ass" in told(done)
+    assert not list(Path().glob("*.ass")) and not list(Path().glob(".cadec*"))
+
+
+@pytest.mark.parametrize("ends", [1, 3])
+def test_ctrl_c_says_how_much_is_done_and_resume_goes_on(
+    run: Run, alone: None, monkeypatch: pytest.MonkeyPatch, ends: int
+) -> None:
+    assert run(*inputs(), "-o", "whole", "--workers", 1).returncode == 0
+    add = DoneDocuments.add
+    keys: list[str] = []
+
+    def interrupted(self: DoneDocuments, key: str, sentences: Any) -> None:
+        if len(keys) == ends:
+            raise KeyboardInterrupt
+        keys.append(key)
+        add(self, key, sentences)
+
+    monkeypatch.setattr(DoneDocuments, "add", interrupted)
+    done = run(*inputs(), "-o", "out", "--workers", 1)
+    assert done.returncode == 130 and "sentences are done; the same command with --resume" in told(done)
+    assert Path("out/.cadec-journal").exists()
+    ends = -1
+    done = run(*inputs(), "-o", "out", "--workers", 1)
+    assert done.returncode == 1 and "unfinished translation" in told(done)
+    Path("in/film.srt").rename("in/movie.srt")
+    done = run(*inputs(), "-o", "out", "--workers", 1, "--resume")
+    assert done.returncode == 0 and "sentences are done already" in told(done)
+    assert len(keys) == len(set(keys))  # nothing was done twice
+    renamed = {name.replace("film", "movie"): content for name, content in written("whole").items()}
+    assert written("out") == renamed
+
+
+def test_nothing_is_replaced_unasked(run: Run, alone: None) -> None:
+    Path("out").mkdir()
+    Path("out/a.eo.txt").write_text("mine\n")
+    done = run(*inputs(), "-o", "out", "--workers", 1)
+    assert done.returncode == 1 and "out/a.eo.txt exists already" in told(done)
+    assert written("out") == {"a.eo.txt": b"mine\n"}
+    assert run(*inputs(), "-o", "out", "--workers", 1, "--force").returncode == 0
+    assert len(written("out")) == 4 and written("out")["a.eo.txt"] != b"mine\n"
+
+
+def test_what_two_parts_would_both_write_is_refused_in_each(run: Run) -> None:
+    Path("in/more").mkdir()
+    Path("in/more/a.txt").write_text("you see it.\n")
+    for part in ("1/2", "2/2"):
+        done = run("in/a.txt", "in/more/a.txt", "-o", "out/", "--shard", part)
+        assert done.returncode == 1 and "would both become" in told(done)
+
+
+def test_a_part_may_be_empty(run: Run) -> None:
+    done = run("in/a.txt", "in/b.txt", "-o", "out/", "--shard", "3/3")
+    assert done.returncode == 0 and "none of the 2 files is in part 3/3" in told(done)
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("in/a.txt --workers 2", "needs --output"),
+        ("in/a.txt --workers 2 -o -", "needs --output"),
+        ("- --workers 2 -o out.txt", "needs files"),
+        ("/dev/null --shard 1/2 -o out/", "needs files"),
+        ("in/a.txt --workers 2 -o /dev/null", "write files"),
+        ("in/a.txt --workers 2 --compare", "--compare can't be combined with --workers"),
+        ("in/a.txt --shard 1/2 --explain", "--explain can't be combined with --shard"),
+        ("in/a.txt --shard 1/2 -o out.txt", "a directory or a template"),
+        ("in/a.txt --shard 1/2 -o out/ --report page.html", "--report is one page for all files"),
+        ("in/a.txt --shard 0/4 -o out/", "no share is '0/4'"),
+        ("in/a.txt --shard 5/4 -o out/", "no share is '5/4'"),
+        ("in/a.txt --shard a/b -o out/", "no share is 'a/b'"),
+        ("in/a.txt --address auto -o out/", "add --engine ray"),
+        ("in/a.txt --workers 2 -o out/ --search sentence --after in/b.txt", "reads none"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(run: Run, flags: str, message: str) -> None:
+    done = run(*flags.split())
+    assert done.returncode == 2 and message in told(done), done.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["in"]
