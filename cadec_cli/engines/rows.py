@@ -8,6 +8,7 @@ a row's children. What network computes them, and in what form it takes its mask
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -143,10 +144,22 @@ class Layout:
         )
 
     def edges(
-        self, hidden: Tensor, logits: Callable[[Tensor], Tensor], chunk: int, reading: Reading
+        self,
+        hidden: Tensor,
+        logits: Callable[[Tensor], Tensor],
+        chunk: int,
+        reading: Reading,
+        *,
+        tries_only: bool = False,
     ) -> Floats:
-        """log p of the edges of all blocks, from the last layer (L, D): (temperatures, edges)."""
-        rows = [root + block.trie.edge_nodes for root, block in zip(self.roots, self.blocks, strict=True)]
+        """log p of the edges of all blocks, from the last layer (L, D): (temperatures, edges).
+
+        The last layer may be that of the tries only, without contexts.
+        """
+        roots = self.roots
+        if tries_only:
+            roots = [0, *itertools.accumulate(len(block.trie) for block in self.blocks)][:-1]
+        rows = [root + block.trie.edge_nodes for root, block in zip(roots, self.blocks, strict=True)]
         tokens = [block.trie.edge_tokens for block in self.blocks]
         return edge_log_probs(
             hidden,
@@ -196,7 +209,10 @@ def edge_log_probs(
         edges = order[bounds[number] : bounds[number + 1]]
         own = inverse[edges] - start
         for index, temperature in enumerate(reading.temperatures):
-            scaled = made if temperature == 1 else made / temperature
+            scaled = made
+            if temperature != 1:
+                last = index + 1 == len(reading.temperatures)
+                scaled = made.div_(temperature) if last else made / temperature
             # torch has no quicker way to a log-sum-exp than this, by three times and more.
             log_probs = scaled.log_softmax(-1)[own, tokens[edges]]
             result[index, edges] = smoothed(log_probs, reading.alpha, made.size(-1))

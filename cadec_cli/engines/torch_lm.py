@@ -5,6 +5,7 @@ How tries and contexts stand in a row, and what is kept of the logits, is in `ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -90,10 +91,23 @@ class TorchLanguageModel:
     def _score_row(self, blocks: Sequence[Block], reading: Reading, remember: bool) -> list[ScoredTrie]:
         layout = Layout(blocks, next(self.network.parameters()).device)
         cache = layout.cache()
-        mask = tuple(
-            Part(queries, held, own, torch.from_numpy(block.mask()).to(layout.device))
-            for block, queries, held, own in zip(blocks, layout.queries, layout.held, layout.own, strict=True)
-        )
-        hidden = self.network.hidden(layout.tokens, layout.positions, mask, cache)[0]  # (L, D)
-        edges = layout.edges(hidden, self.network.logits, LOGIT_ROWS, reading)
+        hidden = self.network.hidden(layout.tokens, layout.positions, _parts(layout), cache)[0]
+        # (nodes of all tries, D)
+        edges = layout.edges(hidden, self.network.logits, LOGIT_ROWS, reading, tries_only=True)
         return layout.scored(edges, cache if remember else None)
+
+
+def _parts(layout: Layout) -> tuple[Part, ...]:
+    """What each context sees, and each trie, which alone is asked for."""
+    parts = []
+    for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
+        seen = torch.from_numpy(block.mask()).to(layout.device)
+        mask = torch.zeros(seen.shape, device=layout.device).masked_fill_(~seen, -math.inf)
+        before, cached = len(block.new) - 1, block.context.remembered
+        root = queries.start + before
+        if before:
+            read = slice(own.start, own.start + before)
+            context = mask[:before, : cached + before]
+            parts.append(Part(slice(queries.start, root), held, read, context, asked=False))
+        parts.append(Part(slice(root, queries.stop), held, own, mask[before:]))
+    return tuple(parts)

@@ -55,7 +55,8 @@ class DocumentLM(Network):
         Without a mask attention is causal, cached positions come first, and all rows are of one length.
         With one, mask (B or 1, T, S + T) says what each token may attend to and positions (B or 1, T)
         where it stands: a tree of continuations is one row, rows of several lengths are padded. A mask may
-        also be parts of a single row that do not see each other.
+        also be parts of a single row that do not all see each other; of those, the ones that are asked for
+        are what is returned.
         """
         seen = cache.length if cache is not None else 0
         length = tokens.size(1)
@@ -67,8 +68,12 @@ class DocumentLM(Network):
         if isinstance(mask, Tensor):
             mask = mask[:, None]  # one for all heads
         x = self.dropout(self.embedding(tokens) + self.position(positions))
+        asked = None
         for layer, block in enumerate(self.blocks):
-            x = block(x, mask, causal=causal and length > 1, cache=cache, layer=layer)
+            if isinstance(mask, tuple) and layer + 1 == len(self.blocks):
+                mask = tuple(part for part in mask if part.asked)
+                asked = torch.cat([torch.arange(length, device=x.device)[part.queries] for part in mask])
+            x = block(x, mask, causal=causal and length > 1, cache=cache, layer=layer, asked=asked)
         y: Tensor = self.norm(x) if self.norm is not None else x
         return y
 

@@ -121,15 +121,18 @@ def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True)
 class Part:
-    """Some positions of a row that know nothing of its others: what they attend to, and how.
+    """Some positions of a row, and the only ones that they attend to.
 
-    `mask` (queries, keys) is over the keys in `cached`, which stand before all new ones, and in `own`.
+    `mask` (queries, keys) is over the keys in `cached`, which stand before all new ones, and in `own`; it is
+    added to scores, so it is 0 for what may be attended to and -∞ for the rest. Of positions that are not
+    `asked` for, others need the keys alone.
     """
 
     queries: slice
     cached: slice
     own: slice
     mask: Tensor
+    asked: bool = True
 
 
 # What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
@@ -150,13 +153,21 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
 
     return torch.cat(
         [
-            F.scaled_dot_product_attention(
-                queries[:, :, part.queries], of(keys, part), of(values, part), attn_mask=part.mask
-            )
+            _attend_added(queries[:, :, part.queries], of(keys, part), of(values, part), part.mask)
             for part in mask
         ],
         2,
     )
+
+
+def _attend_added(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Attention with a mask that is added, (T, S)."""
+    if queries.device.type != "cpu" or queries.dtype != torch.float32 or queries.size(0) > 1:
+        return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask.to(queries.dtype))
+    # For the few positions that there are here, quicker than the fused kernel.
+    scale = queries.size(-1) ** -0.5
+    scores = torch.baddbmm(mask[None], queries[0], keys[0].transpose(1, 2), alpha=scale)  # (H, T, S)
+    return torch.bmm(scores.softmax(-1), values[0])[None]
 
 
 class SelfAttention(nn.Module):
@@ -240,17 +251,33 @@ class Block(nn.Module):
         source: tuple[Tensor, Tensor] | None = None,
         source_mask: Tensor | None = None,
         context: Callable[[Tensor], Tensor] | None = None,
+        asked: Tensor | None = None,
     ) -> Tensor:
-        """(B, T, D) → (B, T, D); `context` is what comes between self-attention and the rest, if anything."""
-        x = self._residual(x, self.attention_norm, lambda y: self.attention(y, mask, causal, cache, layer))
+        """(B, T, D) → (B, T, D); `context` is what comes between self-attention and the rest, if anything.
+
+        Where the mask's parts are not all of a row, `asked` are the positions that they are: the only ones
+        of the result.
+        """
+        x = self._residual(
+            x, self.attention_norm, lambda y: self.attention(y, mask, causal, cache, layer), asked
+        )
         if context is not None:
             x = context(x)
         if source is not None:
             x = self._residual(x, self.cross_norm, lambda y: self.cross(y, source, source_mask))
         return self._residual(x, self.feed_forward_norm, self.feed_forward)
 
-    def _residual(self, x: Tensor, norm: nn.LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
-        y: Tensor = x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
+    def _residual(
+        self,
+        x: Tensor,
+        norm: nn.LayerNorm,
+        part: Callable[[Tensor], Tensor],
+        asked: Tensor | None = None,
+    ) -> Tensor:
+        kept = x if asked is None else x[:, asked]
+        y: Tensor = (
+            kept + self.dropout(part(norm(x))) if self.pre_norm else norm(kept + self.dropout(part(x)))
+        )
         return y
 
 
