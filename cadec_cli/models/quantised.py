@@ -23,6 +23,9 @@ from cadec_cli.errors import CadecError
 WEIGHT_LIMIT, ACTIVATION_LIMIT, ZERO = 64, 127, 128
 # Where pairs of products are added in 32 bits.
 FULL_WEIGHT_LIMIT = 127
+# oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
+# and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
+ROWS_STEP = 8
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -53,7 +56,7 @@ class Int8Linear(nn.Module):
         rows = x.reshape(-1, self.in_features)
         # torch's norm and aminmax along rows are ten times slower than this.
         scale = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
-        product = self._product(rows * (ACTIVATION_LIMIT / scale))
+        product = self._product(rows * (ACTIVATION_LIMIT / scale))[: len(rows)]
         if self.bias is None:
             product.mul_(scale)
         else:
@@ -65,6 +68,7 @@ class Int8Linear(nn.Module):
         return self._integer_product(_bytes(rows.add_(ZERO + 0.5)))
 
     def _integer_product(self, integers: Tensor) -> Tensor:
+        """Rows of bytes times the weights over 127; there may be more rows than are wanted."""
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
             integers,
             1 / ACTIVATION_LIMIT,
@@ -104,16 +108,23 @@ class FineInt8Linear(Int8Linear):
 
     def _product(self, rows: Tensor) -> Tensor:
         integers = _bytes(rows + (ZERO + 0.5))
-        left_over = rows.sub_(integers.float().sub_(ZERO)).mul_(2 * ACTIVATION_LIMIT)  # from -127 to 127
+        rounded = integers[: len(rows)].float().sub_(ZERO)
+        left_over = rows.sub_(rounded).mul_(2 * ACTIVATION_LIMIT)  # from -127 to 127
         coarse = self._integer_product(integers)
         fine = self._integer_product(_bytes(left_over.add_(ZERO + 0.5)))
         return coarse.add_(fine, alpha=1 / (2 * ACTIVATION_LIMIT))
 
 
 def _bytes(numbers: Tensor) -> Tensor:
-    """Numbers from 0 to 255 without their fractions, which rounds a number that ½ was added to."""
+    """Numbers from 0 to 255 without their fractions, which rounds a number that ½ was added to.
+
+    After the rows that are given come some of anything, up to a round number.
+    """
+    count, width = numbers.shape
+    made = torch.empty(count + -count % ROWS_STEP, width, dtype=torch.uint8)
     # torch takes five times as long from float32 to uint8 at once: that goes through 64 bits.
-    return numbers.to(torch.int16).to(torch.uint8)
+    made[:count] = numbers.to(torch.int16)
+    return made
 
 
 def quantised(model: M) -> M:

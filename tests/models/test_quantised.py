@@ -10,7 +10,7 @@ from torch import nn
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.quantised import Int8Linear, int8_available, quantised
+from cadec_cli.models.quantised import FineInt8Linear, Int8Linear, int8_available, quantised
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
@@ -44,6 +44,17 @@ def test_a_linear_loses_little(bias: bool) -> None:
     assert made.shape == expected.shape
     error = (made - expected).std(-1) / expected.std(-1)
     assert error.max() < 0.025
+
+
+@needs_int8
+@pytest.mark.parametrize("kind", [Int8Linear, FineInt8Linear])
+@torch.inference_mode()
+def test_a_row_comes_out_the_same_however_many_there_are(kind: type[Int8Linear]) -> None:
+    torch.manual_seed(1)
+    linear, x = kind(nn.Linear(64, 24)), torch.randn(19, 64)
+    whole = linear(x)
+    for count in range(1, 19):
+        assert torch.equal(linear(x[:count]), whole[:count])
 
 
 @needs_int8
