@@ -1,11 +1,11 @@
-"""A table of speeds and sizes, as ratios: all without arguments, but for padding.
+"""A table of speeds and sizes, as ratios: all without arguments, but for padding and invariance.
 
 python -m bench [training] [padding DIR…] [prepare] [contrastive] [pretrained [BUNDLE]]
-                [busy] [start [--against DIR]] [scale]
+                [busy] [start [--against DIR]] [scale] [invariance FILE…]
 
 busy: CPU time beside eight busy loops, against alone. start: one line, cold, against `import torch`; with
 --against also against the code of another checkout. scale: a library of documents with one worker and two, as
-processes and on Ray.
+processes and on Ray. invariance: how often a sentence of some texts becomes another in another batch.
 """
 
 import sys
@@ -13,7 +13,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import busy, contrastive, prepare, pretrained, scale, start, training
+from bench import busy, contrastive, invariance, prepare, pretrained, scale, start, training
 
 PARTS = {
     "training": training.measure,
@@ -24,11 +24,14 @@ PARTS = {
     "start": start.measure,
     "scale": scale.measure,
     "padding": training.measure_padding,
+    "invariance": invariance.measure,
 }
+# Of texts that somebody names.
+ASKED_FOR = ("padding", "invariance")
 
 
 def main(arguments: list[str]) -> None:
-    names = [name for name in arguments if name in PARTS] or [name for name in PARTS if name != "padding"]
+    names = [name for name in arguments if name in PARTS] or [name for name in PARTS if name not in ASKED_FOR]
     directories = [argument for argument in arguments if argument not in PARTS]
     table = Table("what", "measured", "ratio", "target", title="cadec bench", title_justify="left")
     for name in names:

@@ -4,6 +4,11 @@ What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length p
 would take EOS out of the first softmax), and a second look at hypotheses that were cut off. A token that all
 translations are made to begin with, as the language's, is no choice of the model's: the beam does not count
 it, `score_batch` does, so what that says of it is left out.
+
+What becomes of a sentence must not depend on what is translated beside it. Products of int8 weights are sums
+of integers, exact in any order, and attention is a sentence's own; but padding changes how many numbers it
+adds up, and so the last digits. So a batch has sentences of one length, and nothing is padded. (With float32
+weights the products themselves depend on the size of the batch, in the fifth digit after the point.)
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.engines.ctranslate2_vocabulary import read_settings
@@ -235,16 +241,16 @@ class CTranslate2Model:
 
     def _translate(self, sentences: Sequence[str], count: int) -> list[NBest]:
         pieces = self._pieces(sentences)
-        # CTranslate2 has one limit for a call: sentences of about one length are a call, so that a small
-        # model which does not find the end of a short one does not go on as far as for the longest.
-        by_limit: dict[int, list[int]] = {}
-        for index, source in enumerate(pieces):
-            if source:
-                by_limit.setdefault(self._limit(source), []).append(index)
         lists = [NBest(text, ()) for text in sentences]
-        for limit, indices in by_limit.items():
-            results = self._translate_up_to(limit, [pieces[index] for index in indices], count)
-            for index, scored in zip(indices, results, strict=True):
+        groups = [group for group in _of_one_size(map(len, pieces)) if pieces[group[0]]]
+        # CTranslate2 has one limit for a call: that of its sentences' one length.
+        limits = [self._limit(pieces[group[0]]) for group in groups]
+        begun = [
+            self._begin_up_to(limit, [pieces[index] for index in group], count)
+            for limit, group in zip(limits, groups, strict=True)
+        ]
+        for limit, group, results in zip(limits, groups, begun, strict=True):
+            for index, scored in zip(group, self._translated(results), strict=True):
                 # A hypothesis that reaches the limit has no EOS yet.
                 if any(len(tokens) >= limit for tokens, _ in scored):
                     scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
@@ -256,28 +262,33 @@ class CTranslate2Model:
         most = self._limits.most(len(source))
         return min(self._target_room, most + -most % LIMIT_STEP)
 
-    def _translate_up_to(
-        self, limit: int, sources: Sequence[list[str]], count: int
-    ) -> Iterator[list[tuple[list[str], float]]]:
+    def _begin_up_to(self, limit: int, sources: Sequence[list[str]], count: int) -> list[Any]:
+        """Begin to translate sources of one length, which is often one batch, and one core's work."""
         begin = list(self._framing.target_begin)
-        try:
-            results = self._translator.translate_batch(
-                [self._framing.framed(source) for source in sources],
-                target_prefix=[begin] * len(sources) if begin else None,
-                beam_size=count,
-                num_hypotheses=count,
-                length_penalty=0,
-                min_decoding_length=0,
-                max_decoding_length=limit + len(begin),
-                max_input_length=0,
-                max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
-                batch_type="tokens",
-                return_scores=True,
-            )
-        except ValueError as error:  # what it is asked for is always the same: it must be the model
-            raise CadecError(f"CTranslate2 can't translate with this model: {error}", _DAMAGED) from None
-        for result in results:
-            written = [tokens[len(begin) :] for tokens in result.hypotheses]
+        begun: list[Any] = self._translator.translate_batch(
+            [self._framing.framed(source) for source in sources],
+            target_prefix=[begin] * len(sources) if begin else None,
+            beam_size=count,
+            num_hypotheses=count,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=limit + len(begin),
+            max_input_length=0,
+            max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+            batch_type="tokens",
+            return_scores=True,
+            asynchronous=True,
+        )
+        return begun
+
+    def _translated(self, begun: Sequence[Any]) -> Iterator[list[tuple[list[str], float]]]:
+        forced = len(self._framing.target_begin)
+        for awaited in begun:
+            try:
+                result = awaited.result()
+            except ValueError as error:  # what it is asked for is always the same: it must be the model
+                raise CadecError(f"CTranslate2 can't translate with this model: {error}", _DAMAGED) from None
+            written = [tokens[forced:] for tokens in result.hypotheses]
             yield list(zip(written, result.scores, strict=True))
 
     def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
@@ -286,14 +297,23 @@ class CTranslate2Model:
 
     def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
         begin = self._framing.target_begin
-        results = self._translator.score_batch(
-            [self._framing.framed(source) for source in sources],
-            [[*begin, *hypothesis] for hypothesis in hypotheses],
-            max_input_length=0,
-            batch_type="tokens",
-            max_batch_size=BATCH_TOKENS,
-        )
-        return [sum(result.log_probs[len(begin) :]) for result in results]
+        groups = _of_one_size(zip(map(len, sources), map(len, hypotheses), strict=True))
+        begun = [
+            self._translator.score_batch(
+                [self._framing.framed(sources[index]) for index in group],
+                [[*begin, *hypotheses[index]] for index in group],
+                max_input_length=0,
+                batch_type="tokens",
+                max_batch_size=BATCH_TOKENS,
+                asynchronous=True,
+            )
+            for group in groups
+        ]
+        log_probs = [0.0] * len(sources)
+        for group, results in zip(groups, begun, strict=True):
+            for index, awaited in zip(group, results, strict=True):
+                log_probs[index] = sum(awaited.result().log_probs[len(begin) :])
+        return log_probs
 
     def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
         """Best first; of those that read the same the best is kept, and empty ones only if all are."""
@@ -316,6 +336,14 @@ class CTranslate2Model:
                 f"the translation model writes {error}, which its text pipeline does not know",
                 _DAMAGED,
             ) from None
+
+
+def _of_one_size(sizes: Iterable[Any]) -> list[list[int]]:
+    """The places of equal sizes, the largest first: what takes longest is not to be waited for at the end."""
+    places: dict[Any, list[int]] = {}
+    for place, size in enumerate(sizes):
+        places.setdefault(size, []).append(place)
+    return [places[size] for size in sorted(places, reverse=True)]
 
 
 def _first(nbest: NBest) -> str:

@@ -98,7 +98,7 @@ def test_no_translation_is_longer_than_asked_for_whatever_it_begins_with(convert
     longest = max(len(one.ids) for nbest in model.nbest(SENTENCES, 4) for one in nbest.hypotheses)
     assert longest <= model._target_room
     source = model._pieces([SENTENCES[0]])[0]
-    cut = next(model._translate_up_to(5, [source], 3))
+    cut = next(model._translated(model._begin_up_to(5, [source], 3)))
     assert {len(tokens) for tokens, _ in cut} <= {1, 2, 3, 4, 5}
     assert max(len(tokens) for tokens, _ in cut) == 5  # the forced token takes no place of it
     for tokens, score in model._rescored(source, [tokens for tokens, _ in cut]):
