@@ -1,13 +1,24 @@
-"""From --workers, --engine, --address and --threads to a crew."""
+"""From --workers, --engine, --address and --threads to a crew, and what its members are told.
+
+That is plain data, since members may be other processes, or on other machines.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
+    from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.crews import Crew
+    from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
+    from cadec_cli.method.options import Reading
+    from cadec_cli.method.terms import Terms
 
 
 def wanted_crew(
@@ -44,3 +55,93 @@ def threads_each(workers: int, engine: str, address: str | None, threads: int) -
         return threads
     here = engine != "ray" or address is None
     return max(1, available_cores() // workers) if here and workers else 1
+
+
+@dataclass(frozen=True)
+class SameModels:
+    """What makes a member open the models that were opened here."""
+
+    bundle: Path | None  # none is the embedded one, wherever that is over there
+    identity: str  # of the bundle
+    source_language: str | None
+    target_language: str | None
+    device: str
+    compute_type: str
+    threads: int
+
+    def open(self) -> LoadedModels:
+        """Open them, if they are the same."""
+        from cadec_cli.bundle.finding import EMBEDDED
+        from cadec_cli.bundle.loading import load_models
+        from cadec_cli.bundle.opening import Bundle
+        from cadec_cli.errors import CadecError
+
+        bundle = Bundle.open(self.bundle or EMBEDDED)
+        if bundle.manifest.identity != self.identity:
+            raise CadecError(
+                f"{bundle.directory} is not the same bundle for all workers",
+                "install the same one on all machines",
+            )
+        return load_models(
+            bundle,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            device=self.device,
+            compute_type=self.compute_type,
+            threads=self.threads,
+        )
+
+
+def same_models(opened: LoadedModels, *, device: str, compute_type: str, threads: int) -> SameModels:
+    """What to tell members of models that are open here."""
+    from cadec_cli.bundle.finding import is_embedded
+
+    directory = opened.bundle.directory
+    return SameModels(
+        None if is_embedded(directory) else directory.resolve(),
+        opened.bundle.manifest.identity,
+        opened.languages.source,
+        opened.languages.target,
+        device,
+        compute_type,
+        threads,
+    )
+
+
+@dataclass(frozen=True)
+class ContrastiveFlags:
+    """What was said of scoring contrastive sets."""
+
+    objectives: tuple[str, ...]
+    weight: str | None
+    reading: Reading
+    context: int | None
+
+
+def begin_scoring(same: SameModels, flags: ContrastiveFlags) -> Callable[[ContrastiveSet], list[Terms]]:
+    """Load the models, and score part after part of contrastive sets."""
+    from cadec_cli.commands.wiring import contrastive_models
+
+    names, weight, reading, context = flags.objectives, flags.weight, flags.reading, flags.context
+    _, models = contrastive_models(same.open(), names, weight, reading, context)
+    return lambda part: list(models.terms(part))
+
+
+def scored(
+    sets: Iterable[ContrastiveSet],
+    models: ContrastiveModels,
+    crew: Crew | None,
+    same: SameModels,
+    flags: ContrastiveFlags,
+) -> Iterator[Terms]:
+    """The terms of all groups of all sets, in order, by a crew or by this process."""
+    from cadec_cli.crews import Task, in_order
+    from cadec_cli.evaluation.contrastive.scoring import parts
+
+    if crew is None:
+        for one in sets:
+            yield from models.terms(one)
+        return
+    results = crew.run(Task(begin_scoring, (same, flags)), (part for one in sets for part in parts(one)))
+    for terms in in_order(results):
+        yield from terms

@@ -9,14 +9,17 @@ from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import (
     CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
+    Address,
     Alpha,
     BundleOption,
     ContextSize,
     Device,
+    Engine,
     ExactComputeType,
     Force,
     MaxInput,
     Report,
+    ScoringWorkers,
     SetLayout,
     SourceLanguage,
     TargetLanguage,
@@ -62,6 +65,9 @@ def eval_contrastive(
     device: Device = "auto",
     compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
+    workers: ScoringWorkers = 0,
+    engine: Engine = "processes",
+    address: Address = None,
 ) -> None:
     """Report how often the true translation beats its variants, in the context of the sentences before it.
 
@@ -79,10 +85,12 @@ def eval_contrastive(
 
     Example: cadec eval-contrastive mine.jsonl --objective c-score --temperature 1 --temperature 4 --errors 5
     """
+    import itertools
     import json
     import sys
 
     from cadec_cli import console
+    from cadec_cli.commands.crews import ContrastiveFlags, same_models, scored, threads_each, wanted_crew
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.views import contrastive as views
     from cadec_cli.commands.wiring import contrastive_models, open_models
@@ -98,6 +106,7 @@ def eval_contrastive(
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
         raise typer.BadParameter("standard input can be read only once")
+    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
     opened = open_models(
         bundle,
         device=device,
@@ -108,16 +117,26 @@ def eval_contrastive(
     )
     temperatures = temperature or [opened.bundle.defaults.temperature]
     reading = Reading(tuple(dict.fromkeys(temperatures)), alpha)
-    objectives, models = contrastive_models(opened, objective or ["all"], weight, reading, context)
+    named = tuple(objective or ["all"])
+    objectives, models = contrastive_models(opened, named, weight, reading, context)
     contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
     for contrastive_set in contrastive_sets:
         models.check(contrastive_set)
         if contrastive_set.left_out:
             console.note(views.left_out(contrastive_set))
+    same = same_models(
+        opened,
+        device=device,
+        compute_type=compute_type,
+        threads=threads_each(workers, engine, address, threads),
+    )
+    flags = ContrastiveFlags(named, weight, reading, context)
+    all_terms = scored(contrastive_sets, models, crew, same, flags)
     results = []
     for contrastive_set in contrastive_sets:
         total = len(contrastive_set.groups)
-        terms = console.track(models.terms(contrastive_set), contrastive_set.name, total, "groups")
+        of_set = itertools.islice(all_terms, total)
+        terms = console.track(of_set, contrastive_set.name, total, "groups")
         asked = scorers(objectives, reading.temperatures)
         results.append(evaluate(contrastive_set, list(terms), asked, kept, models if kept else None))
     if report is not None:

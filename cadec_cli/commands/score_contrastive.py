@@ -9,12 +9,15 @@ from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import (
     CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
+    Address,
     Alpha,
     BundleOption,
     ContextSize,
     Device,
+    Engine,
     ExactComputeType,
     MaxInput,
+    ScoringWorkers,
     SetLayout,
     SourceLanguage,
     TargetLanguage,
@@ -61,6 +64,9 @@ def score_contrastive(
     device: Device = "auto",
     compute_type: ExactComputeType = "float32",
     threads: Threads = 0,
+    workers: ScoringWorkers = 0,
+    engine: Engine = "processes",
+    address: Address = None,
 ) -> None:
     """Write the score of every candidate: all of group 1 in the file's order, then all of group 2, and so on.
 
@@ -74,6 +80,7 @@ def score_contrastive(
     import sys
 
     from cadec_cli import console
+    from cadec_cli.commands.crews import ContrastiveFlags, same_models, scored, threads_each, wanted_crew
     from cadec_cli.commands.views.contrastive import left_out
     from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
@@ -85,6 +92,7 @@ def score_contrastive(
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
     if objective == "all":
         raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
+    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
     opened = open_models(
         bundle,
         device=device,
@@ -102,7 +110,15 @@ def score_contrastive(
     if contrastive_set.left_out:
         console.note(left_out(contrastive_set))
     (scorer,) = scorers(objectives, reading.temperatures)
-    terms = models.terms(contrastive_set)
+    same = same_models(
+        opened,
+        device=device,
+        compute_type=compute_type,
+        threads=threads_each(workers, engine, address, threads),
+    )
+    flags = ContrastiveFlags((objective,), weight, reading, context)
+    models.check(contrastive_set)
+    terms = scored([contrastive_set], models, crew, same, flags)
     if not sys.stdout.isatty():  # a bar would be drawn over the results
         terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
     for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):

@@ -1,7 +1,7 @@
 """Flags that several commands have: each is written once."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -83,18 +83,25 @@ InputFormat = Annotated[
 ]
 Threads = Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)]
 _MANY = "Many documents"
-Workers = Annotated[
-    int,
-    typer.Option(
+
+
+def _workers(does: str, alone: str = "this process alone") -> Any:
+    """--workers of those who each do something."""
+    return typer.Option(
         "--workers",
-        help="Number of processes that each hold the models and take document after document; the result is "
-        "the same for any number. 0 is this process alone, all documents in step. With ray, 0 is as many as "
-        "the cluster has room for.",
+        help=f"Number of processes that each hold the models and {does}; the result is the same for any "
+        f"number. 0 is {alone}. With ray, 0 is as many as the cluster has room for.",
         min=0,
         max=10_000,
         rich_help_panel=_MANY,
-    ),
+    )
+
+
+Workers = Annotated[
+    int, _workers("take document after document", "this process alone, all documents in step")
 ]
+ScoringWorkers = Annotated[int, _workers("score a part of the groups")]
+LineWorkers = Annotated[int, _workers("translate a part of the lines")]
 Engine = Annotated[
     str,
     one_of(CREWS, "--engine", help="Where workers run: on this machine, or on a Ray cluster.", panel=_MANY),

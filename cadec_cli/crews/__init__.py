@@ -56,3 +56,14 @@ class Alone:
         work = task.begin(*task.arguments)
         for number, item in enumerate(items):
             yield number, work(item)
+
+
+def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
+    """What was made of all items, in the items' order; what comes too early is kept."""
+    early: dict[int, Result] = {}
+    following = 0
+    for number, result in results:
+        early[number] = result
+        while following in early:
+            yield early.pop(following)
+            following += 1

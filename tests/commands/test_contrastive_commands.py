@@ -12,6 +12,7 @@ from typing import Any
 import made_up
 import pytest
 from contrastive_parts import write_bundles
+from ray_cluster import RayCluster
 from report_parts import data_of, text_of
 
 from cadec_cli.bundle.manifest import read_manifest, save_defaults
@@ -299,3 +300,70 @@ def swapped(sentence: str) -> str:
     other = {"tu": "vos", "vos": "tu", "es": "ez", "ez": "es"}
     sentence = re.sub(rf"\b({verbs})(es|ez)\b", lambda found: found[1] + other[found[2]], sentence)
     return re.sub(r"\b(tu|vos)\b", lambda found: other[found[1]], sentence)
+
+
+@pytest.fixture(scope="module")
+def large_set(bundles: Path) -> Path:
+    """More groups than are scored at a time."""
+    groups = [
+        {
+            "source": f"It is {number}.",
+            "context": ["Доктор."],
+            "candidates": [f"{true} {number}", wrong],
+            "truth": 0,
+        }
+        for number in range(50)
+        for true, wrong in zip(TRUE, WRONG, strict=True)
+    ]
+    path = bundles / "large.jsonl"
+    path.write_text("".join(json.dumps(group) + "\n" for group in groups), "utf-8")
+    return path
+
+
+def test_workers_find_what_one_process_finds(
+    bundles: Path, large_set: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, *arguments in (
+        (
+            "eval-contrastive",
+            large_set,
+            bundles / "own.jsonl",
+            "--json",
+            "--temperature",
+            1,
+            "--temperature",
+            4,
+        ),
+        ("score-contrastive", large_set),
+    ):
+        assert run(command, bundles, *arguments) == 0
+        alone = capsys.readouterr()
+        assert run(command, bundles, *arguments, "--workers", 2) == 0
+        assert capsys.readouterr() == alone
+        assert alone.out
+
+
+@pytest.mark.slow
+def test_so_do_those_of_a_ray_cluster(
+    bundles: Path, large_set: Path, ray_cluster: RayCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("score-contrastive", bundles, large_set) == 0
+    alone = capsys.readouterr()
+    on_ray = ("--engine", "ray", "--address", ray_cluster.address)
+    assert run("score-contrastive", bundles, large_set, *on_ray) == 0
+    assert capsys.readouterr() == alone
+
+
+@pytest.mark.parametrize("command", ["eval-contrastive", "score-contrastive"])
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--workers", 2, "--address", "auto"), "add --engine ray"),
+        (("--engine", "ray", "--device", "cuda:1"), "a GPU of its own"),
+    ],
+)
+def test_flags_of_crews_that_do_not_go_together(
+    bundles: Path, command: str, flags: tuple[object, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, bundles, bundles / "own.jsonl", *flags) == 2
+    assert said in " ".join(capsys.readouterr().err.replace("│", "").split())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -149,6 +149,12 @@ class Wording:
         return self._target.detokenise(text.split()) if of_set.tokenised else text
 
 
+def parts(of_set: ContrastiveSet) -> Iterator[ContrastiveSet]:
+    """A set in parts, in order: what is scored at a time, so that it is the same wherever that is done."""
+    for start in range(0, len(of_set.groups), CHUNK):
+        yield replace(of_set, groups=of_set.groups[start : start + CHUNK])
+
+
 @dataclass(frozen=True)
 class ContrastiveModels:
     """The models that groups are scored with; one of them will do."""
@@ -168,8 +174,8 @@ class ContrastiveModels:
     def terms(self, of_set: ContrastiveSet) -> Iterator[Terms]:
         """The log-probabilities of every group of a set, in order; terms without a model are absent."""
         self.check(of_set)
-        groups = iter(of_set.groups)
-        while chunk := list(itertools.islice(groups, CHUNK)):
+        for part in parts(of_set):
+            chunk = part.groups
             terms: list[dict[str, Floats]] = [{} for _ in chunk]
             if self.translation is not None:
                 for of_group, scores in zip(terms, self._translations(of_set, chunk), strict=True):
