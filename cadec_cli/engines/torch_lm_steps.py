@@ -1,6 +1,6 @@
 """Our D-LM stepped token by token, after contexts and without them, for the C-aware beam.
 
-Shapes: B sentences, K live hypotheses of each, N rows of the network (up to two per sentence), V vocabulary.
+Shapes: B sentences, K live hypotheses of each, Z streams (one or two), V vocabulary.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ ROW = 640
 class LMSteps:
     """The D-LM's two streams, after the context and without it, of all sentences as one batch.
 
-    A row holds one context and, behind it, all live hypotheses of its sentence as a tree: a step appends a
-    node for each of them, and a mask tells every node its ancestors. So nothing is reordered or copied when
-    beams change, and a context is held once for all of them. A sentence without context has one row for
-    both streams: its PMI is 0 exactly.
+    A row holds the context of a sentence and, behind it, all its live hypotheses in both streams as a tree: a
+    step appends a node for each of them, and a mask tells every node its ancestors. So nothing is reordered
+    or copied when beams change, and a context is held once for all of them. Every context starts with the
+    boundary, all that the free stream sees. A sentence without context has the same scores in both: its PMI
+    is 0 exactly.
     """
 
     def __init__(
@@ -36,33 +37,26 @@ class LMSteps:
     ) -> None:
         if len(reading.temperatures) != 1:
             raise ValueError("a beam is read at one temperature")
-        uses_conditional, uses_free = (term in terms for term in (CONDITIONAL, FREE))
         self.lm = lm
         self.reading = reading
+        self.terms = [term for term in (CONDITIONAL, FREE) if term in terms]
         self.device = lm.embedding.weight.device
-        contexts = contexts if uses_conditional else [context[:1] for context in contexts]
+        if CONDITIONAL not in self.terms:
+            contexts = [context[:1] for context in contexts]
         lengths = torch.tensor([len(context) for context in contexts], device=self.device)
-        sentences = torch.arange(len(contexts), device=self.device)
-        self.conditional = sentences if uses_conditional else None  # (B) row of each sentence
-        self.free: Tensor | None = None  # (B)
-        self.owners = sentences  # (N) sentence of each row
-        self.lengths = lengths  # (N) of its context
-        if uses_free:
-            # Every context starts with the boundary, all that the free stream sees: it is taken from there.
-            apart = (lengths > 1).nonzero()[:, 0]
-            self.free = sentences.clone()
-            self.free[apart] = len(contexts) + torch.arange(len(apart), device=self.device)
-            self.owners = torch.cat([sentences, apart])
-            self.lengths = torch.cat([lengths, torch.ones_like(apart)])
+        self._alike = lengths == 1  # (B) both streams are one there
+        own = [lengths]
+        if len(self.terms) == 2 and not self._alike.all():
+            own.append(torch.ones_like(lengths))
+        self._lengths = torch.stack(own, 1)  # (B, Z) what of its context each stream sees
         hidden, cache, starts = self._read(contexts)
         slots = torch.arange(int(lengths.max()), device=self.device)  # (S)
-        self._context = slots < self.lengths[:, None]  # (N, S)
-        where = starts[self.owners][:, None] + torch.where(self._context, slots, 0)  # (N, S) in what was read
-        self._hidden = hidden[where.gather(1, self.lengths[:, None] - 1)]  # (N, K, D) after the newest tokens
-        self._cache = cache.laid_out(where)
-        self._ancestors = torch.zeros(
-            len(contexts), 1, 0, dtype=torch.bool, device=self.device
-        )  # (B, K, nodes)
+        self._context = slots < self._lengths[:, :, None]  # (B, Z, S)
+        first = starts[: len(contexts), None]  # (B, 1) where in what was read
+        self._hidden = hidden[first + self._lengths - 1]  # (B, Z·K, D) after the newest tokens
+        self._cache = cache.laid_out(first + torch.where(slots < lengths[:, None], slots, 0))
+        # (B, Z·K, nodes)
+        self._ancestors = torch.zeros(*self._lengths.shape, 0, dtype=torch.bool, device=self.device)
         self._depth = 0
 
     def _read(self, contexts: Sequence[Sequence[int]]) -> tuple[Tensor, RoomyCache, Tensor]:
@@ -95,42 +89,38 @@ class LMSteps:
 
     def log_probs(self) -> dict[str, Tensor]:
         """log p of every next token, (B·K, V), by term."""
-        logits = self.lm.logits(self._hidden).float()  # (N, K, V)
+        streams = self._lengths.size(1)
+        # Streams before sentences: logits are many megabytes, which are not copied to be taken apart.
+        hidden = torch.stack(self._hidden.chunk(streams, 1))  # (Z, B, K, D)
+        logits = self.lm.logits(hidden).float()
         if self.reading.temperatures[0] != 1:
             logits.div_(self.reading.temperatures[0])
         log_probs = smoothed(torch.log_softmax(logits, -1), self.reading.alpha, logits.size(-1))
-        rows = {CONDITIONAL: self.conditional, FREE: self.free}
-        return {term: _taken(log_probs, own).flatten(0, 1) for term, own in rows.items() if own is not None}
+        if streams == 2 and self._alike.any():
+            log_probs[1, self._alike] = log_probs[0, self._alike]
+        return {
+            term: log_probs[min(stream, streams - 1)].flatten(0, 1) for stream, term in enumerate(self.terms)
+        }
 
     def step(self, tokens: Tensor, parents: Tensor) -> None:
         """Append a node for each token, (B, K), to those numbered by parents."""
-        count, width = tokens.shape
-        nodes = self._ancestors.size(2)
-        before = self._ancestors.gather(1, parents[:, :, None].expand(-1, -1, nodes))
-        itself = torch.eye(width, dtype=torch.bool, device=self.device).expand(count, -1, -1)
-        self._ancestors = torch.cat([before, itself], 2)  # (B, K, nodes + K)
-        context = self._context[:, None].expand(-1, width, -1)
-        mask = torch.cat([context, self._ancestors[self.owners]], 2)  # (N, K, S + nodes + K)
-        positions = (self.lengths + self._depth)[:, None].expand(-1, width)
+        width = tokens.size(1)
+        streams = self._lengths.size(1)
+        each = torch.stack(self._ancestors.chunk(streams, 1), 1)  # (B, Z, K, nodes)
+        index = parents[:, None, :, None].expand(-1, streams, -1, each.size(3))
+        before = each.gather(2, index).flatten(1, 2)
+        itself = torch.eye(streams * width, dtype=torch.bool, device=self.device)
+        self._ancestors = torch.cat([before, itself.expand(len(tokens), -1, -1)], 2)
+        context = self._context[:, :, None].expand(-1, -1, width, -1).flatten(1, 2)
+        mask = torch.cat([context, self._ancestors], 2)  # (B, Z·K, S + nodes)
+        positions = (self._lengths + self._depth).repeat_interleave(width, 1)
         self._depth += 1
-        self._hidden = self.lm.hidden(tokens[self.owners], positions, mask, self._cache)
+        self._hidden = self.lm.hidden(tokens.repeat(1, streams), positions, mask, self._cache)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences only, in rising order."""
-        rows = torch.isin(self.owners, sentences).nonzero()[:, 0]
-        new_row = torch.zeros_like(self.owners)
-        new_row[rows] = torch.arange(len(rows), device=self.device)
-        self.conditional = None if self.conditional is None else new_row[self.conditional[sentences]]
-        self.free = None if self.free is None else new_row[self.free[sentences]]
-        self.owners = torch.searchsorted(sentences, self.owners[rows])
-        self.lengths = self.lengths[rows]
-        self._context = self._context[rows]
+        self._alike = self._alike[sentences]
+        self._lengths = self._lengths[sentences]
+        self._context = self._context[sentences]
         self._ancestors = self._ancestors[sentences]
-        self._cache = self._cache.rows(rows)
-
-
-def _taken(held: Tensor, rows: Tensor) -> Tensor:
-    """Rows by number, which are many megabytes and not copied where they follow one another."""
-    first = int(rows[0]) if len(rows) else 0
-    following = torch.arange(first, first + len(rows), device=rows.device)
-    return held[first : first + len(rows)] if torch.equal(rows, following) else held[rows]
+        self._cache = self._cache.rows(sentences)

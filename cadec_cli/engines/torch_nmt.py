@@ -9,7 +9,7 @@ from torch import Tensor
 
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.models.layers import RoomyCache
+from cadec_cli.models.layers import Cache
 from cadec_cli.models.transformer import Source, Transformer
 from cadec_cli.text.specials import BOS, EOS, PAD
 
@@ -47,7 +47,7 @@ class NMTSteps:
         self._network = network
         self._device = network.target_embedding.weight.device
         self._encoded = encoded
-        self._cache = RoomyCache()
+        self._cache = Cache()
         self._count = encoded.mask.size(0)
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
