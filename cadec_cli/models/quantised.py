@@ -2,8 +2,10 @@
 
 Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
 row, taken from the row itself (dynamic): what a linear makes of a row never depends on the rest of the batch.
-Between linears all is float32, whose last digits do depend on it, and can turn a rounding: batched = single
-holds to about 1e-2.
+Between linears all is float32, whose last digits change with the shape of what attention adds up, padding
+included, and can turn a rounding: padded batches = single holds to about 1e-2. Parts of a row that do not see
+each other (`layers.Part`) have shapes of their own, and are bit for bit what they are alone, with any number
+of threads.
 """
 
 from __future__ import annotations
