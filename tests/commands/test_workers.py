@@ -48,11 +48,12 @@ def told(done: Any) -> str:
 
 
 def test_two_processes_are_as_one_and_as_two_jobs_with_a_part_each(run: Run) -> None:
-    done = run(*inputs(), "-o", "two", "--workers", 2, "--json", "--flag-below", 1)
+    flags = ("--json", "--flag-below", 1)
+    done = run(*inputs(), "-o", "two", "--workers", 2, *flags)
     assert done.returncode == 0, done.stderr
     flagged = done.stderr
     for part in ("1/2", "2/2"):
-        done = run(*inputs(), "-o", "parts", "--shard", part, "--json")
+        done = run(*inputs(), "-o", "parts", "--shard", part, *flags)
         assert done.returncode == 0, done.stderr
     assert sorted(written("two")) == ["a.eo.jsonl", "b.eo.jsonl", "c.eo.jsonl", "film.eo.jsonl"]
     assert written("parts") == written("two")
