@@ -5,7 +5,6 @@ How tries and contexts stand in a row, and what is kept of the logits, is in `ro
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -20,7 +19,7 @@ from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Part, RoomyCache
+from cadec_cli.models.layers import Part, RoomyCache, added
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 640
@@ -101,8 +100,7 @@ def _parts(layout: Layout) -> tuple[Part, ...]:
     """What each context sees, and each trie, which alone is asked for."""
     parts = []
     for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
-        seen = torch.from_numpy(block.mask()).to(layout.device)
-        mask = torch.zeros(seen.shape, device=layout.device).masked_fill_(~seen, -math.inf)
+        mask = added(torch.from_numpy(block.mask()).to(layout.device))
         before, cached = len(block.new) - 1, block.context.remembered
         root = queries.start + before
         if before:

@@ -16,7 +16,7 @@ from cadec_cli.engines.smoothing import smoothed
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Part, RoomyCache
+from cadec_cli.models.layers import Part, RoomyCache, added
 
 # Tokens of contexts read in one row: small products are slow, large rows take memory.
 ROW = 640
@@ -81,7 +81,7 @@ class LMSteps:
         for context in contexts:
             end = start + len(context)
             mask = torch.ones(len(context), len(context), dtype=torch.bool, device=self.device).tril()
-            parts.append(Part(slice(start, end), slice(0, 0), slice(seen + start, seen + end), mask))
+            parts.append(Part(slice(start, end), slice(0, 0), slice(seen + start, seen + end), added(mask)))
             start = end
         tokens = torch.tensor([[token for context in contexts for token in context]], device=self.device)
         places = torch.tensor([[place for one in contexts for place in range(len(one))]], device=self.device)

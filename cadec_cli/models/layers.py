@@ -135,6 +135,11 @@ class Part:
     asked: bool = True
 
 
+def added(seen: Tensor) -> Tensor:
+    """A part's mask, of a boolean one that tells what may be attended to."""
+    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -math.inf)
+
+
 # What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
 # parts, which a mask would hide after it was computed, takes as long as the rest where parts are many.
 Mask = Tensor | tuple[Part, ...]
