@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from made_up_models import cadec, make_bundle, make_corpora, train_model
 from making_once import make_once, run_directory
 from ray_cluster import RayCluster, started_cluster
@@ -33,8 +33,11 @@ RUSSIAN = (
 
 
 # The same examples in every run, so that a failure is of the change; --hypothesis-profile=fresh draws others.
-settings.register_profile("same", derandomize=True, print_blob=True)
-settings.register_profile("fresh", print_blob=True)
+# However long they take: the machine may be at work on other things.
+settings.register_profile(
+    "fresh", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("same", parent=settings.get_profile("fresh"), derandomize=True)
 settings.load_profile("same")
 
 

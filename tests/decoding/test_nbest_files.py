@@ -15,7 +15,7 @@ TEXTS = st.text(st.sampled_from(BREAKS + "ab \x00\x1b\ud800\U0001f600"), max_siz
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=5))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_sentence_is_one_line(tmp_path: Path, sentences: list[tuple[str, str, str]]) -> None:
     path = tmp_path / "a.jsonl"
     records = [

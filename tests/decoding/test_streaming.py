@@ -156,7 +156,7 @@ def inputs(draw: st.DrawFn) -> tuple[bytes, str, str]:
     return text.encode(encoding), format, encoding
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     inputs(),
     st.lists(st.integers(0, 400), max_size=12),
