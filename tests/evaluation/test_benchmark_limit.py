@@ -15,11 +15,13 @@ from cadec_cli.evaluation.benchmark.networks import Networks, WordText
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import Reading
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.quantised import quantised
+from cadec_cli.models.quantised import FineInt8Linear, quantised
 
 VOCABULARY = 60
 WIDTH, INNER, LAYERS = 16, 24, 2  # of tiny_lm
-PER_POSITION = LAYERS * 2 * (WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * INNER)
+PER_KEYS = 2 * WIDTH * 3 * WIDTH  # and queries, and values: one linear of a layer
+PER_REST = 2 * (WIDTH * WIDTH + 2 * WIDTH * INNER)  # all others of a layer
+PER_POSITION = LAYERS * (PER_KEYS + PER_REST)
 PER_LOGITS = 2 * WIDTH * VOCABULARY
 NETWORKS = {"float32": tiny_lm(VOCABULARY), "int8": quantised(tiny_lm(VOCABULARY))}
 
@@ -35,9 +37,34 @@ def test_a_trie_after_its_context_takes_as_many_operations_as_a_hand_counts(kind
         before = 1 + sum(len(sentence) + 1 for sentence in context.sentences) - 1
         with counted() as found:
             model.score([trie_for(model, hypotheses)], [context], Reading())
-        assert found.operations == {kind: (before + nodes) * PER_POSITION + nodes * PER_LOGITS}
+        # Of the context, the last layer needs keys alone.
+        by_hand = (before + nodes) * PER_POSITION - before * PER_REST + nodes * PER_LOGITS
+        assert found.operations == {kind: by_hand}
         assert found.positions(Shape(kind, WIDTH, 3 * WIDTH)) == LAYERS * (before + nodes)
         assert found.positions(Shape(kind, WIDTH, VOCABULARY)) == nodes
+
+
+def test_rows_that_are_computed_side_by_side_are_all_counted() -> None:
+    model = TorchLanguageModel(NETWORKS["int8"], WordText(VOCABULARY))
+    tries = [trie_for(model, [(5, 6, 7), (5, number)]) for number in range(8, 14)]
+    operations = []
+    threads = torch.get_num_threads()
+    try:
+        for cores in (1, 2):
+            torch.set_num_threads(cores)
+            with counted() as found:
+                model.score(tries, [Context(((20, 21),))] * len(tries), Reading())
+            operations.append(found.operations)
+    finally:
+        torch.set_num_threads(threads)
+    assert operations[0] == operations[1]
+
+
+def test_a_linear_of_two_products_counts_twice() -> None:
+    linear = FineInt8Linear(nn.Linear(32, 16))
+    with counted() as found:
+        linear(torch.ones(3, 32))
+    assert found.operations == {"int8": 2 * 3 * 2 * 32 * 16}
 
 
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])

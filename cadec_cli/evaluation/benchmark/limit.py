@@ -1,6 +1,6 @@
 """The machine's own limit: how many operations a job's linears ask for, and how fast this machine multiplies.
 
-Operations are counted as torch is asked for them, whoever asks: all rows of all linears, logits included.
+Operations are counted where they are asked for: all rows that any linear is given, logits included.
 Rates are those of the same kernels with the same packed weights, called by themselves: no activation is
 scaled, rounded or moved. Attention, norms and all between linears count as nothing, so no job reaches all of
 its limit.
@@ -11,16 +11,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from threading import Lock
 
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from cadec_cli.evaluation.benchmark.figures import Limit
+from cadec_cli.models.quantised import ACTIVATION_LIMIT, ZERO, FineInt8Linear, Int8Linear
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)
@@ -51,7 +52,8 @@ class Counted:
     """The products that were asked for."""
 
     calls: Counter[tuple[Shape, int]] = field(default_factory=Counter)  # by shape and rows
-    kernels: dict[Shape, dict[int, Kernel]] = field(default_factory=lambda: defaultdict(dict))  # by weights
+    kernels: dict[Shape, dict[int, Kernel]] = field(default_factory=lambda: defaultdict(dict))  # by linear
+    _lock: Lock = field(default_factory=Lock)
 
     @property
     def operations(self) -> dict[str, int]:
@@ -65,74 +67,50 @@ class Counted:
         """Rows that were multiplied with weights of a shape."""
         return sum(rows * times for (own, rows), times in self.calls.items() if own == shape)
 
-    def add(self, rows: Tensor, outputs: int, weight: Tensor, kernel: Kernel) -> None:
-        """Take one product down."""
-        shape = Shape(_FORMATS.get(rows.dtype, str(rows.dtype)), rows.size(-1), outputs)
-        self.calls[shape, rows.numel() // max(1, rows.size(-1))] += 1
-        self.kernels[shape].setdefault(_identity(weight), kernel)
-
-
-def _identity(weight: Tensor) -> int:
-    # Packed weights have no address, but are never turned, so that they stay one object.
-    return weight.data_ptr() if weight.layout is torch.strided else id(weight)
-
-
-_FORMATS = {torch.float32: "float32", torch.uint8: "int8", torch.bfloat16: "bfloat16"}
+    def add(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
+        """Take down what a linear is asked for; other modules multiply nothing."""
+        found = _product_of(module)
+        if found is None or not inputs[0].numel():
+            return
+        shape, times, kernel = found
+        with self._lock:  # rows may be computed side by side
+            self.calls[shape, inputs[0].numel() // shape.inputs] += times
+            self.kernels[shape].setdefault(id(module), kernel)
 
 
 @contextmanager
 def counted() -> Iterator[Counted]:
-    """Count the products of what is run meanwhile, which takes longer than it would."""
+    """Count the products of what is run meanwhile, in whatever thread."""
     found = Counted()
-    with _Watched(found):
+    hook = register_module_forward_pre_hook(found.add)
+    try:
         yield found
+    finally:
+        hook.remove()
 
 
-class _Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own
-    def __init__(self, found: Counted) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._found = found
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        find = _PRODUCTS.get(str(func.overloadpacket))
-        if find is not None:
-            rows, weight, kernel = find(args)
-            self._found.add(rows, result.size(-1), weight, kernel)
-        return result
+def _product_of(module: nn.Module) -> tuple[Shape, int, Kernel] | None:
+    """What a linear multiplies, how often for one row, and how to do nothing but that."""
+    if isinstance(module, Int8Linear):
+        shape = Shape("int8", module.in_features, module.out_features)
+        return shape, 2 if isinstance(module, FineInt8Linear) else 1, _integer_kernel(module)
+    if isinstance(module, nn.Linear):
+        weight = module.weight.detach().t()
+        name = str(weight.dtype).removeprefix("torch.")
+        shape = Shape(name, module.in_features, module.out_features)
+        return shape, 1, lambda rows: torch.mm(rows, weight)
+    return None
 
 
-def _linear(args: Sequence[Any]) -> tuple[Tensor, Tensor, Kernel]:
-    rows, weight = args[:2]
-    return _product(rows, weight.t())
-
-
-def _product(rows: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Kernel]:
-    return rows, weight, lambda other: torch.mm(other, weight)
-
-
-def _integer_product(args: Sequence[Any]) -> tuple[Tensor, Tensor, Kernel]:
-    """The product as it was asked for, without all that can be done on the way out."""
-    scale, zero, weight, scales, zeros = args[1:6]
-
+def _integer_kernel(linear: Int8Linear) -> Kernel:
     def product(rows: Tensor) -> Tensor:
+        weights = (linear.weight, linear.scales, linear.zeros)
         made: Tensor = torch.ops.onednn.qlinear_pointwise(
-            *(rows, scale, zero, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", [], "")
+            rows, 1 / ACTIVATION_LIMIT, ZERO, *weights, None, 1.0, 0, torch.float32, "none", [], ""
         )
         return made
 
-    return args[0], weight, product
-
-
-# What multiplies rows with weights, by its name in torch → (rows, weights, the product of other rows).
-_PRODUCTS: Mapping[str, Callable[[Sequence[Any]], tuple[Tensor, Tensor, Kernel]]] = {
-    "aten.linear": _linear,
-    "aten.addmm": lambda args: _product(args[1], args[2]),  # a linear outside of inference mode
-    "aten.mm": lambda args: _product(args[0], args[1]),
-    "onednn.qlinear_pointwise": _integer_product,
-}
+    return product
 
 
 class Rates:
@@ -183,5 +161,5 @@ class Rates:
 def _made_up_rows(shape: Shape, count: int) -> Tensor:
     if shape.format == "int8":
         return torch.randint(1, 256, (count, shape.inputs), dtype=torch.uint8)
-    formats = {name: kind for kind, name in _FORMATS.items()}
-    return torch.randn(count, shape.inputs).to(formats.get(shape.format, torch.float32))
+    rows = torch.randn(count, shape.inputs)
+    return rows.to(getattr(torch, shape.format))
