@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,11 +61,13 @@ def check_outputs(
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
+    known: _Inputs | None = None  # before anything is to be written nobody asks what is read
     there = []
     for output in wanted:
         with writing(output):
             if not _is_device(output):  # what is read from a terminal may be written to it
-                _refuse_inputs(output, [path for path in given if path.exists()])
+                known = known or _Inputs.of(given)
+                known.refuse(output)
             check_place(output, directory=directories)
             if not force and _occupied(output):
                 there.append(output)
@@ -102,15 +104,36 @@ def _occupied(path: Path) -> bool:
     return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
 
 
-def _refuse_inputs(output: Path, inputs: Sequence[Path]) -> None:
-    """Refuse an output that is an input, by whatever links, or a directory that holds one."""
-    for path in inputs:
-        same = output.exists() and output.samefile(path)
-        if same or final_place(output) in final_place(path).parents:
-            what = "is the input" if same else f"holds the input {path}"
+@dataclass(frozen=True)
+class _Inputs:
+    """What is read, by whatever links: each looked at once, as there may be thousands on either side."""
+
+    files: Mapping[tuple[int, int], Path]
+    directories: Mapping[Path, Path]  # each with one of the inputs in it
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> _Inputs:
+        files, directories = {}, {}
+        for path in paths:
+            if path.exists():
+                files[_identity(path)] = path
+                directories.update(dict.fromkeys(final_place(path).parents, path))
+        return cls(files, directories)
+
+    def refuse(self, output: Path) -> None:
+        """Refuse an output that is an input, or a directory that holds one."""
+        same = output.exists() and _identity(output) in self.files
+        held = self.directories.get(final_place(output))
+        if same or held is not None:
+            what = "is the input" if same else f"holds the input {held}"
             raise CadecError(
                 f"{output} {what}: it would be replaced", "write to another place; --force does not help"
             )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 @dataclass(frozen=True)
@@ -170,9 +193,9 @@ class WantedOutput:
         from cadec_cli.claims import refuse_claimed
         from cadec_cli.decoding.record_files import refuse_unfinished
 
-        # What an unfinished translation wrote last is its own.
-        goes_on = self.resume and plan.journal is not None and plan.journal.exists()
-        check_outputs(plan.paths, inputs=inputs, force=self.force or goes_on)
+        # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
+        unfinished = plan.journal is not None and os.path.lexists(plan.journal)
+        check_outputs(plan.paths, inputs=inputs, force=self.force or unfinished)
         if plan.journal is None or self.resume:
             return plan
         if not self.force:

@@ -82,7 +82,7 @@ def test_a_single_document_is_translated_as_it_is_without_workers(run: Run, alon
             Path(f"{way}.html").unlink()
 
 
-@pytest.mark.parametrize("flags", [("--json",), ("--after", "in/b.txt"), ("--formality", "formal")])
+@pytest.mark.parametrize("flags", [("--json",), ("--after", "in/b.txt"), ("--search", "lattice")])
 def test_a_file_is_translated_as_by_a_command_of_its_own(run: Run, alone: None, flags: tuple[str]) -> None:
     assert run(*reversed(inputs()), "-o", "all/", "--workers", 3, *flags).returncode == 0
     for path in inputs():
