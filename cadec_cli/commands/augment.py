@@ -1,21 +1,33 @@
 """`cadec augment`: more training data, made by models."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.shared_flags import (
+    Address,
     BundleOption,
     ComputeType,
     Device,
+    Engine,
     Force,
+    LineWorkers,
     SourceLanguage,
     TargetLanguage,
     Threads,
 )
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle.loading import LoadedModels
+    from cadec_cli.commands.crews import SameModels
+    from cadec_cli.crews import Crew
+    from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 
 augment_app = new_app("Make training data with models.")
 
@@ -69,6 +81,9 @@ def back_translate(
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
+    workers: LineWorkers = 0,
+    engine: Engine = "processes",
+    address: Address = None,
 ) -> None:
     """Translate target-side documents back, into pairs to train an S-NMT of the other direction on.
 
@@ -81,6 +96,8 @@ def back_translate(
     """
     from cadec_cli.commands.wiring import open_models
 
+    how = Translating(False, sample, beam, seed, temperature)
+    crew = wanted_members(how, workers, engine, address, threads, device)
     check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
@@ -90,7 +107,6 @@ def back_translate(
         source_language=source_language,
         target_language=target_language,
     )
-    model = models.translation
     write_pairs(
         documents,
         output,
@@ -101,10 +117,11 @@ def back_translate(
             "sample": f"{sample} {seed} {temperature}",
             "compute type": compute_type,
         },
-        lambda done: model.sampler(seed + done, temperature) if sample else model.best(beam),
+        lambda done: how.by(models, done),
         what="back-translate",
         resume=resume,
         encoding=encoding,
+        by_several=crew.translating(models, device=device, compute_type=compute_type) if crew else None,
     )
 
 
@@ -128,6 +145,9 @@ def round_trip(
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
+    workers: LineWorkers = 0,
+    engine: Engine = "processes",
+    address: Address = None,
 ) -> None:
     """Translate target-side documents into the source language and back, into pairs to train DocRepair on.
 
@@ -139,8 +159,9 @@ def round_trip(
     Example: cadec prepare text trips.tsv --columns 1,2 -p ru -p ru --lines -o trips
     """
     from cadec_cli.commands.wiring import open_models
-    from cadec_cli.errors import CadecError
 
+    how = Translating(True, sample, beam, seed, temperature)
+    crew = wanted_members(how, workers, engine, address, threads, device)
     check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
@@ -150,18 +171,6 @@ def round_trip(
         source_language=source_language,
         target_language=target_language,
     )
-
-    def translation(done: int) -> Callable[[Sequence[str]], list[str]]:
-        reverse = models.backward
-        if reverse is None:
-            raise CadecError(
-                f"{models.bundle.directory} has no backward model, which begins the round trip",
-                "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
-            )
-        forward = models.translation.best(beam)
-        there = reverse.sampler(seed + done, temperature) if sample else reverse.best(beam)
-        return lambda texts: forward(there(texts))
-
     write_pairs(
         documents,
         output,
@@ -171,11 +180,84 @@ def round_trip(
             "round trip": f"{sample} {seed} {temperature} {beam}",
             "compute type": compute_type,
         },
-        translation,
+        lambda done: how.by(models, done),
         what="round trip",
         resume=resume,
         encoding=encoding,
+        by_several=crew.translating(models, device=device, compute_type=compute_type) if crew else None,
     )
+
+
+Translate = Callable[[Sequence[str]], list[str]]
+TranslateAll = Callable[[Iterable[list[str]]], Iterator[list[str]]]
+
+
+@dataclass(frozen=True)
+class Translating:
+    """How lines are translated: back, or there and back again."""
+
+    round_trip: bool
+    sample: bool
+    beam: int
+    seed: int
+    temperature: float
+
+    def by(self, models: LoadedModels, done: int = 0) -> Translate:
+        """What translates lines, after so many of them."""
+        from cadec_cli.errors import CadecError
+
+        if not self.round_trip:
+            return self._drawn(models.translation, done)
+        reverse = models.backward
+        if reverse is None:
+            raise CadecError(
+                f"{models.bundle.directory} has no backward model, which begins the round trip",
+                "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
+            )
+        there, back = self._drawn(reverse, done), models.translation.best(self.beam)
+        return lambda texts: back(there(texts))
+
+    def _drawn(self, model: CTranslate2Model, done: int) -> Translate:
+        return model.sampler(self.seed + done, self.temperature) if self.sample else model.best(self.beam)
+
+
+def begin(same: SameModels, how: Translating) -> Translate:
+    """What a member does: load the models, and translate lines."""
+    return how.by(same.open())
+
+
+@dataclass(frozen=True)
+class Members:
+    """A crew that translates lines, and how."""
+
+    crew: Crew
+    how: Translating
+    threads: int  # of each
+
+    def translating(self, models: LoadedModels, *, device: str, compute_type: str) -> TranslateAll:
+        """What translates chunks of lines, in order."""
+        from cadec_cli.commands.crews import same_models
+        from cadec_cli.crews import Task, in_order
+
+        same = same_models(models, device=device, compute_type=compute_type, threads=self.threads)
+        return lambda chunks: in_order(self.crew.run(Task(begin, (same, self.how)), chunks))
+
+
+def wanted_members(
+    how: Translating, workers: int, engine: str, address: str | None, threads: int, device: str
+) -> Members | None:
+    """The crew that was asked for, if one was."""
+    from cadec_cli.commands.crews import threads_each, wanted_crew
+
+    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
+    if crew is None:
+        return None
+    if how.sample:
+        raise typer.BadParameter(
+            "what is drawn at random would depend on the workers: leave out --workers and --engine"
+            + (", or add --no-sample" if how.round_trip else ", or --sample")
+        )
+    return Members(crew, how, threads_each(workers, engine, address, threads))
 
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
@@ -199,28 +281,32 @@ def write_pairs(
     documents: list[Path],
     output: Path,
     origin: dict[str, str],
-    translation: Callable[[int], Callable[[Sequence[str]], list[str]]],
+    translation: Callable[[int], Translate],
     *,
     what: str,
     resume: bool,
     encoding: str,
+    by_several: TranslateAll | None = None,
 ) -> None:
-    """Pair every line with what it is translated to; `translation` is told how many lines are done."""
+    """Pair every line with what it is translated to; `translation` is told how many lines are done.
+
+    What others translate (`by_several`) is not translated here, but for what has to be mended.
+    """
     from cadec_cli import console
-    from cadec_cli.decoding.back_translation import PairFile, input_lines, paired
+    from cadec_cli.decoding.back_translation import PairFile, input_lines, paired, paired_by_several
     from cadec_cli.files import sha256
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
     done = pairs.done(resume=resume)
     total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
-    translate = translation(done.lines)
     if done.damage:
         console.warn(done.damage)
-        pairs.mend(input_lines(documents, encoding), translate, done)
+        pairs.mend(input_lines(documents, encoding), translation(done.lines), done)
     lines = console.track(input_lines(documents, encoding), what, total)
     for _ in range(done.lines):
         next(lines, None)
     if done.lines:
         console.note(f"{done.lines - done.lost:,} of {total:,} lines are done already")
-    pairs.write(paired(lines, translate), done.lines)
+    made = paired_by_several(lines, by_several) if by_several else paired(lines, translation(done.lines))
+    pairs.write(made, done.lines)
     console.note(f"{output}: {total:,} lines")

@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,11 +200,26 @@ def input_lines(paths: Sequence[Path], encoding: str | None = None) -> Iterator[
 
 def paired(lines: Iterable[str], translate: Translate, size: int = CHUNK) -> Iterator[list[str]]:
     """Chunks of lines with their translations before them; blank ones stay blank."""
-    stream = iter(lines)
-    while chunk := list(itertools.islice(stream, size)):
-        texts = [" ".join(line.split()) for line in chunk]
-        found = iter(translate([text for text in texts if text]))
-        yield [f"{_one_line(next(found))}\t{text}" if text else "" for text in texts]
+    return paired_by_several(lines, lambda chunks: map(translate, chunks), size)
+
+
+def paired_by_several(
+    lines: Iterable[str],
+    translate: Callable[[Iterable[list[str]]], Iterable[list[str]]],
+    size: int = CHUNK,
+) -> Iterator[list[str]]:
+    """The same, where all chunks are translated by one who may begin some before others are done."""
+    begun: deque[list[str]] = deque()
+
+    def chunks() -> Iterator[list[str]]:
+        stream = iter(lines)
+        while chunk := list(itertools.islice(stream, size)):
+            begun.append([" ".join(line.split()) for line in chunk])
+            yield [text for text in begun[-1] if text]
+
+    for translations in translate(chunks()):
+        found = iter(translations)
+        yield [f"{_one_line(next(found))}\t{text}" if text else "" for text in begun.popleft()]
 
 
 def _one_line(text: str) -> str:

@@ -1,11 +1,12 @@
 """`cadec augment back-translate`: line for line, documents parted as they were, whatever happens."""
 
+import itertools
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import made_up
@@ -86,6 +87,44 @@ def test_a_killed_run_goes_on_where_it_was(made_up_bundle: Path, text: Path, tmp
         assert exit_code(arguments(made_up_bundle, text, broken, "--resume", "-q")) == 0
     assert broken.read_bytes() == whole.read_bytes()
     assert not Path(f"{broken}.cadec-part").exists()
+
+
+def test_workers_write_what_one_process_writes(
+    made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one process began and was stopped; chunks are small, so that there are many."""
+    for function in (back_translation.paired, back_translation.paired_by_several):
+        monkeypatch.setattr(function, "__defaults__", (16,))
+    alone, several, resumed = (tmp_path / name for name in ("alone.tsv", "several.tsv", "resumed.tsv"))
+    assert exit_code(arguments(made_up_bundle, text, alone, "-q")) == 0
+    assert exit_code(arguments(made_up_bundle, text, several, "-q", "--workers", "2")) == 0
+    assert several.read_bytes() == alone.read_bytes()
+
+    write = PairFile.write
+
+    def stopped(pairs: PairFile, chunks: Iterable[Sequence[str]], done: int = 0) -> None:
+        def some() -> Iterator[Sequence[str]]:
+            yield from itertools.islice(chunks, 3)
+            raise KeyboardInterrupt
+
+        write(pairs, some(), done)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PairFile, "write", stopped)
+        assert exit_code(arguments(made_up_bundle, text, resumed, "-q")) == 130
+    assert exit_code(arguments(made_up_bundle, text, resumed, "-q", "--workers", "2", "--resume")) == 0
+    assert resumed.read_bytes() == alone.read_bytes()
+
+
+@pytest.mark.parametrize("command", [["back-translate", "--sample"], ["round-trip"]])
+def test_what_is_drawn_is_drawn_by_one(
+    command: list[str], made_up_bundle: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.tsv"
+    given = ["augment", *command, str(text), "-b", str(made_up_bundle), "-o", str(output), "--workers", "2"]
+    assert exit_code(given) == 2
+    assert "would depend on the workers" in " ".join(capsys.readouterr().err.replace("│", "").split())
+    assert not output.exists()
 
 
 def test_samples_vary_and_keep_the_layout(made_up_bundle: Path, text: Path, tmp_path: Path) -> None:
