@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import made_up
 import pytest
 from in_process import cadec
+from ray_cluster import RayCluster
 
 from cadec_cli.crews import Alone
 from cadec_cli.decoding.done_documents import DoneDocuments
@@ -58,6 +60,21 @@ def test_two_processes_are_as_one_and_as_two_jobs_with_a_part_each(run: Run) -> 
     assert sorted(written("two")) == ["a.eo.jsonl", "b.eo.jsonl", "c.eo.jsonl", "film.eo.jsonl"]
     assert written("parts") == written("two")
     assert "a.txt, line 1: " in flagged and "sentences are worth a look" in flagged
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_is_as_one_process_though_a_worker_is_killed(
+    run: Run, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("cadec_cli.commands.crews.wanted_crew", lambda *_, **__: Alone())
+        assert run(*inputs(), "-o", "one", "--workers", 1, "--json").returncode == 0
+    killing = ThreadPoolExecutor(1).submit(ray_cluster.kill_one_at_work)
+    on_ray = ("--engine", "ray", "--address", ray_cluster.address)
+    done = run(*inputs(), "-o", "ray", *on_ray, "--json")
+    assert done.returncode == 0, done.stderr
+    assert killing.result()
+    assert written("ray") == written("one")
 
 
 def test_a_single_document_is_translated_as_it_is_without_workers(run: Run, alone: None) -> None:

@@ -68,6 +68,29 @@ class RayCluster:
                 start_new_session=True,
             )
 
+    def at_work(self) -> list[int]:
+        """The processes here that have something in hand, which Ray writes into their names."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):  # it has ended
+                if path.read_bytes().startswith(b"ray::CadecWorker.work"):
+                    found.append(int(path.parent.name))
+        ours = {node.pid for node in self.nodes}
+        with suppress(ProcessLookupError):
+            return [process for process in found if os.getsid(process) in ours]
+        return []
+
+    def kill_one_at_work(self) -> bool:
+        """Kill the first that has something in hand, as soon as there is one."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            for process in self.at_work():
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+                    return True
+            time.sleep(0.002)
+        return False
+
     def stop(self) -> None:
         """End all that was started here, and nothing else."""
         for node in self.nodes:
