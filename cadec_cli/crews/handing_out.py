@@ -86,6 +86,8 @@ def hand_out(staff: Staff, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
             for member in beginning:
                 staff.dismiss(member)
         if not staff.members:
+            if waiting.are_more_than(0):
+                raise LostMembersError(f"there is no room for {staff.kind} any more", staff.hint)
             return
         for member in staff.heard():
             said, what = member.answer()

@@ -1,0 +1,56 @@
+"""Handing out where members have no room any more, as on a cluster whose machines go."""
+
+from typing import Any
+
+import pytest
+
+from cadec_cli.crews.answers import DONE, LOST, READY
+from cadec_cli.crews.handing_out import LostMembersError, Piece, hand_out
+
+
+class Mortal:
+    """A member that makes one item, and is lost with the next."""
+
+    def __init__(self) -> None:
+        self.piece: Piece[Any] | None = None
+        self._says = [(READY, None), (DONE, "made"), (LOST, "its machine is gone")]
+
+    def take(self, item: bytes) -> None:
+        """What it is, is all the same."""
+
+    def answer(self) -> tuple[str, Any]:
+        return self._says.pop(0)
+
+
+class OneMachine:
+    """Room for one member, and for none once that is gone."""
+
+    kind, hint = "members", "wait for machines"
+
+    def __init__(self) -> None:
+        self.members: list[Any] = []
+        self._room = 1
+
+    def room(self) -> int:
+        return self._room
+
+    def add(self) -> None:
+        self.members.append(Mortal())
+
+    def heard(self) -> list[Any]:
+        return list(self.members)
+
+    def dismiss(self, member: Any) -> None:
+        self.members.remove(member)
+        self._room = 0
+
+
+def test_what_nobody_has_room_for_is_not_taken_for_done() -> None:
+    done = hand_out(OneMachine(), "abc")
+    assert next(done) == (0, "made")
+    with pytest.raises(LostMembersError, match="no room for members"):
+        next(done)
+
+
+def test_where_all_is_done_nobody_needs_room() -> None:
+    assert list(hand_out(OneMachine(), "a")) == [(0, "made")]
