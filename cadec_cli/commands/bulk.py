@@ -260,11 +260,13 @@ def _share_of(
         return list(inputs), wanted.checked(plan.part(range(len(inputs)), journal), inputs)
     if not (is_template(wanted.output) or is_directory_of(wanted.output, plan)):
         raise typer.BadParameter("--shard needs a directory or a template as --output")
+    # By name: every job has to find the same division, in whatever order its shell lists the files.
+    by_name = sorted(range(len(inputs)), key=lambda number: str(inputs[number]))
     sizes = []
-    for path in inputs:
-        with reading(path):
-            sizes.append(path.stat().st_size)
-    numbers = share.of_sizes(sizes)
+    for number in by_name:
+        with reading(inputs[number]):
+            sizes.append(inputs[number].stat().st_size)
+    numbers = sorted(by_name[item] for item in share.of_sizes(sizes))
     journal = common_journal(wanted.output, plan, f"-{share.number}-of-{share.of}")
     part = plan.part(numbers, journal)
     return [inputs[number] for number in numbers], wanted.checked(part, inputs) if numbers else part

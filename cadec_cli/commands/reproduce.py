@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cadec_cli.commands.choices import one_of
+from cadec_cli.commands.shared_flags import Threads
 from cadec_cli.reproduction.scales import SCALES
 from cadec_cli.reproduction.systems import SYSTEMS
 
@@ -58,7 +59,7 @@ def reproduce(
     processes: Annotated[
         int, typer.Option(help="Train in so many processes with torchrun, one per GPU.", min=1)
     ] = 1,
-    threads: Annotated[int, typer.Option(help="Number of CPU threads; 0 means all cores.", min=0)] = 0,
+    threads: Threads = 0,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Print the tables as one JSON object instead.")
     ] = False,

@@ -138,6 +138,6 @@ class _Waiting:
 
 
 def _check(lost_beginners: int, staff: Staff, how: str) -> None:
-    """Do not try for ever what can't even begin."""
-    if lost_beginners == ATTEMPTS:
+    """Do not try for ever what can't even begin; but while others are at work, a machine may come back."""
+    if lost_beginners >= ATTEMPTS and not any(member.piece for member in staff.members):
         raise LostMembersError(f"{staff.kind} go down before they have begun ({how})", staff.hint)

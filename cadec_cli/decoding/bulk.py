@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from cadec_cli.claims import remove_unclaimed
 from cadec_cli.crews import Crew, Task
+from cadec_cli.crews.handing_out import LostMembersError
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.done_documents import DoneDocuments, document_key
 from cadec_cli.decoding.doubts import Doubt, doubts_among
@@ -72,6 +73,7 @@ class Survey:
 
     order: tuple[int, ...]  # of the files: those with the longest documents first
     documents: tuple[int, ...]  # in each file
+    digests: tuple[bytes, ...]  # of each file's documents
     sentences: Counter[str]  # of each document by its key, as often as it is there
 
     @property
@@ -117,15 +119,17 @@ class BulkTranslation:
     def survey(self, count: Count = uncounted) -> Survey:
         """Look through all files: what is wrong with one is said here, before the work."""
         sentences: Counter[str] = Counter()
-        longest, documents = [], []
+        longest, documents, digests = [], [], []
         for number in count(range(len(self.plan.paths)), len(self.plan.paths)):
             file = self.read(number)
-            for document, key in zip(file.documents, self.keys_of(file), strict=True):
+            keys = self.keys_of(file)
+            for document, key in zip(file.documents, keys, strict=True):
                 sentences[key] += len(document)
             longest.append(max(map(len, file.documents), default=0))
             documents.append(len(file.documents))
+            digests.append(_digest_of(keys))
         order = sorted(range(len(longest)), key=lambda number: -longest[number])
-        return Survey(tuple(order), tuple(documents), sentences)
+        return Survey(tuple(order), tuple(documents), tuple(digests), sentences)
 
     def run(
         self,
@@ -146,10 +150,10 @@ class BulkTranslation:
         with self._done_documents(resume) as done:
             if done.damage:
                 damaged(done.damage)
-            self._refuse_foreign(done)
+            work = _Work(self, done, survey, doubted)
+            work.refuse_foreign()
             if already := _sentences_done(done, survey):
                 resumed(already)
-            work = _Work(self, done, survey, doubted)
             try:
                 for _ in count(work.translated_by(crew), survey.total - already):
                     pass
@@ -175,17 +179,8 @@ class BulkTranslation:
             for number, document in enumerate(file.documents)
         ]
 
-    def _refuse_foreign(self, done: DoneDocuments) -> None:
-        """Refuse to begin where an output's place is taken by something that is not this translation's."""
-        foreign = [path for path in self.plan.paths if not self._may_write(path, done)]
-        if foreign:
-            others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
-            raise CadecError(
-                f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
-                f"--force replaces {'it' if len(foreign) == 1 else 'them'}",
-            )
-
-    def _may_write(self, path: Path, done: DoneDocuments) -> bool:
+    def may_write(self, path: Path, done: DoneDocuments) -> bool:
+        """Tell whether an output's place is free, or is taken by what this translation wrote."""
         return self.replace or not os.path.lexists(path) or done.is_own(self._name(path), _digest(path))
 
     def _name(self, path: Path) -> str:
@@ -198,8 +193,9 @@ class BulkTranslation:
         path = self.plan.paths[number]
         digest = hashlib.sha256(content).hexdigest()
         if _digest(path) == digest:
+            done.will_write(self._name(path), digest)  # what is as we would write it is as good as ours
             return
-        if not self._may_write(path, done):
+        if not self.may_write(path, done):
             raise CadecError(
                 f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
             )
@@ -243,6 +239,26 @@ class _Work:
     waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
     in_hand: dict[int, str] = field(default_factory=dict)
 
+    def refuse_foreign(self) -> None:
+        """Refuse to begin where an output's place is taken by something that is not this translation's."""
+        paths = self.translation.plan.paths
+        foreign = [
+            path
+            for number, path in enumerate(paths)
+            if not self.translation.may_write(path, self.done) and not self._is_there(number, path)
+        ]
+        if foreign:
+            others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
+            raise CadecError(
+                f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
+                f"--force replaces {'it' if len(foreign) == 1 else 'them'}",
+            )
+
+    def _is_there(self, number: int, path: Path) -> bool:
+        """Tell whether a file that nothing is noted of is what we would write: its line may be damaged."""
+        opened = self._open(number)
+        return not opened.missing and _digest(path) == hashlib.sha256(self._content(opened)[1]).hexdigest()
+
     def translated_by(self, crew: Crew) -> Iterator[None]:
         """Have it done; yields once for every sentence."""
         documents = self._documents()
@@ -251,7 +267,8 @@ class _Work:
             return
         results = crew.run(self.translation.task, itertools.chain([first], documents))
         # Whoever stops here ends the crew's work, and not only when memory is cleared.
-        with contextlib.closing(cast("Generator[tuple[int, list[Any]], None, None]", results)):
+        closing = contextlib.closing(cast("Generator[tuple[int, list[Any]], None, None]", results))
+        with closing, self._culprits_named():
             for number, sentences in results:
                 key = self.in_hand.pop(number)
                 self.done.add(key, sentences)
@@ -260,14 +277,28 @@ class _Work:
                     if not file.missing:
                         self._complete(file)
                 yield from itertools.repeat(None, self.survey.sentences[key])
+        if self.waiting or next(documents, None) is not None:
+            raise RuntimeError("a crew has left documents undone")
+
+    @contextlib.contextmanager
+    def _culprits_named(self) -> Iterator[None]:
+        """A document that takes workers down has a name only here."""
+        try:
+            yield
+        except LostMembersError as error:
+            if error.number is None:
+                raise
+            key = self.in_hand[error.number]
+            opened = self.waiting[key][0]
+            path = self.translation.plan.paths[opened.number]
+            which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
+            raise CadecError(f"{which}: {error.message}", error.hint) from None
 
     def _documents(self) -> Iterator[WholeDocument]:
         """What is to be handed out, file by file; a document that is there twice is done once."""
         handed_out = itertools.count()
         for number in self.survey.order:
-            file = self.translation.read(number)
-            keys = self.translation.keys_of(file)
-            opened = _OpenFile(number, file, keys, {key for key in keys if key not in self.done})
+            opened = self._open(number)
             if not opened.missing:
                 self._complete(opened)
                 continue
@@ -278,8 +309,26 @@ class _Work:
                 self.in_hand[next(handed_out)] = key
                 yield document
 
+    def _open(self, number: int) -> _OpenFile:
+        """Read a file again, which is to be as it was."""
+        file = self.translation.read(number)
+        keys = self.translation.keys_of(file)
+        if _digest_of(keys) != self.survey.digests[number]:
+            raise CadecError(
+                f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
+                "the same command with --resume takes it as it is now",
+            )
+        return _OpenFile(number, file, keys, {key for key in keys if key not in self.done})
+
     def _complete(self, opened: _OpenFile) -> None:
         """All documents of a file are done: it can be written."""
+        outputs, content = self._content(opened)
+        self.translation.write(opened.number, content, self.done)
+        if self.doubted is not None:
+            self.doubted(opened.number, list(doubts_among(outputs, opened.file.documents)))
+
+    def _content(self, opened: _OpenFile) -> tuple[dict[tuple[int, int], Any], bytes]:
+        """What the sentences of a file became, and the file that they make."""
         with_beside = self.translation.beside is not None
         outputs = {
             (number, sentence): _in_document(done[0] if with_beside else done, number)
@@ -287,15 +336,12 @@ class _Work:
             for sentence, done in enumerate(self.done.sentences(key, len(document)))
         }
         pieces = output_pieces(opened.file, list(outputs.values()), json_lines=self.translation.json_lines)
-        self.translation.write(opened.number, b"".join(pieces), self.done)
-        if self.doubted is not None:
-            self.doubted(opened.number, list(doubts_among(outputs, opened.file.documents)))
+        return outputs, b"".join(pieces)
 
     def made_beside(self) -> Iterator[Beside]:
         """What was made beside all translations, in the order of the files."""
         for number in range(len(self.translation.plan.paths)):
-            file = self.translation.read(number)
-            opened = _OpenFile(number, file, self.translation.keys_of(file))
+            opened = self._open(number)
             for position, (key, document) in enumerate(opened.documents):
                 yield from self._beside(number, position, key, document)
 
@@ -311,6 +357,10 @@ def _in_document(output: Any, number: int) -> Any:
 
 def _sentences_done(done: DoneDocuments, survey: Survey) -> int:
     return sum(count for key, count in survey.sentences.items() if key in done)
+
+
+def _digest_of(keys: Sequence[str]) -> bytes:
+    return hashlib.sha256("".join(keys).encode()).digest()
 
 
 def _digest(path: Path) -> str:

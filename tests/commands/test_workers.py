@@ -62,6 +62,15 @@ def test_two_processes_are_as_one_and_as_two_jobs_with_a_part_each(run: Run) -> 
     assert "a.txt, line 1: " in flagged and "sentences are worth a look" in flagged
 
 
+def test_parts_are_the_same_in_whatever_order_a_shell_lists_the_files(run: Run) -> None:
+    for name in "wxyz":  # of one size
+        Path("in", f"{name}.txt").write_bytes(Path("in", "b.txt").read_bytes())
+    assert run(*inputs(), "-o", "out", "--shard", "1/2").returncode == 0
+    done = run(*reversed(inputs()), "-o", "out", "--shard", "2/2")
+    assert done.returncode == 0, done.stderr
+    assert len(written("out")) == len(inputs())
+
+
 @pytest.mark.slow
 def test_a_ray_cluster_is_as_one_process_though_a_worker_is_killed(
     run: Run, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch

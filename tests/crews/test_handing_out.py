@@ -54,3 +54,34 @@ def test_what_nobody_has_room_for_is_not_taken_for_done() -> None:
 
 def test_where_all_is_done_nobody_needs_room() -> None:
     assert list(hand_out(OneMachine(), "a")) == [(0, "made")]
+
+
+class Unlucky(Mortal):
+    """A member on a machine where nobody can begin."""
+
+    def answer(self) -> tuple[str, Any]:
+        return LOST, "its machine is broken"
+
+
+class TwoMachines(OneMachine):
+    """One on which members work, and one on which they never begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._room = 2
+        self.begun = 0
+
+    def add(self) -> None:
+        worker = Mortal()
+        worker._says[2:2] = [(DONE, "made")] * 6
+        self.members.append(worker if not self.members else Unlucky())
+        self.begun += 1
+
+    def dismiss(self, member: Any) -> None:
+        self.members.remove(member)
+
+
+def test_a_machine_where_nobody_can_begin_does_not_end_what_others_do() -> None:
+    machines = TwoMachines()
+    assert sorted(hand_out(machines, "abcdef")) == [(number, "made") for number in range(6)]
+    assert machines.begun > 4

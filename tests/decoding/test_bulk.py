@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadec_cli.crews import Alone, Crew, Task
+from cadec_cli.crews.handing_out import LostMembersError
 from cadec_cli.crews.shares import Share
 from cadec_cli.decoding.before import context_of
 from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself, WholeDocument
@@ -337,6 +338,60 @@ def test_damage_costs_the_documents_that_it_is_in(library: Callable[..., Library
     assert told == [
         f"1 damaged record in {again.target / '.journal'}: no more documents than that are translated again"
     ]
+
+
+def test_a_file_is_known_as_ours_though_the_line_that_says_so_is_damaged(
+    library: Callable[..., Library],
+) -> None:
+    whole = library().run()
+    again = library("later")
+    killed_after(again, 6)
+    journal = again.target / ".journal"
+    assert b'"written"' in journal.read_bytes()
+    journal.write_bytes(journal.read_bytes().replace(b'"written"', b'"wretten"'))
+    assert again.run(resume=True) == whole
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A crew that takes everything, and does nothing; or is lost with the third document."""
+
+    lost: bool = False
+    members = 1
+
+    def run(self, task: Task[Any, Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        for number, _ in enumerate(items):
+            if self.lost and number == 2:
+                raise LostMembersError("item 3 takes members down", "use others", number)
+        yield from ()
+
+
+def test_what_a_crew_has_not_done_is_not_taken_for_done(library: Callable[..., Library]) -> None:
+    work = library()
+    with pytest.raises(RuntimeError, match="left documents undone"):
+        work.run(Idle())
+    assert not work.written().keys() - {"empty.txt", ".journal"}
+
+
+def test_a_document_that_takes_workers_down_is_named(library: Callable[..., Library]) -> None:
+    with pytest.raises(CadecError, match=r"document \d of what becomes .*\.txt: item 3 takes members down"):
+        library().run(Idle(lost=True))
+
+
+def test_an_input_that_changes_meanwhile_is_one_clear_error(library: Callable[..., Library]) -> None:
+    work = library(report=True)
+    file = work.inputs[1]
+    before = file.read_bytes()
+
+    def changing(sentences: Iterable[Any], total: int) -> Iterator[Any]:
+        yield from sentences
+        file.write_bytes(b"One more.\n\n" + before)
+
+    with pytest.raises(CadecError, match=rf"the input of .*{file.name} has changed in the meantime"):
+        work.run(count=changing)
+    file.write_bytes(before)
+    whole = library("other").run()
+    assert work.run(resume=True) == whole and len(work.reported) > 0
 
 
 def test_a_journal_that_changes_under_our_hands_is_no_output(library: Callable[..., Library]) -> None:
