@@ -65,6 +65,15 @@ def test_every_command_shown_exists_with_its_options() -> None:
         assert not unknown_options(line), line
 
 
+def test_every_command_of_the_page_on_scale_exists_with_its_options() -> None:
+    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    lines = re.findall(r"cadec (?:translate|convert) [^'`\n]*", page)
+    assert len(lines) > 6
+    assert {line: unknown_options(line) for line in lines if unknown_options(line)} == {}
+    trained = re.findall(r"-m cadec_cli (train lm [^`\n]*)", page)
+    assert trained and not any(unknown_options(f"cadec {line}") for line in trained)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """Everything the README's short commands read, with little in it."""
