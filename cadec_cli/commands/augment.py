@@ -257,7 +257,7 @@ def wanted_members(
             "what is drawn at random would depend on the workers: leave out --workers and --engine"
             + (", or add --no-sample" if how.round_trip else ", or --sample")
         )
-    return Members(crew, how, threads_each(workers, engine, address, threads))
+    return Members(crew, how, threads_each(threads))
 
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:

@@ -33,7 +33,7 @@ def wanted_crew(
 
         if device.startswith("cuda:"):
             raise typer.BadParameter("Ray gives each worker a GPU of its own: ask for --device cuda")
-        cores = threads_each(workers, engine, address, threads)
+        cores = threads_each(threads)
         return RayCrew(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
     if address is not None:
         raise typer.BadParameter("--address is that of a Ray cluster: add --engine ray")
@@ -44,17 +44,12 @@ def wanted_crew(
     return Processes(workers)
 
 
-def threads_each(workers: int, engine: str, address: str | None, threads: int) -> int:
-    """How many threads a member has: those asked for, else its share of this machine.
+def threads_each(threads: int) -> int:
+    """How many threads a member has: one, unless more are asked for.
 
-    A cluster's machines need not be like this one: a member there has one core, unless more are asked for.
+    A share of the cores would be another number with other workers, and so would float32 scores be.
     """
-    from cadec_cli.workers import available_cores
-
-    if threads:
-        return threads
-    here = engine != "ray" or address is None
-    return max(1, available_cores() // workers) if here and workers else 1
+    return threads or 1
 
 
 @dataclass(frozen=True)

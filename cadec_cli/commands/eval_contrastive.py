@@ -128,7 +128,7 @@ def eval_contrastive(
         opened,
         device=device,
         compute_type=compute_type,
-        threads=threads_each(workers, engine, address, threads),
+        threads=threads_each(threads),
     )
     flags = ContrastiveFlags(named, weight, reading, context)
     all_terms = scored(contrastive_sets, models, crew, same, flags)

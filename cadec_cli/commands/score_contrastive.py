@@ -114,7 +114,7 @@ def score_contrastive(
         opened,
         device=device,
         compute_type=compute_type,
-        threads=threads_each(workers, engine, address, threads),
+        threads=threads_each(threads),
     )
     flags = ContrastiveFlags((objective,), weight, reading, context)
     models.check(contrastive_set)

@@ -82,7 +82,7 @@ InputFormat = Annotated[
     str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
 ]
 Threads = Annotated[
-    int, typer.Option(help="Number of CPU threads, those of each worker; 0 means all cores.", min=0)
+    int, typer.Option(help="Number of CPU threads; 0 means all cores, and one for each worker.", min=0)
 ]
 _MANY = "Many documents"
 

@@ -209,7 +209,7 @@ def translate(
             encoding=encoding,
             device=device,
             compute_type=compute_type,
-            threads=threads_each(workers, engine, address, threads) if crew else threads,
+            threads=threads_each(threads) if crew else threads,
             source_language=source_language,
             target_language=target_language,
             after=after,
