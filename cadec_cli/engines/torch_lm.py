@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from cadec_cli.engines.cores import Cores
+from cadec_cli.engines.cores import Cores, is_small
 from cadec_cli.engines.rows import Block, Layout, shared_out
 from cadec_cli.engines.torch_lm_steps import LMSteps
 from cadec_cli.engines.trees import Trees
@@ -34,7 +34,7 @@ class TorchLanguageModel:
         self.network = network
         self.text = text
         self.positions = network.config.positions
-        self._cores = Cores()
+        self._cores, self._small = Cores(), is_small(self)
 
     def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
         """Begin to step after some contexts."""
@@ -78,7 +78,7 @@ class TorchLanguageModel:
         def score_row(row: list[int]) -> list[ScoredTrie]:
             return self._score_row([blocks[number] for number in row], reading, remember)
 
-        made = self._cores.map(score_row, rows) if on_cpu else map(score_row, rows)
+        made = self._cores.map(score_row, rows, small=self._small) if on_cpu else map(score_row, rows)
         by_number = {
             number: scored
             for row, of_row in zip(rows, made, strict=True)

@@ -19,6 +19,7 @@ from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
+from cadec_cli.engines.cores import Cores, is_small
 from cadec_cli.engines.protocols import (
     GrownLanguage,
     KnownAhead,
@@ -104,7 +105,8 @@ class BeamDecoding:
         found: dict[int, list[BeamHypothesis]] = {}
         for first in range(0, len(filled), size):
             part = filled[first : first + size]
-            results = self.search.search([sources[index] for index in part], [read[index] for index in part])
+            here = [sources[index] for index in part], [read[index] for index in part]
+            results = self.search.on_its_cores(*here)
             found.update(zip(part, results, strict=True))
         return [
             self._part(text, found[index], read[index])
@@ -200,6 +202,8 @@ class BeamSearch:
         self.options = options or BeamOptions()
         self.limits = self.options.limits or translation.limits
         self._end = translation.text.boundary
+        self._cores = Cores()
+        self._small = is_small(translation, *([language] if self.language is not None else []))
         self._words: Words | None = None
         if self.language is not None and not self._by_token(self.language):
             if not isinstance(self.language, GrownLanguage):
@@ -222,6 +226,13 @@ class BeamSearch:
     def _by_token(self, language: LanguageModel) -> TypeGuard[SteppedLanguage]:
         same = language.text.identity == self.translation.text.identity
         return same and isinstance(language, SteppedLanguage)
+
+    def on_its_cores(
+        self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
+    ) -> list[list[BeamHypothesis]]:
+        """The same as `search`, by one core where several would only wait for each other."""
+        (found,) = self._cores.map(lambda _: self.search(sources, contexts), [None], small=self._small)
+        return found
 
     @torch.inference_mode()
     def search(
