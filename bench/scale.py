@@ -1,7 +1,7 @@
 """Many documents: what workers bring against one process, what they cost to start, and the memory of each.
 
 A made-up library, translated with the embedded bundle by processes of this machine, and by Ray where that is
-installed: one worker and two, with as many threads as they take, and with one thread each. One process
+installed: one worker and two, of one thread each. One process
 without workers translates all documents in step, with all cores.
 """
 
@@ -43,8 +43,7 @@ def measure(directories: list[str]) -> Iterator[Row]:
             quick = _translated(tiny, 1, engine)
             yield start_up(f"{_workers(1, engine)} / one process, one line", quick, plain_tiny)
             yield memory(f"each of {_workers(2, engine)} / one", runs[2], runs[1])
-            one, two = (_translated(library, count, engine, threads=1) for count in WORKERS)
-            yield throughput(f"{_workers(2, engine)} / 1, one thread each", sentences, two, one)
+            yield throughput(f"{_workers(2, engine)} / 1", sentences, runs[2], runs[1])
 
 
 def throughput(what: str, sentences: int, run: Run, other: Run) -> Row:
@@ -72,11 +71,11 @@ def line(files: Sequence[Path], output: Path, workers: int, engine: str, threads
     return cadec("translate", *files, "-o", f"{output}/", "--lines", *crew, "--threads", threads)
 
 
-def _translated(files: Sequence[Path], workers: int = 0, engine: str = "processes", threads: int = 0) -> Run:
+def _translated(files: Sequence[Path], workers: int = 0, engine: str = "processes") -> Run:
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "out"
         with (
-            running(line(files, output, workers, engine, threads)) as started,
+            running(line(files, output, workers, engine, threads=0)) as started,
             Descendants(started.process.pid) as below,
         ):
             spent = started.ended()
