@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cadec_cli import console
+from cadec_cli.commands.crews import SameModels
 from cadec_cli.crews import Task
 
 if TYPE_CHECKING:
@@ -34,14 +35,8 @@ if TYPE_CHECKING:
 class Instructions:
     """All that a member needs to know to begin."""
 
-    bundle: Path | None  # none is the embedded one, wherever that is over there
-    identity: str  # of that bundle, here
+    models: SameModels
     options: TranslationOptions
-    source_language: str | None
-    target_language: str | None
-    device: str
-    compute_type: str
-    threads: int
     below: float  # which confidence is worth a flag
     json_lines: bool
     report: bool
@@ -50,30 +45,13 @@ class Instructions:
 
 def begin(instructions: Instructions) -> ByItself:
     """Load the models, and translate document after document."""
-    from cadec_cli.bundle.finding import EMBEDDED
-    from cadec_cli.bundle.loading import load_models
-    from cadec_cli.bundle.opening import Bundle
     from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.bulk import ByItself
     from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.decoding.translator import Translator
-    from cadec_cli.errors import CadecError
     from cadec_cli.method.context import Context
 
-    bundle = Bundle.open(instructions.bundle or EMBEDDED)
-    if bundle.manifest.identity != instructions.identity:
-        raise CadecError(
-            f"{bundle.directory} is not the same bundle for all workers",
-            "install the same one on all machines",
-        )
-    models = load_models(
-        bundle,
-        source_language=instructions.source_language,
-        target_language=instructions.target_language,
-        device=instructions.device,
-        compute_type=instructions.compute_type,
-        threads=instructions.threads,
-    )
+    models = instructions.models.open()
     options, language = instructions.options, models.languages.source_code
     translator = Translator(models, options, language=language)
     judge = judge_for(options, language, instructions.below)
@@ -206,14 +184,16 @@ def bulk_translation(
         return _prepared(file, own[number], wanted, plan.part([number], plan.journal), languages, screen)
 
     instructions = Instructions(
-        None if is_embedded(opened.directory) else opened.directory.absolute(),
-        opened.manifest.identity,
+        SameModels(
+            None if is_embedded(opened.directory) else opened.directory.absolute(),
+            opened.manifest.identity,
+            source_language,
+            target_language,
+            device,
+            compute_type,
+            threads,
+        ),
         options,
-        source_language,
-        target_language,
-        device,
-        compute_type,
-        threads,
         below,
         wanted.json_lines,
         report is not None,
