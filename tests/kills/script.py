@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -124,5 +125,9 @@ def _place(named: Path | None) -> Iterator[Path]:
         named.mkdir(parents=True, exist_ok=True)
         yield named.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="cadec-kills-") as place:
-        yield Path(place).resolve()
+    # Not TemporaryDirectory: a forked process that ends as usual would clear it away.
+    place = Path(tempfile.mkdtemp(prefix="cadec-kills-")).resolve()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

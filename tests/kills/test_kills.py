@@ -11,11 +11,11 @@ SCRIPT = Path(__file__).parent
 SOME = ("translate-text", "train", "convert-in-place", "augment")
 
 
-def outcomes(corpora: Path, bundle: Path, place: Path, *more: str) -> dict[str, dict[str, object]]:
+def outcomes(corpora: Path, bundle: Path, root: Path, *more: str) -> dict[str, dict[str, object]]:
     """Run the script, which forks: that needs a process without threads."""
-    report = place / "report.json"
+    report = root / "report.json"
     models = ["--corpora", str(corpora), "--bundle", str(bundle)]
-    line = [sys.executable, str(SCRIPT), "--small", *models, "--place", str(place), "--json", str(report)]
+    line = [sys.executable, str(SCRIPT), "--small", *models, "--json", str(report)]
     done = subprocess.run([*line, *more], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return {found["name"]: found for found in json.loads(report.read_text())}
@@ -25,7 +25,8 @@ def outcomes(corpora: Path, bundle: Path, place: Path, *more: str) -> dict[str, 
 def test_killed_and_run_again_every_command_leaves_what_it_would_have_left(
     corpora: Path, made_up_bundle: Path, tmp_path: Path
 ) -> None:
-    found = outcomes(corpora, made_up_bundle, tmp_path, "--what", "killed", "--kills", "1")
+    chosen = ("--what", "killed", "--kills", "1", "--place", str(tmp_path / "kept"))
+    found = outcomes(corpora, made_up_bundle, tmp_path, *chosen)
     assert len(found) >= 10 and all(outcome["kills"] == 1 for outcome in found.values())
 
 
