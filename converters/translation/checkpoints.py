@@ -53,16 +53,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
                 break
             except pickle.UnpicklingError as error:
                 allowed.append((Inert, _stood_in_for(path, str(error), len(allowed))))
-            except (
-                RuntimeError,
-                ValueError,
-                TypeError,
-                AttributeError,
-                KeyError,
-                IndexError,
-                OSError,
-                EOFError,
-            ):
+            except Exception:  # of many kinds, as damage is
                 raise _damaged(path) from None
     if not isinstance(value, dict):
         raise CadecError(f"{path} is no checkpoint: it holds {type(value).__name__}, not values by name")

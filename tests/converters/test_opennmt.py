@@ -5,6 +5,7 @@ import collections
 import shutil
 import sys
 import types
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,19 @@ def test_a_truncated_checkpoint_is_one_error(parts: Parts, place: Path) -> None:
     torch.save(parts.checkpoint(), place / "model.pt")
     data = (place / "model.pt").read_bytes()
     (place / "model.pt").write_bytes(data[:-2000])
+    with pytest.raises(CadecError, match="no checkpoint of torch's"):
+        open_opennmt(place, Asked())
+
+
+@pytest.mark.parametrize("beginning", [b"\x80\x02}q\x00(X\x05", b"\x80\x02}q\x00(K", b"\x80\x02J\x00"])
+def test_a_checkpoint_whose_values_end_within_one_is_one_error(
+    beginning: bytes, parts: Parts, place: Path
+) -> None:
+    torch.save(parts.checkpoint(), place / "whole.pt")
+    with zipfile.ZipFile(place / "whole.pt") as whole, zipfile.ZipFile(place / "model.pt", "w") as cut:
+        for name in whole.namelist():
+            cut.writestr(name, beginning if name.endswith("/data.pkl") else whole.read(name))
+    (place / "whole.pt").unlink()
     with pytest.raises(CadecError, match="no checkpoint of torch's"):
         open_opennmt(place, Asked())
 
