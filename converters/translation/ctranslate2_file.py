@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ def read_stored(path: Path) -> StoredModel:
 
 
 def _read(stream: BinaryIO, path: Path) -> StoredModel:
+    length = os.fstat(stream.fileno()).st_size
     version = _number(stream, "I")
     if not _OLDEST_VERSION <= version < 1000:
         raise CadecError(
@@ -54,9 +56,9 @@ def _read(stream: BinaryIO, path: Path) -> StoredModel:
         variable = _text(stream)
         shapes[variable] = tuple(_number(stream, "I") for _ in range(_number(stream, "B")))
         kind, size = _number(stream, "B"), _number(stream, "I")
-        data = stream.read(size)
-        if len(data) != size:
+        if size > length - stream.tell():  # before any memory is taken for it
             raise ValueError("it ends early")
+        data = stream.read(size)
         if not _finite(data, kind):
             wrong.append(variable)
     for _ in range(_number(stream, "I")):

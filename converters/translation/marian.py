@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,10 +152,12 @@ def _several(value: Any) -> list[Any]:
 def _named(directory: Path, name: object) -> Path:
     """A file that decoder.yml names: as it says, or beside it if the path is of another machine."""
     for path in (directory / str(name), directory / Path(str(name)).name):
-        if path.is_file():
-            return path
+        with suppress(OSError):  # no file can have such a name
+            if path.is_file():
+                return path
     raise CadecError(
-        f"decoder.yml names {name}, which is not in {directory}", "all files of the model are needed"
+        f"decoder.yml names {str(name)[:200]}, which is not in {directory}",
+        "all files of the model are needed",
     )
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,14 @@ def truncated(directory: Path) -> None:
     (directory / "model.bin").write_bytes(data[: len(data) // 2])
 
 
+def endless(directory: Path) -> None:
+    data = bytearray((directory / "model.bin").read_bytes())
+    name = b"decoder/embeddings/weight\0"
+    start = data.index(name) + len(name) + 1 + 2 * 4 + 1
+    data[start : start + 4] = b"\xff" * 4
+    (directory / "model.bin").write_bytes(bytes(data))
+
+
 def no_model(directory: Path) -> None:
     (directory / "model.bin").write_bytes(b"")
 
@@ -258,6 +267,7 @@ def not_numbers(directory: Path) -> None:
     [
         (decoder_only, "no translation model: CTranslate2 calls it TransformerDecoderSpec"),
         (truncated, "cut short"),
+        (endless, "cut short"),
         (no_model, "cut short"),
         (no_vocabulary, "vocabulary"),
         (short_vocabulary, "tokens, the model's embeddings are"),
@@ -269,8 +279,14 @@ def not_numbers(directory: Path) -> None:
 )
 def test_what_does_not_fit_is_one_error(spoil: Any, message: str, copied: Path) -> None:
     spoil(copied)
-    with pytest.raises(CadecError, match=message):
-        open_ctranslate2(copied, Asked())
+    tracemalloc.start()
+    try:
+        with pytest.raises(CadecError, match=message):
+            open_ctranslate2(copied, Asked())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 28  # whatever sizes the file names
 
 
 def test_a_beam_that_counts_otherwise_is_refused(

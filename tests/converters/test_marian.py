@@ -230,6 +230,10 @@ def dated(directory: Path) -> None:
     (directory / "decoder.yml").write_text("vocabs: 2001-13-41\n")
 
 
+def long_name(directory: Path) -> None:
+    (directory / "decoder.yml").write_text(f"vocabs: [vocab.yml, vocab{'x' * 300}.yml]\n")
+
+
 def another_tokenizer(directory: Path) -> None:
     train_spm(directory / "source.spm", ["0123 4567 8901 2345", "9876 5432 1098", "6 7 8 9 0"] * 20, 24)
 
@@ -251,6 +255,7 @@ def no_tokenizer(directory: Path) -> None:
         (worded, "no numbers: Wemb"),
         (nested, "no valid YAML"),
         (dated, "no valid YAML"),
+        (long_name, "which is not in"),
         (weightless, "no decoder.1.cross.key.weight"),
         (another_tokenizer, "is not the tokenizer of the model's source"),
         (no_tokenizer, "no tokenizer of the source"),

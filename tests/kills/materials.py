@@ -62,8 +62,11 @@ def make_materials(
     materials = Materials(root, corpora, bundle)
     # Enough sentences for several snapshots: those of 32 sentences, of the next 256, and the rest.
     long, short = (10, 10) if small else (44, 14)
-    for number, place in enumerate(materials.texts()):
-        place.write_text("\n".join(blocks[: long if number == 0 else 2]))
+    # No document stands in two of them: of those that are alike, one would be done for both.
+    first, *others = materials.texts()
+    first.write_text("\n".join(blocks[:long]))
+    for number, place in enumerate(others):
+        place.write_text("\n".join(blocks[long + 2 * number :][:2]))
     materials.short.write_text("\n".join(blocks[:short]))
     materials.lines.write_text("\n".join(blocks[:160]))
     pairs = ("".join(f"{source}\t{target}\n" for source, target in document) for document in sides)
