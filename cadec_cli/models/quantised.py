@@ -18,16 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
+from cadec_cli.models.int8_products import coarse, fine, scripted
 
 # CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
 # weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round was as good or worse on the
 # models tried; 8 bits for both, which overflows, had four times the error or more.
-WEIGHT_LIMIT, ACTIVATION_LIMIT, ZERO = 64, 127, 128
+WEIGHT_LIMIT = 64
 # Where pairs of products are added in 32 bits.
 FULL_WEIGHT_LIMIT = 127
-# oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
-# and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
-ROWS_STEP = 8
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -55,38 +53,7 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
-        rows = x.reshape(-1, self.in_features)
-        # torch's norm and aminmax along rows are ten times slower than this.
-        scale = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
-        product = self._product(rows * (ACTIVATION_LIMIT / scale))[: len(rows)]
-        if self.bias is None:
-            product.mul_(scale)
-        else:
-            torch.addcmul(self.bias, product, scale, out=product)
-        return product.view(*x.shape[:-1], self.out_features)
-
-    def _product(self, rows: Tensor) -> Tensor:
-        """Rows of numbers from -127 to 127, which may be written to, times the weights over 127."""
-        return self._integer_product(_bytes(rows.add_(ZERO + 0.5)))
-
-    def _integer_product(self, integers: Tensor) -> Tensor:
-        """Rows of bytes times the weights over 127; there may be more rows than are wanted."""
-        product: Tensor = torch.ops.onednn.qlinear_pointwise(
-            integers,
-            1 / ACTIVATION_LIMIT,
-            ZERO,
-            self.weight,
-            self.scales,
-            self.zeros,
-            None,  # bias: to be added after the row's own scale
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
-        return product
+        return scripted(coarse)(x, self.weight, self.scales, self.zeros, self.bias)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
         # Packed weights are never written to, and can't be copied.
@@ -108,25 +75,9 @@ class FineInt8Linear(Int8Linear):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__(linear, FULL_WEIGHT_LIMIT if adds_exactly() else WEIGHT_LIMIT)
 
-    def _product(self, rows: Tensor) -> Tensor:
-        integers = _bytes(rows + (ZERO + 0.5))
-        rounded = integers[: len(rows)].float().sub_(ZERO)
-        left_over = rows.sub_(rounded).mul_(2 * ACTIVATION_LIMIT)  # from -127 to 127
-        coarse = self._integer_product(integers)
-        fine = self._integer_product(_bytes(left_over.add_(ZERO + 0.5)))
-        return coarse.add_(fine, alpha=1 / (2 * ACTIVATION_LIMIT))
-
-
-def _bytes(numbers: Tensor) -> Tensor:
-    """Numbers from 0 to 255 without their fractions, which rounds a number that ½ was added to.
-
-    After the rows that are given come some of anything, up to a round number.
-    """
-    count, width = numbers.shape
-    made = torch.empty(count + -count % ROWS_STEP, width, dtype=torch.uint8)
-    # torch takes five times as long from float32 to uint8 at once: that goes through 64 bits.
-    made[:count] = numbers.to(torch.int16)
-    return made
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, out)."""
+        return scripted(fine)(x, self.weight, self.scales, self.zeros, self.bias)
 
 
 def quantised(model: M) -> M:

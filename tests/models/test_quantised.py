@@ -9,6 +9,7 @@ from torch import nn
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.int8_products import Linear, coarse, fine, scripted
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.quantised import FineInt8Linear, Int8Linear, int8_available, quantised
 from cadec_cli.models.transformer import Transformer, TransformerConfig
@@ -146,3 +147,25 @@ def test_quantising_twice_changes_nothing() -> None:
 def test_a_model_on_another_device_is_refused() -> None:
     with pytest.raises(CadecError, match="int8 weights are for CPUs"):
         quantised(language_model().to("meta"))
+
+
+@needs_int8
+@pytest.mark.parametrize(("kind", "linear"), [(Int8Linear, coarse), (FineInt8Linear, fine)])
+@pytest.mark.parametrize("bias", [True, False])
+@torch.inference_mode()
+def test_torchscript_gives_the_same_numbers_bit_for_bit(
+    kind: type[Int8Linear], linear: Linear, bias: bool
+) -> None:
+    torch.manual_seed(1)
+    made = kind(nn.Linear(64, 24, bias=bias))
+    assert isinstance(scripted(linear), torch.jit.ScriptFunction)
+    for shape in ((1, 64), (2, 3, 64), (8, 64), (5, 1, 17, 64)):
+        x = torch.randn(shape)
+        assert torch.equal(made(x), linear(x, made.weight, made.scales, made.zeros, made.bias))
+
+
+def test_what_torchscript_refuses_runs_as_it_stands() -> None:
+    def strange(x: torch.Tensor, weight: object, scales: object, zeros: object, bias: object) -> torch.Tensor:
+        return x + len({**vars(strange)})  # nothing that TorchScript has
+
+    assert scripted(strange) is strange

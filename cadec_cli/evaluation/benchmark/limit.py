@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from cadec_cli.evaluation.benchmark.figures import Limit
-from cadec_cli.models.quantised import ACTIVATION_LIMIT, ZERO, FineInt8Linear, Int8Linear
+from cadec_cli.models.int8_products import integer_product
+from cadec_cli.models.quantised import FineInt8Linear, Int8Linear
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)
@@ -103,14 +104,7 @@ def _product_of(module: nn.Module) -> tuple[Shape, int, Kernel] | None:
 
 
 def _integer_kernel(linear: Int8Linear) -> Kernel:
-    def product(rows: Tensor) -> Tensor:
-        weights = (linear.weight, linear.scales, linear.zeros)
-        made: Tensor = torch.ops.onednn.qlinear_pointwise(
-            rows, 1 / ACTIVATION_LIMIT, ZERO, *weights, None, 1.0, 0, torch.float32, "none", [], ""
-        )
-        return made
-
-    return product
+    return lambda rows: integer_product(rows, linear.weight, linear.scales, linear.zeros)
 
 
 class Rates:

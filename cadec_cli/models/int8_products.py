@@ -1,0 +1,113 @@
+"""Linears of rounded rows and int8 weights, as functions that TorchScript can take.
+
+As one call of its own a linear keeps no other thread waiting for Python's lock; as a dozen of torch's it does
+so a dozen times, which was a fifth of the beam's time on two cores. Where TorchScript is no more, or refuses,
+the same functions run as they stand here, and give the same numbers bit for bit. It can't see the constants
+of a module, so they come as defaults.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor
+
+# Rows become integers from 1 to 255, zero at 128.
+ACTIVATION_LIMIT, ZERO = 127, 128
+# oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
+# and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
+ROWS_STEP = 8
+
+# x (…, in), packed weights, their scales (out) and zeros (out), bias (out) or none → (…, out)
+Linear = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Tensor]
+
+
+@cache
+def scripted(linear: Linear) -> Linear:
+    """The same by TorchScript, if it can be had."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that is what is provided for here
+            made: Linear = torch.jit.script(linear)
+    except Exception:  # of many kinds; whatever it is, there is another way
+        return linear
+    return made
+
+
+def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None) -> Tensor:
+    """A linear of rows rounded to 8 bits."""
+    rows = x.reshape(-1, x.size(-1))
+    scale = _largest(rows)
+    product = integer_product(_rounded(_spread(rows, scale)), weight, scales, zeros)
+    return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+
+
+def fine(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None) -> Tensor:
+    """A linear of rows rounded to 16 bits: rounded to 8, and what that left over likewise."""
+    rows = x.reshape(-1, x.size(-1))
+    scale = _largest(rows)
+    spread = _spread(rows, scale)
+    integers = _rounded(spread)
+    product = integer_product(integers, weight, scales, zeros)
+    product.add_(
+        integer_product(_rounded(_left_over(spread, integers)), weight, scales, zeros),
+        alpha=1 / _finer(),
+    )
+    return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+
+
+def _largest(rows: Tensor) -> Tensor:
+    """The largest number of each row, whatever its sign: (rows, 1)."""
+    # torch's norm and aminmax along rows are ten times slower than this.
+    return torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
+
+
+def _spread(rows: Tensor, largest: Tensor, limit: int = ACTIVATION_LIMIT) -> Tensor:
+    """Rows whose largest numbers are the largest integer."""
+    return rows * (limit / largest)
+
+
+def _rounded(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
+    """Numbers from -127 to 127 as bytes; behind the rows come some of anything, up to a round number."""
+    count = spread.size(0)
+    made = torch.empty([count + -count % step, spread.size(1)], dtype=torch.uint8)
+    # Without its fraction, a number that ½ was added to is rounded. torch takes five times as long from
+    # float32 to uint8 at once: that goes through 64 bits.
+    made[:count] = (spread + (zero + 0.5)).to(torch.int16)
+    return made
+
+
+def _finer(limit: int = ACTIVATION_LIMIT) -> float:
+    """What rounding leaves over is at most ½: times this, it is from -127 to 127."""
+    return 2.0 * limit
+
+
+def _left_over(spread: Tensor, integers: Tensor, zero: int = ZERO) -> Tensor:
+    return (spread - integers[: spread.size(0)].float().sub_(zero)).mul_(_finer())
+
+
+def integer_product(
+    integers: Tensor,
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+    limit: int = ACTIVATION_LIMIT,
+    zero: int = ZERO,
+) -> Tensor:
+    """Rows of bytes times packed weights, over 127."""
+    nothing: list[int | float | complex | None] = []
+    # No bias here: it is added after the row's own scale.
+    made: Tensor = torch.ops.onednn.qlinear_pointwise(
+        integers, 1 / limit, zero, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", nothing, ""
+    )
+    return made
+
+
+def _scaled(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
+    """Products with the scales of their rows, and the bias."""
+    if bias is None:
+        return product.mul_(scale)
+    return torch.addcmul(bias, product, scale, out=product)
