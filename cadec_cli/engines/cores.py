@@ -56,12 +56,21 @@ class Cores:
 
 def is_small(*models: object) -> bool:
     """Tell whether all of some models are networks on a CPU for which several cores are no gain."""
-    return all(
-        isinstance(network := getattr(model, "network", None), nn.Module)
-        and next(network.parameters()).device.type == "cpu"
-        and _weights(network) < SMALL
-        for model in models
-    )
+    networks = [_on_cpu(model) for model in models]
+    return all(network is not None and _weights(network) < SMALL for network in networks)
+
+
+def cores_for(*models: object) -> int:
+    """How many cores can share work with some models: one, unless all are networks on a CPU."""
+    return torch.get_num_threads() if all(_on_cpu(model) is not None for model in models) else 1
+
+
+def _on_cpu(model: object) -> nn.Module | None:
+    """The network of a model of ours that computes on a CPU."""
+    network = getattr(model, "network", None)
+    if not isinstance(network, nn.Module) or next(network.parameters()).device.type != "cpu":
+        return None
+    return network
 
 
 def _weights(network: nn.Module) -> int:

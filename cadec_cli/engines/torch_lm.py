@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from cadec_cli.engines.cores import Cores, is_small
+from cadec_cli.engines.cores import Cores, cores_for, is_small
 from cadec_cli.engines.rows import Block, Layout, shared_out
 from cadec_cli.engines.torch_lm_steps import LMSteps
 from cadec_cli.engines.trees import Trees
@@ -72,13 +72,13 @@ class TorchLanguageModel:
         blocks = [
             Block.of(trie, context, boundary, boundary) for trie, context in zip(tries, contexts, strict=True)
         ]
-        on_cpu = next(self.network.parameters()).device.type == "cpu"
-        rows = shared_out(blocks, ROW, torch.get_num_threads() if on_cpu else 1)
+        cores = cores_for(self)
+        rows = shared_out(blocks, ROW, cores)
 
         def score_row(row: list[int]) -> list[ScoredTrie]:
             return self._score_row([blocks[number] for number in row], reading, remember)
 
-        made = self._cores.map(score_row, rows, small=self._small) if on_cpu else map(score_row, rows)
+        made = self._cores.map(score_row, rows, small=self._small) if cores > 1 else map(score_row, rows)
         by_number = {
             number: scored
             for row, of_row in zip(rows, made, strict=True)

@@ -19,7 +19,7 @@ from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.cores import Cores, is_small
+from cadec_cli.engines.cores import Cores, cores_for, is_small
 from cadec_cli.engines.protocols import (
     GrownLanguage,
     KnownAhead,
@@ -203,7 +203,8 @@ class BeamSearch:
         self.limits = self.options.limits or translation.limits
         self._end = translation.text.boundary
         self._cores = Cores()
-        self._small = is_small(translation, *([language] if self.language is not None else []))
+        self._networks = [translation, *([language] if self.language is not None else [])]
+        self._small = is_small(*self._networks)
         self._words: Words | None = None
         if self.language is not None and not self._by_token(self.language):
             if not isinstance(self.language, GrownLanguage):
@@ -230,9 +231,27 @@ class BeamSearch:
     def on_its_cores(
         self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
     ) -> list[list[BeamHypothesis]]:
-        """The same as `search`, by one core where several would only wait for each other."""
-        (found,) = self._cores.map(lambda _: self.search(sources, contexts), [None], small=self._small)
-        return found
+        """The same as `search`, by a core for each part of the sentences: together they wait for each other.
+
+        A single sentence has all cores, unless the networks are small.
+        """
+        count = cores_for(*self._networks) if self.by_token else 1
+        # Long and short sentences for every core: they have all done about the same when they end.
+        order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
+        parts = [order[first::count] for first in range(min(count, len(order)))]
+        found = self._cores.map(
+            lambda part: self.search(
+                [sources[number] for number in part], [contexts[number] for number in part]
+            ),
+            parts,
+            small=self._small,
+        )
+        by_number = {
+            number: hypotheses
+            for part, of_part in zip(parts, found, strict=True)
+            for number, hypotheses in zip(part, of_part, strict=True)
+        }
+        return [by_number[number] for number in range(len(sources))]
 
     @torch.inference_mode()
     def search(
