@@ -90,6 +90,11 @@ class Bundle:
         return self.manifest.name
 
     @property
+    def files(self) -> list[Path]:
+        """All that is read of it."""
+        return [self.directory / name for name in (MANIFEST, *self.manifest.files)]
+
+    @property
     def source_language(self) -> str | None:
         """The code of the language it translates from; none where it can't translate."""
         return self.manifest.source_language

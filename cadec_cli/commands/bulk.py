@@ -158,7 +158,7 @@ def bulk_translation(
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     languages = chosen_languages(opened, source_language, target_language)
     options = with_flags(default_options(opened), flags)
-    own, plan = _share_of(inputs, wanted, share, languages)
+    own, plan = _share_of(inputs, wanted, share, languages, also_read=[after, *opened.files])
     if not own:
         return None
     if report is not None and plan.has(report):
@@ -224,7 +224,11 @@ def bulk_translation(
 
 
 def _share_of(
-    inputs: Sequence[Path], wanted: WantedOutput, share: Share | None, languages: Languages
+    inputs: Sequence[Path],
+    wanted: WantedOutput,
+    share: Share | None,
+    languages: Languages,
+    also_read: Sequence[Path | None],
 ) -> tuple[list[Path], OutputPlan]:
     """The files to translate here, and what they become; what is wrong with names is said of all."""
     from cadec_cli.files import reading
@@ -237,7 +241,8 @@ def _share_of(
         raise typer.BadParameter("--workers and --shard write files", param_hint="--output")
     if share is None:
         journal = common_journal(wanted.output, plan)
-        return list(inputs), wanted.checked(plan.part(range(len(inputs)), journal), inputs)
+        whole = plan.part(range(len(inputs)), journal)
+        return list(inputs), wanted.checked(whole, [*inputs, *also_read])
     if not (is_template(wanted.output) or is_directory_of(wanted.output, plan)):
         raise typer.BadParameter("--shard needs a directory or a template as --output")
     # By name: every job has to find the same division, in whatever order its shell lists the files.
@@ -249,7 +254,8 @@ def _share_of(
     numbers = sorted(by_name[item] for item in share.of_sizes(sizes))
     journal = common_journal(wanted.output, plan, f"-{share.number}-of-{share.of}")
     part = plan.part(numbers, journal)
-    return [inputs[number] for number in numbers], wanted.checked(part, inputs) if numbers else part
+    own = [inputs[number] for number in numbers]
+    return own, wanted.checked(part, [*inputs, *also_read]) if numbers else part
 
 
 def _prepared(

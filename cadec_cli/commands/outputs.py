@@ -52,12 +52,14 @@ def check_outputs(
     force: bool = False,
     hint: str = FORCE,
     directories: bool = False,
+    journal: Path | None = None,
 ) -> None:
     """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
 
     Refused is also what could not be written, as far as that is known ahead. Standard streams and outputs
     that are not wanted (None) are left out. A pipe or a device is in nobody's way, nor is an empty directory
-    where the outputs are directories.
+    where the outputs are directories. What the work is kept in until it is done, the journal, is none of the
+    inputs and outputs either.
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
@@ -71,6 +73,9 @@ def check_outputs(
             check_place(output, directory=directories)
             if not force and _occupied(output):
                 there.append(output)
+    if journal is not None:
+        wanted.append(journal)
+        (known or _Inputs.of(given)).refuse(journal)
     _refuse_twins([path for path in wanted if not is_stream(path)])
     if there:
         verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
@@ -171,14 +176,16 @@ class WantedOutput:
         """Tell whether the output is files; `-` is standard output, as it is standard input."""
         return self.output not in (None, str(STANDARD_STREAM))
 
-    def planned(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan | None:
-        """The files to write, none of which may be an input or, without --force, be there already."""
+    def planned(
+        self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
+    ) -> OutputPlan | None:
+        """The files to write, none of which may be read or, without --force, be there already."""
         if not self.to_files:
             return None
         plan = self.named(inputs, source, target)
         if any(map(is_stream, plan.paths)):
             plan = dataclasses.replace(plan, journal=None)
-        return self.checked(plan, inputs)
+        return self.checked(plan, [*inputs, *also_read])
 
     def named(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
         """The files that the inputs become."""
@@ -188,14 +195,14 @@ class WantedOutput:
         ext = ".jsonl" if self.json_lines else None
         return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
 
-    def checked(self, plan: OutputPlan, inputs: Sequence[Path]) -> OutputPlan:
-        """A plan that can be carried out; what stands in its way is an error."""
+    def checked(self, plan: OutputPlan, read: Sequence[Path | None]) -> OutputPlan:
+        """A plan that can be carried out; what stands in its way is an error, and so is what is read."""
         from cadec_cli.claims import refuse_claimed
         from cadec_cli.decoding.record_files import refuse_unfinished
 
         # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)
-        check_outputs(plan.paths, inputs=inputs, force=self.force or unfinished)
+        check_outputs(plan.paths, inputs=read, force=self.force or unfinished, journal=plan.journal)
         if plan.journal is None or self.resume:
             return plan
         if not self.force:

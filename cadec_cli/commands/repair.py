@@ -85,7 +85,7 @@ def repair(
     paths = inputs or [Path("-")]
     opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     language = opened.languages.target_code
-    plan = wanted.planned(paths, language, language)
+    plan = wanted.planned(paths, language, language, also_read=opened.bundle.files)
     files = [
         read_text_file(
             path,

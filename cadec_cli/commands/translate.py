@@ -184,7 +184,7 @@ def translate(
     in_bulk = crew is not None or shard is not None
     if in_bulk:
         check_bulk(paths, output, shard, report, terminal)
-    check_outputs([report], inputs=paths, force=force)
+    check_outputs([report], inputs=[*paths, after], force=force)
     if bilingual:
         check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     asked = max_chars is not None or max_lines is not None

@@ -107,7 +107,9 @@ def file_translation(
             f"--search {options.search} asks no D-LM, so there is nothing to explain", "leave out --explain"
         )
     source, target = models.languages.source_code, models.languages.target_code
-    plan = wanted.planned(inputs, source, target) if wanted is not None else None
+    plan = None
+    if wanted is not None:
+        plan = wanted.planned(inputs, source, target, also_read=[after, *opened.files])
     if plan is None and _streams(inputs, input_format, after):
         return _stream_translation(
             Translator(models, options, language=source),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,6 +76,29 @@ def test_directories_and_templates_name_outputs_and_none_is_replaced(
     assert "is the input" in error(capsys) and (tmp_path / "a.srt").read_text() == FILM
     assert run("a.srt", "--force") == 2
     assert not list(tmp_path.glob("*.cadec-journal"))
+
+
+@pytest.mark.parametrize("bulk", [(), ("--workers", "1")])
+def test_nothing_that_is_read_is_written_over(
+    bulk: tuple[str, ...], run: Run, made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "you see the lamp.\n"
+    for name in ("a.txt", "before.txt", "b.txt.cadec-journal", ".cadec-journal.txt"):
+        (tmp_path / name).write_text(text)
+    bundle = shutil.copytree(made_up_bundle, tmp_path / "bundle")
+    manifest = (bundle / "bundle.json").read_bytes()
+
+    def refused(why: str, *arguments: str) -> None:
+        assert run(*arguments, *bulk, "--force") == 1 and why in error(capsys)
+
+    refused("before.txt is the input", "a.txt", "--after", "before.txt", "-o", "before.txt")
+    refused("bundle.json is the input", "a.txt", "-b", "bundle", "-o", "bundle/bundle.json")
+    refused("b.txt.cadec-journal is the input", "b.txt.cadec-journal", "-o", "b.txt")
+    if bulk:  # the journal of many outputs has a name that is none of theirs
+        refused("are one file", ".cadec-journal.txt", "-o", "{stem}")
+    assert (bundle / "bundle.json").read_bytes() == manifest
+    assert (tmp_path / "before.txt").read_text() == (tmp_path / "b.txt.cadec-journal").read_text() == text
+    assert not (tmp_path / "b.txt").exists()
 
 
 def test_output_is_utf_8_unless_another_encoding_is_asked_for(
