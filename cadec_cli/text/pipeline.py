@@ -151,6 +151,10 @@ def _truecaser(value: object, path: Path) -> Truecaser:
     words = value.get("lowered") if isinstance(value, dict) else None
     if not isinstance(words, list) or not set(map(type, words)) <= {str}:
         raise CadecError(f"{path} is not a truecaser", "make one with `cadec train truecaser`")
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        raise CadecError(f"{path} has half a character, which no word has") from None
     return Truecaser(frozenset(words))
 
 

@@ -151,6 +151,7 @@ def test_other_pipelines_have_other_checksums(english: TextPipeline, russian: Te
         ("truecaser.json", b"[]"),
         ("truecaser.json", b'{"lowered": [1]}'),
         ("truecaser.json", b'{"lowered": "abc"}'),
+        ("truecaser.json", b'{"lowered": ["\\ud800"]}'),
         ("pipeline.json", None),
         ("pipeline.json", b""),
         ("pipeline.json", b"{"),
