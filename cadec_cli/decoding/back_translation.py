@@ -25,6 +25,7 @@ from cadec_cli.whole_files import atomic_file, writing
 
 # Lines translated, and written, at a time.
 CHUNK = 512
+_EARLIER = b"# cadec back-translation "  # how format 1 begins
 HINT = "what is done so far is kept; --resume continues it"
 
 Translate = Callable[[Sequence[str]], list[str]]
@@ -73,10 +74,11 @@ class PairFile:
                 records = _Records(stream, self._key)
                 for _ in records:
                     pass
-        if not first.endswith(b"\n"):  # killed before there was anything
-            os.truncate(self.part, 0)
+        headers = (sealed(self._header), _EARLIER)
+        if not first.endswith(b"\n") and any(header.startswith(first) for header in headers):
+            os.truncate(self.part, 0)  # killed before there was anything
             return Done()
-        if not header_is_whole and not records.end:
+        if not first.endswith(b"\n") or not (header_is_whole or records.end):
             raise CadecError(f"{self.part} is damaged: what it belongs to can't be told", "delete it")
         if not (lost := records.next - records.found) and header_is_whole:
             os.truncate(self.part, records.end or len(first))
@@ -158,7 +160,7 @@ class PairFile:
         content = opened(line)
         if content == self._header:
             return True
-        if content is None and not line.startswith(b"# cadec back-translation "):  # as it was in format 1
+        if content is None and not line.startswith(_EARLIER):
             return False
         raise CadecError(
             f"{self.part} was made of other files, or with other options",

@@ -195,6 +195,14 @@ def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path)
         assert (tmp_path / "out").read_text() == "x\ty\n"
 
 
+def test_what_is_no_work_of_ours_is_not_emptied(tmp_path: Path) -> None:
+    pairs = PairFile(tmp_path / "out", {"beam": "4"})
+    pairs.part.write_bytes(b"a note of mine")
+    with pytest.raises(CadecError, match="what it belongs to can't be told"):
+        pairs.done(resume=True)
+    assert pairs.part.read_bytes() == b"a note of mine"
+
+
 class Translation:
     """Capitals; counts the lines that it is asked for."""
 
