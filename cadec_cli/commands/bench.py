@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import Threads
+from cadec_cli.commands.shared_flags import MaxInput, Threads
+from cadec_cli.files import MOST_INPUT
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.benchmark import Networks, SpeedRatio
@@ -27,6 +28,7 @@ def bench(
     ] = None,
     documents: Annotated[int, typer.Option(help="Number of documents translated in step.", min=1)] = 8,
     sentences: Annotated[int, typer.Option(help="Number of sentences per document.", min=1)] = 6,
+    max_input: MaxInput = MOST_INPUT,
     threads: Threads = 0,
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per figure.")] = False,
 ) -> None:
@@ -51,7 +53,7 @@ def bench(
 
     torch.set_num_threads(threads or available_cores())
     if text is not None:
-        ratios = [_of_text(text, bundle, threads)]
+        ratios = [_of_text(text, bundle, threads, max_input)]
     else:
         ratios = measure(_networks(bundle), documents=documents, sentences=sentences, note=console.note)
     if json_lines:
@@ -61,7 +63,7 @@ def bench(
     stdout_console().print(speed_table(ratios))
 
 
-def _of_text(text: Path, bundle: Path | None, threads: int) -> SpeedRatio:
+def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedRatio:
     """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
     from cadec_cli import console
     from cadec_cli.bundle.loading import default_options
@@ -72,7 +74,7 @@ def _of_text(text: Path, bundle: Path | None, threads: int) -> SpeedRatio:
     models = open_models(bundle, device="cpu", compute_type="int8", threads=threads)
     options = default_options(models.bundle)
     language = models.languages.source_code
-    file = read_text_file(text, language=language, encoding="utf-8", tags=options.protect)
+    file = read_text_file(text, language=language, encoding="utf-8", tags=options.protect, most=most)
     console.note("translating …")
     return translating_text(models, options, [one.texts for one in file.documents], language)
 

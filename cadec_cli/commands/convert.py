@@ -7,8 +7,9 @@ import typer
 
 from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import FOR_BEAM, Force
+from cadec_cli.commands.shared_flags import FOR_BEAM, Force, MaxInput
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.options import DecodingDefaults
 
 # Those of converters.translation.looking, without the time that importing it takes.
@@ -200,6 +201,7 @@ def convert(
             show_default="BUNDLE's, else 2 × source + 20 tokens",
         ),
     ] = None,
+    max_input: MaxInput = MOST_INPUT,
     name: Annotated[
         str,
         typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
@@ -278,7 +280,7 @@ def convert(
             ),
             name=name,
             defaults=defaults,
-            pairs=_aligned(*lengths_from) if lengths_from is not None else [],
+            pairs=_aligned(*lengths_from, most=max_input) if lengths_from is not None else [],
             half=half,
             compute_types=compute_type or [],
             card=card,
@@ -303,12 +305,12 @@ def _summary(directory: Path) -> str:
     return ", ".join(told)
 
 
-def _aligned(source: Path, target: Path) -> list[tuple[str, str]]:
+def _aligned(source: Path, target: Path, *, most: int) -> list[tuple[str, str]]:
     """The sentence pairs of two files."""
     from cadec_cli import console
     from cadec_cli.evaluation.aligned import read_aligned
 
-    one, other = read_aligned([source, target], warn=console.warn)
+    one, other = read_aligned([source, target], warn=console.warn, most=most)
     return list(zip(one.sentences, other.sentences, strict=True))
 
 

@@ -134,6 +134,15 @@ def bundle(parts: Path) -> Path:
     return parts / "bundle"
 
 
+def test_texts_to_learn_from_are_bounded(
+    bundle: Path, parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learnt = ("--lengths-from", parts / "dev.en", parts / "dev.ru", "--max-input", "10B")
+    assert exit_code(["convert", *map(str, (bundle, *learnt, "-o", tmp_path / "out"))]) == 1
+    assert "is larger than 10B" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
 def test_convert_stores_what_it_learns(bundle: Path, parts: Path) -> None:
     opened = Bundle.open(bundle)
     lines = [(parts / name).read_text("utf-8").splitlines() for name in ("dev.en", "dev.ru")]

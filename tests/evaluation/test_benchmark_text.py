@@ -29,6 +29,8 @@ def test_the_command_measures_a_bundle_on_a_text(
     text = tmp_path / "film.txt"
     text.write_text(TEXT, "utf-8")
     command = ["bench", "--bundle", str(bundle), "--text", str(text), "--threads", "1"]
+    assert exit_code([*command, "--max-input", "10B"]) == 1
+    assert "is larger than 10B" in " ".join(capsys.readouterr().err.split())
     assert exit_code([*command, "--json"]) == 0
     (figure,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit", "spent"]
