@@ -37,6 +37,7 @@ def beam(
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """
+    from cadec_cli.commands.reading import InputReading
     from cadec_cli.commands.results import write_result
     from cadec_cli.commands.wiring import file_translation, translations_in_order
     from cadec_cli.decoding.records import json_bytes
@@ -47,13 +48,10 @@ def beam(
         inputs,
         bundle,
         {**flags, "search": "beam"},
-        lines=lines,
-        input_format=None,
-        encoding=encoding,
+        InputReading(encoding, lines, most=max_input),
         device=device,
         compute_type=compute_type,
         threads=threads,
-        most=max_input,
     )
     for piece in json_bytes(translations_in_order(work)):
         write_result(piece)

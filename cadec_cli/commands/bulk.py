@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from cadec_cli.bundle.directions import Languages
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.commands.reading import InputReading
     from cadec_cli.crews import Crew
     from cadec_cli.crews.shares import Share
     from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself
     from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.method.options import TranslationOptions
-    from cadec_cli.text.formats import Restored, TextFile
-    from cadec_cli.text.formats.layout import Screen
+    from cadec_cli.text.formats import TextFile
     from cadec_cli.text.output_names import OutputPlan
 
 
@@ -115,22 +115,17 @@ def bulk_translation(
     inputs: Sequence[Path],
     bundle: Path | None,
     flags: Mapping[str, Any],
+    reading: InputReading,
     *,
     crew: Crew | None,
     share: Share | None,
     wanted: WantedOutput,
-    lines: bool,
-    input_format: str | None,
-    encoding: str,
     device: str,
     compute_type: str,
     threads: int,
     source_language: str | None,
     target_language: str | None,
     after: Path | None,
-    screen: Screen,
-    restored: Restored,
-    most: int,
     below: float,
     report: Path | None,
 ) -> Bulk | None:
@@ -142,14 +137,13 @@ def bulk_translation(
     from cadec_cli.bundle.finding import find_bundle, is_embedded
     from cadec_cli.bundle.loading import convert_ahead, default_options
     from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.commands.wiring import origin_of, what_comes_before
+    from cadec_cli.commands.wiring import check_bilingual, origin_of, what_comes_before
     from cadec_cli.crews import Alone
     from cadec_cli.decoding.before import check_context
     from cadec_cli.decoding.bulk import BulkTranslation
     from cadec_cli.decoding.file_translation import way_of_translating
     from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
-    from cadec_cli.text.formats import read_text_file
 
     crew = crew or Alone()
     with console.loading("the bundle"):
@@ -166,22 +160,15 @@ def bulk_translation(
     before: tuple[str, ...] = ()
     if after is not None:
         check_context(options)
-        before = tuple(what_comes_before(after, languages, most=most))
-    screen = dataclasses.replace(screen, language=languages.target_code)
+        before = tuple(what_comes_before(after, languages, most=reading.most))
 
     def read(number: int) -> TextFile:
-        file = read_text_file(
-            own[number],
-            language=languages.source_code,
-            lines=lines,
-            encoding=encoding,
-            format=input_format,
-            tags=options.protect,
-            screen=screen,
-            restored=restored,
-            most=most,
-        )
-        return _prepared(file, own[number], wanted, plan.part([number], plan.journal), languages, screen)
+        file = reading.file(number, own[number], languages, options)
+        part = plan.part([number], plan.journal)
+        (prepared,) = wanted.prepared([file], [own[number]], part, languages.target_code)
+        if reading.screen.bilingual:
+            check_bilingual([prepared.format])
+        return prepared
 
     instructions = Instructions(
         SameModels(
@@ -256,17 +243,6 @@ def _share_of(
     part = plan.part(numbers, journal)
     own = [inputs[number] for number in numbers]
     return own, wanted.checked(part, [*inputs, *also_read]) if numbers else part
-
-
-def _prepared(
-    file: TextFile, path: Path, wanted: WantedOutput, plan: OutputPlan, languages: Languages, screen: Screen
-) -> TextFile:
-    from cadec_cli.commands.wiring import check_bilingual
-
-    (prepared,) = wanted.prepared([file], [path], plan, languages.target_code)
-    if screen.bilingual:
-        check_bilingual([prepared.format])
-    return prepared
 
 
 def _report(

@@ -156,6 +156,7 @@ def translate(
     from cadec_cli.commands.bulk import bulk_translation, check_bulk
     from cadec_cli.commands.crews import threads_each, wanted_crew
     from cadec_cli.commands.outputs import WantedOutput, check_outputs
+    from cadec_cli.commands.reading import InputReading
     from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.views.reading_speed import ReadingSpeeds
@@ -194,6 +195,7 @@ def translate(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )
     screen = Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
+    reading = InputReading(encoding, lines, input_format, max_input, screen, speeds.of_file)
     below = FLAG_BELOW if flag_below is None else flag_below
     flagging = flag or flag_below is not None
     if in_bulk:
@@ -201,21 +203,16 @@ def translate(
             paths,
             bundle,
             flags,
+            reading,
             crew=crew,
             share=shard,
             wanted=wanted,
-            lines=lines,
-            input_format=input_format,
-            encoding=encoding,
             device=device,
             compute_type=compute_type,
             threads=threads_each(threads) if crew else threads,
             source_language=source_language,
             target_language=target_language,
             after=after,
-            screen=screen,
-            restored=speeds.add,
-            most=max_input,
             below=below,
             report=report,
         )
@@ -229,9 +226,7 @@ def translate(
         paths,
         bundle,
         flags,
-        lines=lines,
-        input_format=input_format,
-        encoding=encoding,
+        reading,
         device=device,
         compute_type=compute_type,
         threads=threads,
@@ -240,9 +235,6 @@ def translate(
         wanted=wanted,
         explain=explain,
         after=after,
-        screen=screen,
-        restored=speeds.add,
-        most=max_input,
     )
     if report is not None and work.plan is not None and work.plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")

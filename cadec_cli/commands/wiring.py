@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.commands.reading import InputReading
     from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.decoding.file_translation import Companion, FileTranslation
     from cadec_cli.decoding.streaming import StreamTranslation
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from cadec_cli.method.context import Context
     from cadec_cli.method.objectives import Objective
     from cadec_cli.method.options import Reading, TranslationOptions
-    from cadec_cli.text.formats import Restored
-    from cadec_cli.text.formats.layout import Screen
 
 
 def open_models(
@@ -60,10 +59,8 @@ def file_translation(
     inputs: Sequence[Path],
     bundle: Path | None,
     flags: Mapping[str, Any],
+    reading: InputReading,
     *,
-    lines: bool,
-    input_format: str | None,
-    encoding: str,
     device: str,
     compute_type: str,
     threads: int,
@@ -72,23 +69,16 @@ def file_translation(
     wanted: WantedOutput | None = None,
     explain: bool = False,
     after: Path | None = None,
-    screen: Screen | None = None,
-    restored: Restored | None = None,
-    most: int = MOST_INPUT,
 ) -> FileTranslation | StreamTranslation:
     """The inputs, read, and the translator that was asked for; models are loaded when all else is right.
 
     What comes on a pipe and goes to standard output is not read yet, if its format allows that.
     """
-    import dataclasses
-
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.errors import CadecError, UsageError
     from cadec_cli.method.options import with_flags
-    from cadec_cli.text.formats import read_text_file
-    from cadec_cli.text.formats.layout import Screen
 
     models = open_models(
         bundle,
@@ -110,38 +100,21 @@ def file_translation(
     plan = None
     if wanted is not None:
         plan = wanted.planned(inputs, source, target, also_read=[after, *opened.files])
-    if plan is None and _streams(inputs, input_format, after):
+    if plan is None and _streams(inputs, reading.format, after):
         return _stream_translation(
             Translator(models, options, language=source),
-            input_format or "text",
-            encoding=encoding,
-            lines=lines,
-            before=before_all(after, models, options, most),
+            reading,
+            before=before_all(after, models, options, reading.most),
             wanted=wanted,
             target=target,
-            most=most,
         )
-    screen = dataclasses.replace(screen or Screen(), language=target)
-    files = [
-        read_text_file(
-            path,
-            language=source,
-            lines=lines,
-            encoding=encoding,
-            format=input_format,
-            tags=options.protect,
-            screen=screen,
-            restored=restored,
-            most=most,
-        )
-        for path in inputs
-    ]
+    files = [reading.file(number, path, models.languages, options) for number, path in enumerate(inputs)]
     if wanted is not None:
         files = wanted.prepared(files, inputs, plan, target)
-    if screen.bilingual:
+    if reading.screen.bilingual:
         check_bilingual(file.format for file in files)
     origin = origin_of(opened, models.languages, options, compute_type)
-    before = before_all(after, models, options, most)
+    before = before_all(after, models, options, reading.most)
     translator = Translator(models, options, language=source)
     return FileTranslation(translator, files, origin, plan, before=before)
 
@@ -174,14 +147,11 @@ def _streams(inputs: Sequence[Path], input_format: str | None, after: Path | Non
 
 def _stream_translation(
     translator: Translator,
-    input_format: str,
+    reading: InputReading,
     *,
-    encoding: str,
-    lines: bool,
     before: Context,
     wanted: WantedOutput | None,
     target: str,
-    most: int,
 ) -> StreamTranslation:
     import sys
 
@@ -191,7 +161,8 @@ def _stream_translation(
     from cadec_cli.text.formats import TextFile
     from cadec_cli.text.formats.streamed import CHARACTERS, StreamedText, stream_lines
 
-    stream = stream_text(encoding)
+    stream = stream_text(reading.encoding)
+    input_format = reading.format or "text"
     by_line = search_kind(translator.options.search).settles
     if sys.stdin.isatty():
         console.note(
@@ -202,9 +173,9 @@ def _stream_translation(
             stream,
             input_format,
             language=translator.language,
-            lines=lines,
+            lines=reading.lines,
             whole_documents=not by_line,
-            most_held=max(most, CHARACTERS),
+            most_held=max(reading.most, CHARACTERS),
         )
     )
     file = TextFile((), text, stream.encoding, input_format)

@@ -42,7 +42,7 @@ def test_flags_of_subtitles_reach_the_file(
 def test_a_limit_of_none_and_other_formats_report_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     for limit, text_format in ((0, "vtt"), (17, "text")):
         speeds = ReadingSpeeds(limit)
-        speeds.add("vtt", CUE, text_format, CUE)
+        speeds.of_file(0)("vtt", CUE, text_format, CUE)
         speeds.report()
     assert capfd.readouterr().err == ""
 
@@ -52,7 +52,7 @@ def test_what_is_converted_is_looked_at_as_what_it_becomes(ending: str, tmp_path
     film = tmp_path / "film.vtt"
     film.write_text(CUE)
     speeds = ReadingSpeeds(17)
-    file = read_text_file(film, language="en", restored=speeds.add)
+    file = read_text_file(film, language="en", restored=speeds.of_file(0))
     wanted = promised_format(tmp_path / f"film.{ending}", film)
     b"".join(as_format(file, wanted, "film").restore(["Слишком много букв для половины секунды."]))
     assert [cue.characters for cue in speeds.too_fast] == ([40] if ending in ("vtt", "srt", "ass") else [])
@@ -74,6 +74,6 @@ def test_cues_that_do_not_fit_are_counted(capfd: pytest.CaptureFixture[str]) -> 
     wide = "WEBVTT\n\n00:01.000 --> 00:09.000\nEin <i>Wort</i> und\nnoch eines\n"
     for most, lines, said in ((12, 2, False), (11, 2, True), (12, 1, True), (None, None, False)):
         speeds = ReadingSpeeds(0, most, lines)
-        speeds.add("vtt", wide, "vtt", wide)
+        speeds.of_file(0)("vtt", wide, "vtt", wide)
         speeds.report()
         assert ("1 cue does not fit" in capfd.readouterr().err) == said, (most, lines)

@@ -153,6 +153,20 @@ def test_ctrl_c_says_how_much_is_done_and_resume_goes_on(
     assert written("out") == renamed
 
 
+def test_cues_too_fast_to_read_are_named_in_the_order_of_the_inputs(run: Run, alone: None) -> None:
+    """Those with the longest documents are done first."""
+    for name, start, count in (("short", 1, 1), ("long", 2, 3)):
+        cues = (
+            f"{n}\n00:0{start}:0{n},000 --> 00:0{start}:0{n},100\nyou see the lamp.\n\n" for n in range(count)
+        )
+        Path(f"{name}.srt").write_text("".join(cues))
+    films = ("short.srt", "long.srt")
+    in_step = run(*films, "-o", "step/")
+    assert "4 cues" in told(in_step) and "the first at 0:01:00" in told(in_step)
+    by_itself = run(*films, "-o", "bulk/", "--workers", 1)
+    assert by_itself.returncode == 0 and by_itself.stderr == in_step.stderr
+
+
 def test_nothing_is_replaced_unasked(run: Run, alone: None) -> None:
     Path("out").mkdir()
     Path("out/a.eo.txt").write_text("mine\n")

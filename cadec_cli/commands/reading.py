@@ -1,0 +1,45 @@
+"""How inputs are read: what was said of it on the command line, the same for all that translate files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.files import MOST_INPUT
+from cadec_cli.text.formats.layout import Screen
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle.directions import Languages
+    from cadec_cli.method.options import TranslationOptions
+    from cadec_cli.text.formats import Restored, TextFile
+
+
+@dataclass(frozen=True)
+class InputReading:
+    """What was said; `restored` gives, for the number of an input, who is told what becomes of it."""
+
+    encoding: str
+    lines: bool = False
+    format: str | None = None  # by its name, if none is given
+    most: int = MOST_INPUT
+    screen: Screen = field(default_factory=Screen)
+    restored: Callable[[int], Restored] | None = None
+
+    def file(self, number: int, path: Path, languages: Languages, options: TranslationOptions) -> TextFile:
+        """One of the inputs, read."""
+        from cadec_cli.text.formats import read_text_file
+
+        return read_text_file(
+            path,
+            language=languages.source_code,
+            lines=self.lines,
+            encoding=self.encoding,
+            format=self.format,
+            tags=options.protect,
+            screen=dataclasses.replace(self.screen, language=languages.target_code),
+            restored=None if self.restored is None else self.restored(number),
+            most=self.most,
+        )
