@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cadec_cli.crews.shares import Share
     from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself
     from cadec_cli.decoding.doubts import Doubt
+    from cadec_cli.decoding.finished_files import FinishedFiles
     from cadec_cli.method.options import TranslationOptions
     from cadec_cli.text.formats import TextFile
     from cadec_cli.text.output_names import OutputPlan
@@ -129,7 +130,7 @@ def bulk_translation(
     below: float,
     report: Path | None,
 ) -> Bulk | None:
-    """The translation that was asked for, ready to run; none where this share has no files.
+    """The translation that was asked for, ready to run; none, and a note, where nothing is left to do.
 
     `threads` are those of each member.
     """
@@ -141,6 +142,7 @@ def bulk_translation(
     from cadec_cli.crews import Alone
     from cadec_cli.decoding.before import check_context
     from cadec_cli.decoding.bulk import BulkTranslation
+    from cadec_cli.decoding.done_documents import remove_complete
     from cadec_cli.decoding.file_translation import way_of_translating
     from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
@@ -152,8 +154,9 @@ def bulk_translation(
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     languages = chosen_languages(opened, source_language, target_language)
     options = with_flags(default_options(opened), flags)
-    own, plan = _share_of(inputs, wanted, share, languages, also_read=[after, *opened.files])
+    own, plan, record = _share_of(inputs, wanted, share, languages)
     if not own:
+        console.note(f"there is nothing to do: none of the {len(inputs)} files is in part {share}")
         return None
     if report is not None and plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
@@ -193,34 +196,59 @@ def bulk_translation(
         report=report is not None,
         below=below,
     )
-    convert_ahead(opened, options, compute_type, console.note)
-    return Bulk(
-        BulkTranslation(
-            plan,
-            read,
-            Task(begin, (instructions,)),
-            way,
-            wanted.json_lines,
-            before,
-            wanted.force,
-            _report(report, opened, options, languages, own),
-        ),
-        crew,
+    work = BulkTranslation(
+        plan,
+        read,
+        Task(begin, (instructions,)),
+        way,
+        wanted.json_lines,
+        before,
+        wanted.force,
+        _report(report, opened, options, languages, own),
+        # A report is one page about all files, and none of them is finished without it.
+        _finished_files(record, way, reading, wanted, before) if wanted.resume and report is None else None,
         own,
     )
+    if not wanted.force:
+        left = work.unfinished()
+        if not left:
+            assert plan.journal is not None
+            remove_complete(plan.journal, way)
+            what = "the file is" if len(own) == 1 else f"all {len(own):,} files are"
+            console.note(f"nothing is left to do: {what} there, as this translation wrote {_them(own)}")
+            return None
+        work = work.only(left)
+    work = dataclasses.replace(work, plan=wanted.checked(work.plan, [*inputs, after, *opened.files]))
+    convert_ahead(opened, options, compute_type, console.note)
+    return Bulk(work, crew, work.inputs)
+
+
+def _them(files: Sequence[Path]) -> str:
+    return "it" if len(files) == 1 else "them"
+
+
+def _finished_files(
+    record: Path, way: Mapping[str, Any], reading: InputReading, wanted: WantedOutput, before: tuple[str, ...]
+) -> FinishedFiles:
+    """Where finished files are on record, with all that they depend on but the inputs."""
+    from cadec_cli.decoding.done_documents import document_key
+    from cadec_cli.decoding.finished_files import FinishedFiles
+
+    layout = {**reading.settings, "output encoding": wanted.encoding}
+    return FinishedFiles(record, {**way, "layout": layout, "before": document_key((), before)})
 
 
 def _share_of(
-    inputs: Sequence[Path],
-    wanted: WantedOutput,
-    share: Share | None,
-    languages: Languages,
-    also_read: Sequence[Path | None],
-) -> tuple[list[Path], OutputPlan]:
-    """The files to translate here, and what they become; what is wrong with names is said of all."""
+    inputs: Sequence[Path], wanted: WantedOutput, share: Share | None, languages: Languages
+) -> tuple[list[Path], OutputPlan, Path]:
+    """The files to translate here, what they become, and where finished ones are on record.
+
+    What is wrong with names is said of all.
+    """
+    from cadec_cli.decoding.finished_files import RECORD
     from cadec_cli.files import reading
     from cadec_cli.places import is_stream
-    from cadec_cli.text.output_names import common_journal, is_directory_of, is_template
+    from cadec_cli.text.output_names import common_journal, common_record, is_directory_of, is_template
 
     assert wanted.output is not None
     plan = wanted.named(inputs, languages.source_code, languages.target_code)
@@ -228,8 +256,8 @@ def _share_of(
         raise typer.BadParameter("--workers and --shard write files", param_hint="--output")
     if share is None:
         journal = common_journal(wanted.output, plan)
-        whole = plan.part(range(len(inputs)), journal)
-        return list(inputs), wanted.checked(whole, [*inputs, *also_read])
+        record = common_record(wanted.output, plan, RECORD)
+        return list(inputs), plan.part(range(len(inputs)), journal), record
     if not (is_template(wanted.output) or is_directory_of(wanted.output, plan)):
         raise typer.BadParameter("--shard needs a directory or a template as --output")
     # By name: every job has to find the same division, in whatever order its shell lists the files.
@@ -239,10 +267,10 @@ def _share_of(
         with reading(inputs[number]):
             sizes.append(inputs[number].stat().st_size)
     numbers = sorted(by_name[item] for item in share.of_sizes(sizes))
-    journal = common_journal(wanted.output, plan, f"-{share.number}-of-{share.of}")
-    part = plan.part(numbers, journal)
-    own = [inputs[number] for number in numbers]
-    return own, wanted.checked(part, [*inputs, *also_read]) if numbers else part
+    part = f"-{share.number}-of-{share.of}"
+    journal = common_journal(wanted.output, plan, part)
+    record = common_record(wanted.output, plan, RECORD, part)
+    return [inputs[number] for number in numbers], plan.part(numbers, journal), record
 
 
 def _report(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = Path("-")
 FORCE = "--force replaces {them}"
+_NOT_KNOWN = "nothing tells that this very translation, of these inputs, wrote {them}; " + FORCE
 
 # Letters that no text in the script can do without, to find out early that an encoding lacks them.
 _LETTERS = {
@@ -202,7 +203,13 @@ class WantedOutput:
 
         # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)
-        check_outputs(plan.paths, inputs=read, force=self.force or unfinished, journal=plan.journal)
+        check_outputs(
+            plan.paths,
+            inputs=read,
+            force=self.force or unfinished,
+            hint=_NOT_KNOWN if self.resume else FORCE,
+            journal=plan.journal,
+        )
         if plan.journal is None or self.resume:
             return plan
         if not self.force:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cadec_cli.files import MOST_INPUT
 from cadec_cli.text.formats.layout import Screen
@@ -27,6 +27,12 @@ class InputReading:
     most: int = MOST_INPUT
     screen: Screen = field(default_factory=Screen)
     restored: Callable[[int], Restored] | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the layout of what is written depends on."""
+        screen = dataclasses.asdict(self.screen)
+        return {"encoding": self.encoding, "lines": self.lines, "format": self.format, "screen": screen}
 
     def file(self, number: int, path: Path, languages: Languages, options: TranslationOptions) -> TextFile:
         """One of the inputs, read."""

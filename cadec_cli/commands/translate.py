@@ -152,7 +152,6 @@ def translate(
     """
     import dataclasses
 
-    from cadec_cli import console
     from cadec_cli.commands.bulk import bulk_translation, check_bulk
     from cadec_cli.commands.crews import threads_each, wanted_crew
     from cadec_cli.commands.outputs import WantedOutput, check_outputs
@@ -216,11 +215,9 @@ def translate(
             below=below,
             report=report,
         )
-        if bulk is None:
-            console.note(f"there is nothing to do: none of the {len(paths)} files is in part {shard}")
-            return
-        bulk.run(resume=resume, flagging=flagging)
-        speeds.report()
+        if bulk is not None:
+            bulk.run(resume=resume, flagging=flagging)
+            speeds.report()
         return
     work = file_translation(
         paths,

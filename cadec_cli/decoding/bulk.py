@@ -13,7 +13,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.done_documents import DoneDocuments, document_key
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.file_translation import output_pieces
+from cadec_cli.decoding.finished_files import FinishedFile, FinishedFiles
 from cadec_cli.decoding.records import kept_record
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
@@ -115,6 +116,8 @@ class BulkTranslation:
     before: tuple[str, ...] = ()
     replace: bool = False
     beside: Callable[[Iterable[Beside]], None] | None = None  # is given, at the end, what was made beside
+    finished: FinishedFiles | None = None  # where to put files on record that are complete
+    inputs: Sequence[Path] = ()  # what they are on record with
 
     def survey(self, count: Count = uncounted) -> Survey:
         """Look through all files: what is wrong with one is said here, before the work."""
@@ -164,7 +167,41 @@ class BulkTranslation:
                 raise Interrupted(
                     f"{kept:,} of {survey.total:,} sentences are done; {done.goes_on}"
                 ) from None
+            if self.finished is not None:
+                done.complete()
+                self.finished.add(work.completed)
             done.finish()
+
+    def unfinished(self) -> list[int]:
+        """The numbers of those files that are not on record as finished, or not as they were."""
+        known = self.finished.known() if self.finished is not None else set()
+        if not known:
+            return list(range(len(self.plan.paths)))
+        return [
+            number
+            for number, path in enumerate(self.plan.paths)
+            if not os.path.lexists(path)
+            or self.finished_file(number, _digest(path), self.source_of(number)) not in known
+        ]
+
+    def only(self, numbers: Sequence[int]) -> BulkTranslation:
+        """The translation of some of the files."""
+        return replace(
+            self,
+            plan=self.plan.part(numbers, self.plan.journal),
+            read=lambda number: self.read(numbers[number]),
+            inputs=[self.inputs[number] for number in numbers],
+        )
+
+    def finished_file(self, number: int, digest: str, source: str) -> FinishedFile:
+        """A file as it is on record."""
+        assert self.finished is not None
+        name = _relative(self.plan.paths[number], self.finished.path)
+        return FinishedFile(name, digest, self.inputs[number].name, source)
+
+    def source_of(self, number: int) -> str:
+        """The checksum of an input, if anybody will ask for it."""
+        return sha256(self.inputs[number]) if self.finished is not None else ""
 
     def _done_documents(self, resume: bool) -> DoneDocuments:
         assert self.plan.journal is not None, "what goes to a pipe is not done in bulk"
@@ -186,15 +223,15 @@ class BulkTranslation:
     def _name(self, path: Path) -> str:
         """What the journal calls an output; it may be moved together with them."""
         assert self.plan.journal is not None
-        return os.path.relpath(final_place(path), final_place(self.plan.journal).parent)
+        return _relative(path, self.plan.journal)
 
-    def write(self, number: int, content: bytes, done: DoneDocuments) -> None:
-        """Write a file, unless it is there as it should be."""
+    def write(self, number: int, content: bytes, done: DoneDocuments) -> str:
+        """Write a file, unless it is there as it should be; returns its checksum."""
         path = self.plan.paths[number]
         digest = hashlib.sha256(content).hexdigest()
         if _digest(path) == digest:
             done.will_write(self._name(path), digest)  # what is as we would write it is as good as ours
-            return
+            return digest
         if not self.may_write(path, done):
             raise CadecError(
                 f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
@@ -202,6 +239,7 @@ class BulkTranslation:
         done.will_write(self._name(path), digest)
         with atomic_file(path) as stream:
             stream.write(content)
+        return digest
 
 
 @dataclass(eq=False)
@@ -211,6 +249,7 @@ class _OpenFile:
     number: int
     file: TextFile
     keys: Sequence[str]
+    source: str  # the checksum of what was read
     missing: set[str] = field(default_factory=set)
 
     @property
@@ -238,6 +277,7 @@ class _Work:
     doubted: Callable[[int, Sequence[Doubt]], None] | None
     waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
     in_hand: dict[int, str] = field(default_factory=dict)
+    completed: list[FinishedFile] = field(default_factory=list)
 
     def refuse_foreign(self) -> None:
         """Refuse to begin where an output's place is taken by something that is not this translation's."""
@@ -311,6 +351,7 @@ class _Work:
 
     def _open(self, number: int) -> _OpenFile:
         """Read a file again, which is to be as it was."""
+        source = self.translation.source_of(number)  # first: if it changes now, it is not what is on record
         file = self.translation.read(number)
         keys = self.translation.keys_of(file)
         if _digest_of(keys) != self.survey.digests[number]:
@@ -318,12 +359,14 @@ class _Work:
                 f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
                 "the same command with --resume takes it as it is now",
             )
-        return _OpenFile(number, file, keys, {key for key in keys if key not in self.done})
+        return _OpenFile(number, file, keys, source, {key for key in keys if key not in self.done})
 
     def _complete(self, opened: _OpenFile) -> None:
         """All documents of a file are done: it can be written."""
         outputs, content = self._content(opened)
-        self.translation.write(opened.number, content, self.done)
+        digest = self.translation.write(opened.number, content, self.done)
+        if self.translation.finished is not None:
+            self.completed.append(self.translation.finished_file(opened.number, digest, opened.source))
         if self.doubted is not None:
             self.doubted(opened.number, list(doubts_among(outputs, opened.file.documents)))
 
@@ -361,6 +404,11 @@ def _sentences_done(done: DoneDocuments, survey: Survey) -> int:
 
 def _digest_of(keys: Sequence[str]) -> bytes:
     return hashlib.sha256("".join(keys).encode()).digest()
+
+
+def _relative(path: Path, record: Path) -> str:
+    """Where a file is, seen from a record of it: they may be moved together."""
+    return os.path.relpath(final_place(path), final_place(record).parent)
 
 
 def _digest(path: Path) -> str:

@@ -1,14 +1,15 @@
 """Documents that are done, on disk, by what they are and not by where they stand.
 
-A file of records: a {"document"} by its key, with what its sentences became, and a {"written"} for every file
-that was put together. Files may be renamed, left out or given in another order: what is known is known. In
-memory there is only where each record is.
+A file of records: a {"document"} by its key, with what its sentences became, a {"written"} for every file
+that was put together, and that it is {"complete"}. Files may be renamed, left out or given in another order:
+what is known is known. In memory there is only where each record is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,9 @@ from typing import Any
 from cadec_cli.decoding.checked_lines import damage
 from cadec_cli.decoding.record_files import Place, RecordFile, header_content, packed, read_records
 from cadec_cli.errors import CadecError
+
+# The last record, of what is to be removed next.
+_COMPLETE = {"complete": True}
 
 
 def document_key(texts: Sequence[str], before: Sequence[str] = ()) -> str:
@@ -33,6 +37,7 @@ class _Found:
     documents: dict[str, Place] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     places: list[Place] = field(default_factory=list)
+    complete: bool = False
     damage: str = ""
 
     @property
@@ -41,6 +46,7 @@ class _Found:
 
     def take(self, record: Any, place: Place) -> bool:
         """Tell whether a record is one of ours, and remember it if so."""
+        self.complete = record == _COMPLETE  # if nothing follows
         match record:
             case {"document": str(key), "sentences": [*_]}:
                 if key not in self.documents:  # a line that stands twice counts once
@@ -50,7 +56,7 @@ class _Found:
                 self.written[name] = digest
                 self.places.append(place)
             case _:
-                return False
+                return self.complete
         return True
 
     def moved(self, header: bytes) -> None:
@@ -118,6 +124,11 @@ class DoneDocuments:
         self._written[name] = digest
         self._file.sync()
 
+    def complete(self) -> None:
+        """Note that all is written: whoever is killed before this is removed leaves nothing to take up."""
+        self._file.add(_COMPLETE)
+        self._file.sync()
+
     def finish(self) -> None:
         """All is written: there is nothing to take up."""
         self._file.remove()
@@ -131,6 +142,15 @@ class DoneDocuments:
         if error is not None and not self._documents and not self._written:  # it would only be in the way
             self._file.remove()
         self._file.close()
+
+
+def remove_complete(path: Path, header: Mapping[str, Any]) -> None:
+    """Remove what is there of work that was complete, and killed just before it did that itself."""
+    if os.path.lexists(path):
+        file, found = RecordFile.resume(path, _content(header), _read)
+        if found is None or found.complete:
+            file.remove()
+        file.close()
 
 
 def _content(header: Mapping[str, Any]) -> bytes:

@@ -111,12 +111,26 @@ def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
 
     For a single output that is beside it. `part` tells several of these apart.
     """
+    directory = _common_directory(output, plan)
+    name = f".cadec-journal{part}"
+    return beside(plan.paths[0], name) if directory is None else directory / name
+
+
+def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> Path:
+    """Where to keep, out of sight, what is known of files that are finished."""
+    directory = _common_directory(output, plan)
+    first = plan.paths[0]
+    return (
+        beside(first.with_name(f".{first.name}"), name) if directory is None else directory / f"{name}{part}"
+    )
+
+
+def _common_directory(output: str, plan: OutputPlan) -> Path | None:
+    """The directory that all outputs go to, by whatever name; none where there is but one output."""
     if is_template(output):
         fixed = itertools.takewhile(lambda name: not is_template(name), Path(output).parts[:-1])
-        return Path(*map(_unescaped, fixed), f".cadec-journal{part}")
-    if is_directory_of(output, plan):
-        return Path(_unescaped(output), f".cadec-journal{part}")
-    return beside(plan.paths[0], f".cadec-journal{part}")
+        return Path(*map(_unescaped, fixed))
+    return Path(_unescaped(output)) if is_directory_of(output, plan) else None
 
 
 def is_directory_of(output: str, plan: OutputPlan) -> bool:

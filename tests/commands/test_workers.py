@@ -13,6 +13,7 @@ from ray_cluster import RayCluster
 
 from cadec_cli.crews import Alone
 from cadec_cli.decoding.done_documents import DoneDocuments
+from cadec_cli.decoding.finished_files import RECORD
 
 FAST = ("--nbest", "4", "--compute-type", "float32", "--threads", "1")
 FILM = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:02,900\n<i>you see the lamp.</i>\n\n" for n in range(1, 5))
@@ -42,7 +43,9 @@ def inputs() -> list[str]:
 
 
 def written(directory: str | Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+    """What is there but for the record of what is finished."""
+    found = {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+    return {name: content for name, content in found.items() if not name.startswith(RECORD)}
 
 
 def told(done: Any) -> str:
@@ -175,6 +178,102 @@ def test_nothing_is_replaced_unasked(run: Run, alone: None) -> None:
     assert written("out") == {"a.eo.txt": b"mine\n"}
     assert run(*inputs(), "-o", "out", "--workers", 1, "--force").returncode == 0
     assert len(written("out")) == 4 and written("out")["a.eo.txt"] != b"mine\n"
+
+
+LEFT = "nothing is left to do"
+
+
+@pytest.mark.parametrize("division", [("--shard", "1/2"), ("--workers", 1)])
+def test_what_is_finished_may_be_started_again(run: Run, alone: None, division: tuple[str, str]) -> None:
+    command = (*inputs(), "-o", "out/", *division, "--resume")
+    assert run(*command).returncode == 0
+    before = {path: path.stat().st_mtime_ns for path in Path("out").iterdir()}
+    Path("out").chmod(0o500)  # nothing is even tried
+    again = run(*command)
+    Path("out").chmod(0o700)
+    assert again.returncode == 0 and LEFT in told(again), again.stderr
+    assert {path: path.stat().st_mtime_ns for path in Path("out").iterdir()} == before
+    # Moved as a whole, and in another order: it is the same work.
+    Path("out").rename("moved")
+    moved = run(*reversed(inputs()), "-o", "moved/", *division, "--resume")
+    assert moved.returncode == 0 and LEFT in told(moved)
+
+
+def test_a_single_file_that_is_finished_too(run: Run, alone: None) -> None:
+    command = ("in/b.txt", "-o", "b.eo.txt", "--workers", 1, "--resume")
+    assert run(*command).returncode == 0
+    done = run(*command)
+    assert done.returncode == 0 and f"{LEFT}: the file is there" in told(done)
+    assert [path.name for path in Path().glob("*.*") if not path.name.startswith(".")] == ["b.eo.txt"]
+
+
+def test_what_another_division_has_finished_is_known_too(run: Run, alone: None) -> None:
+    for part in ("1/2", "2/2"):
+        assert run(*inputs(), "-o", "out/", "--shard", part, "--resume").returncode == 0
+    for division in (("--shard", "1/3"), ("--shard", "3/3"), ("--workers", 1)):
+        done = run(*inputs(), "-o", "out/", *division, "--resume")
+        assert done.returncode == 0 and LEFT in told(done), done.stderr
+
+
+def test_what_may_not_be_this_very_work_is_refused(run: Run, alone: None) -> None:
+    command = (*inputs(), "-o", "out/", "--workers", 1)
+    assert run(*command).returncode == 0  # and leaves no record
+    done = run(*command, "--resume")
+    assert done.returncode == 1 and "nothing tells that this very translation" in told(done)
+    assert run(*command, "--resume", "--force").returncode == 0
+    assert LEFT in told(run(*command, "--resume"))
+    film, text = Path("in/film.srt"), Path("out/a.eo.txt")
+    timed = film.read_text()
+    film.write_text(timed.replace("00:01:00,000", "00:01:00,500"))  # the same sentences
+    done = run(*command, "--resume")
+    assert done.returncode == 1 and "out/film.eo.srt exists already" in told(done)
+    film.write_text(timed)
+    written_before = text.read_bytes()
+    text.write_bytes(b"corrected\n")
+    done = run(*command, "--resume")
+    assert done.returncode == 1 and "out/a.eo.txt exists already" in told(done)
+    text.write_bytes(written_before)
+    for more in (
+        ("--nbest", 2),
+        ("--max-chars", 20),
+        ("--after", "in/b.txt"),
+        ("--output-encoding", "utf-16"),
+    ):
+        done = run(*command, "--resume", *more)
+        assert done.returncode == 1 and "out/film.eo.srt" in told(done), more
+    (record,) = Path("out").glob(f"{RECORD}*")
+    record.write_bytes(record.read_bytes().replace(b"film.eo", b"folm.eo"))
+    done = run(*command, "--resume")
+    assert done.returncode == 1 and "out/film.eo.srt exists already" in told(done)
+
+
+def test_of_what_is_finished_only_the_rest_is_made(run: Run, alone: None) -> None:
+    command = ("-o", "out/", "--workers", 1, "--resume")
+    assert run(*inputs(), *command).returncode == 0
+    whole = written("out")
+    Path("out/film.eo.srt").unlink()
+    times = {path: path.stat().st_mtime_ns for path in Path("out").glob("*.txt")}
+    Path("in/new.txt").write_text("you see the lamp.\n")
+    assert run(*inputs(), *command).returncode == 0
+    assert written("out").items() > whole.items() and "new.eo.txt" in written("out")
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert LEFT in told(run(*inputs(), *command))
+
+
+def test_killed_between_the_record_and_its_end(
+    run: Run, alone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: DoneDocuments) -> None:
+        raise RuntimeError
+
+    command = (*inputs(), "-o", "out/", "--workers", 1, "--resume")
+    with monkeypatch.context() as patched:
+        patched.setattr(DoneDocuments, "finish", killed)
+        assert run(*command).returncode == 1
+    assert Path("out/.cadec-journal").exists()
+    done = run(*command)
+    assert done.returncode == 0 and LEFT in told(done)
+    assert not Path("out/.cadec-journal").exists()
 
 
 def test_what_two_parts_would_both_write_is_refused_in_each(run: Run) -> None:

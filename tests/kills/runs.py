@@ -128,6 +128,10 @@ def _told_as_many(kept: object, work: Path, told: str) -> bool:
     return (int(found[1].replace(",", "")) if found else 0) == kept
 
 
+def _told_as_many_or_done(kept: object, work: Path, told: str) -> bool:
+    return "nothing is left to do" in told or _told_as_many(kept, work, told)
+
+
 def _logged(work: Path) -> bytes:
     """What was logged before the newest checkpoint, with times, which only what is not done again keeps."""
     checkpoints = [path.parent for path in work.glob("out/checkpoints/update-*/optimizer.safetensors")]
@@ -190,11 +194,12 @@ RUNS = (
     _translation("cold-cache", lambda given: [given.short], "out.txt", cold=True),
     Run(
         "translate-by-document",
-        translating(lambda given: given.texts(3), "out/", "--shard", "1/1"),
+        translating(lambda given: given.texts(3), "out/", "--shard", "1/1", "--resume"),
         _FILES,
+        again=(),  # as a scheduler does
         older=_older_file(*_FILES),
         kept=_documents_done,
-        goes_on=_told_as_many,
+        goes_on=_told_as_many_or_done,
     ),
     Run("train", _train, ("out",), kept=_logged, goes_on=_still_logged),
     Run("prepare", _prepare, ("out", "dev"), again=("--force",), older=_older_corpora),
