@@ -187,6 +187,13 @@ class Bundle:
         """How many tokens, context and boundaries included, the D-LM has positions for."""
         return self._positions("lm")
 
+    @property
+    def context_positions(self) -> int | None:
+        """The same of any D-LM, as far as it is known before that is loaded."""
+        if not self.has_lm:
+            return None
+        return self.lm_positions if self.language_settings is None else self.language_settings.positions
+
     def engine(self, part: str) -> str:
         """The name of the engine that runs a model part: `nmt` or `lm`."""
         self.path(part)

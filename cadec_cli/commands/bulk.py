@@ -140,7 +140,7 @@ def bulk_translation(
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.commands.wiring import check_bilingual, origin_of, what_comes_before
     from cadec_cli.crews import Alone
-    from cadec_cli.decoding.before import check_context
+    from cadec_cli.decoding.before import check_context, readable
     from cadec_cli.decoding.bulk import BulkTranslation
     from cadec_cli.decoding.done_documents import remove_complete
     from cadec_cli.decoding.file_translation import way_of_translating
@@ -163,7 +163,9 @@ def bulk_translation(
     before: tuple[str, ...] = ()
     if after is not None:
         check_context(options)
-        before = tuple(what_comes_before(after, languages, most=reading.most))
+        before = readable(
+            options, what_comes_before(after, languages, most=reading.most), opened.context_positions
+        )
 
     def read(number: int) -> TextFile:
         file = reading.file(number, own[number], languages, options)

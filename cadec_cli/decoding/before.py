@@ -7,7 +7,7 @@ before, the end of the last episode or a letter, which makes room like any other
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import UsageError
@@ -28,6 +28,26 @@ def context_of(models: Models, options: TranslationOptions, sentences: Iterable[
     check_context(options)
     whole = Context(_ids(models, sentences))
     return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
+
+
+def readable(options: TranslationOptions, sentences: Sequence[str], positions: int | None) -> tuple[str, ...]:
+    """The last of the sentences before: as many as any sentence could read of, before tokens are counted.
+
+    A D-LM with so many `positions`, if that is known. What has no word may have no tokens, so it is kept and
+    not counted.
+    """
+    policy = options.policy
+    enough = max(policy.sentences, 1)
+    if policy.rolling:
+        if positions is None:
+            return tuple(sentences)
+        enough = max(enough, positions)  # more than fit, so that it is still too much for a rolling context
+    found = 0
+    for number in range(len(sentences) - 1, -1, -1):
+        found += any(character.isalnum() for character in sentences[number])
+        if found == enough:
+            return tuple(sentences[number:])
+    return tuple(sentences)
 
 
 def check_context(options: TranslationOptions) -> None:

@@ -11,6 +11,7 @@ import pytest
 from in_process import cadec
 from ray_cluster import RayCluster
 
+from cadec_cli.commands import bulk
 from cadec_cli.crews import Alone
 from cadec_cli.decoding.done_documents import DoneDocuments
 from cadec_cli.decoding.finished_files import RECORD
@@ -109,6 +110,25 @@ def test_a_single_document_is_translated_as_it_is_without_workers(run: Run, alon
         for way in said:
             shutil.rmtree(way)
             Path(f"{way}.html").unlink()
+
+
+def test_workers_are_sent_no_more_of_what_comes_before_than_they_read(
+    run: Run, alone: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[str, ...]] = []
+    begin = bulk.begin
+
+    def noted(instructions: bulk.Instructions) -> Any:
+        sent.append(instructions.before)
+        return begin(instructions)
+
+    monkeypatch.setattr(bulk, "begin", noted)
+    lines = Path("in/a.txt").read_text().split("\n")
+    Path("long.txt").write_text("\n".join(lines * 50))
+    assert run("in/c.txt", "-o", "step/", "--after", "long.txt", "--json").returncode == 0
+    assert run("in/c.txt", "-o", "out/", "--after", "long.txt", "--json", "--workers", 1).returncode == 0
+    assert len(sent[0]) < 10 and sent[0][-1] == lines[-2]
+    assert written("out") == written("step")
 
 
 @pytest.mark.parametrize("flags", [("--json",), ("--after", "in/b.txt"), ("--search", "lattice")])

@@ -10,7 +10,7 @@ from fakes import TableLM, TableNMT, WordText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.before import context_of, context_policy
+from cadec_cli.decoding.before import context_of, context_policy, readable
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
@@ -55,6 +55,25 @@ def texts(found: Sequence[Translation]) -> list[str]:
 
 ids = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple)
 sentences = st.lists(ids, max_size=6).map(tuple)
+
+
+@given(
+    st.lists(st.sampled_from(["senor", "vos bon senor", " ", "", "…"]), max_size=40),
+    st.integers(1, 4),
+    st.booleans(),
+    st.integers(4, 24),
+    st.booleans(),
+)
+def test_what_could_be_read_of_a_long_text_is_its_end(
+    before: list[str], count: int, rolling: bool, positions: int, known: bool
+) -> None:
+    options = TranslationOptions(context=count, rolling=rolling)
+    kept = readable(options, before, positions if known else None)
+    reader = models(positions)
+    assert context_of(reader, options, kept).sentences == context_of(reader, options, before).sentences
+    if known or not rolling:
+        most = max(count, positions) if rolling else count
+        assert sum(text.isascii() and text.strip() != "" for text in kept) <= most
 
 
 @given(sentences, sentences, st.integers(0, 4), st.booleans(), st.integers(1, 40))
