@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from typing import Any
 from cadec_cli.crews import Item, Result, Task, answers
 from cadec_cli.crews.handing_out import Piece, hand_out
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.unfinished import new_part
 from cadec_cli.version import __version__
 from cadec_cli.workers import available_cores
 
@@ -47,8 +48,9 @@ _LEAVING = 5.0
 # Bytes of shared memory of a cluster that is started here: what is handed out is text.
 _SHARED_MEMORY = 128 * 2**20
 
-# The longest path of a directory under which Ray's sockets can have names: a socket's has 107 characters.
-_LONGEST_DIRECTORY = 40
+# The longest path of a directory in which there is room for one of ours, and in that for Ray's sockets, whose
+# paths have 107 characters at most.
+_LONGEST_DIRECTORY = 40 - len("/.ray.cadec-12345678.part")
 
 
 # Ray talks gRPC: HTTP/2, where both sides begin with their settings.
@@ -74,11 +76,12 @@ class RayCrew:
         """Yield each item's number with what was made of it, as they are done."""
         ray = _imported()
         pickled = pickle.dumps(task)
-        with _connected(ray, self._address, self._asked * self._cores):
+        with _connected(ray, self._address, self._asked * self._cores) as signals:
             staff = _Staff(ray, pickled, self._asked, self._cores, self._gpus)
             try:
                 yield from hand_out(staff, items)
             finally:
+                signals.ignore()
                 for member in [*staff.members]:
                     staff.dismiss(member)
 
@@ -207,37 +210,55 @@ def _imported() -> Any:
 
 
 @contextlib.contextmanager
-def _connected(ray: Any, address: str | None, cores: float) -> Iterator[None]:
+def _connected(ray: Any, address: str | None, cores: float) -> Iterator[_Signals]:
     """A cluster to work on, which ends with this if it was started for it."""
     with contextlib.ExitStack() as stack:
-        take_signals_back = stack.enter_context(_own_signals())
+        signals = stack.enter_context(_own_signals())
         if address is None:
             directory = stack.enter_context(_short_directory())
         stack.callback(ray.shutdown)
+        stack.callback(signals.ignore)
         if address is None:
             _start(ray, cores, directory)
         else:
             _connect(ray, address)
-        take_signals_back()
-        yield
+        signals.take_back()
+        yield signals
+
+
+@dataclass(frozen=True)
+class _Signals:
+    """What ends a command, and what is done about it in the main thread, which alone may say so."""
+
+    before: Mapping[signal.Signals, Any]
+
+    def take_back(self) -> None:
+        """Take SIGTERM back from Ray, which tells of it at length: all is ended first, in silence."""
+        if signal.SIGTERM in self.before:
+            handler = self.before[signal.SIGTERM]
+            signal.signal(signal.SIGTERM, _exit if handler == signal.SIG_DFL else handler)
+
+    def ignore(self) -> None:
+        """Ctrl-C pressed again would leave half of Ray's processes behind, and all is ending anyway."""
+        for number in self.before:
+            signal.signal(number, signal.SIG_IGN)
+
+    def restore(self) -> None:
+        """Leave them as they were."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
-def _own_signals() -> Iterator[Callable[[], None]]:
-    """Yield what takes SIGTERM back from Ray, which tells of it at length: all is ended first, in silence."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    before = signal.getsignal(signal.SIGTERM)
-    after = _exit if before == signal.SIG_DFL else before
-
-    def take_back() -> None:
-        signal.signal(signal.SIGTERM, after)
-
+def _own_signals() -> Iterator[_Signals]:
+    """Signals, which are as before when this ends."""
+    ours = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if ours else ()
+    signals = _Signals({number: signal.getsignal(number) for number in numbers})
     try:
-        yield take_back
+        yield signals
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signals.restore()
 
 
 def _exit(number: int, frame: object) -> None:
@@ -304,17 +325,21 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _short_directory() -> Iterator[Path]:
-    """A directory for Ray's sockets and logs, which ends with this; its name is short enough for those."""
-    usual = tempfile.gettempdir()
-    parent = usual if len(usual) <= _LONGEST_DIRECTORY - len("/cadec-12345678") else "/tmp"
-    directory = Path(tempfile.mkdtemp(prefix="cadec-", dir=parent))
+    """A directory for Ray's sockets and logs, which ends with this; its name is short enough for those.
+
+    One that a killed command left is removed: it can't do that itself.
+    """
+    usual = Path(tempfile.gettempdir())
+    place = (usual if len(str(usual)) <= _LONGEST_DIRECTORY else Path("/tmp")) / "ray"
+    part = new_part(place, directory=True, mode=0o700)
     try:
-        yield directory
+        yield part.path
     finally:
         deadline = time.monotonic() + _LEAVING
-        while directory.exists() and time.monotonic() < deadline:  # its last processes may still write
-            shutil.rmtree(directory, ignore_errors=True)
+        while part.path.exists() and time.monotonic() < deadline:  # its last processes may still write
+            shutil.rmtree(part.path, ignore_errors=True)
             time.sleep(0.05)
+        part.close()
 
 
 def _line(error: BaseException) -> str:

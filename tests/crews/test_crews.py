@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
+from marked_processes import PATIENCE, living, wait_until
 
 from cadec_cli.crews import ATTEMPTS, Alone, Crew, Task
 from cadec_cli.crews.handing_out import LostMembersError
@@ -18,8 +18,6 @@ from cadec_cli.crews.processes import Processes
 from cadec_cli.errors import CadecError, UsageError
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
-
-PATIENCE = 120.0  # seconds that a machine may take which has much else to do
 
 
 def made(name: str, request: pytest.FixtureRequest) -> Crew:
@@ -36,26 +34,6 @@ def crew(request: pytest.FixtureRequest) -> Crew:
 @pytest.fixture(params=["processes", RAY])
 def several(request: pytest.FixtureRequest) -> Crew:
     return made(request.param, request)
-
-
-def living(directory: Path) -> set[int]:
-    """Those processes that have left their mark and have not ended."""
-    return {int(mark.name) for mark in directory.iterdir() if is_alive(int(mark.name))}
-
-
-def is_alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"  # which its parent has not looked at yet
-
-
-def wait_until(reached: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while not reached() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return reached()
 
 
 def test_every_item_is_done_once_and_numbered(crew: Crew) -> None:

@@ -1,5 +1,6 @@
 """What only Ray does: finding the cluster, room on its machines, versions, an end without traces."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -7,11 +8,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from crew_tasks import powers, told
+from marked_processes import PATIENCE, living, wait_until
 from ray_cluster import RayCluster
 
 from cadec_cli.crews import Task, on_ray
@@ -122,3 +125,44 @@ def test_a_cluster_that_is_started_here_is_quiet_and_leaves_nothing() -> None:
         )
         assert (done.stdout, done.stderr) == ("[(0, 0), (1, 1), (2, 4), (3, 9)]\n", "")
         assert list(Path(directory).iterdir()) == []
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from crew_tasks import NEVER, told
+from cadec_cli.crews import Task
+from cadec_cli.crews.on_ray import RayCrew
+
+list(RayCrew(1, None).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 2))
+"""
+
+
+@pytest.mark.slow
+def test_whatever_ends_the_command_its_cluster_leaves_nothing_for_long(tmp_path: Path) -> None:
+    """Ctrl-C is pressed until something happens; what a kill leaves, the next cluster clears."""
+    pytest.importorskip("ray")
+    with tempfile.TemporaryDirectory(prefix="t-") as directory:  # a short path: sockets are in it
+        for number, times in ((signal.SIGKILL, 1), (signal.SIGINT, 4)):
+            marks = tmp_path / number.name
+            marks.mkdir()
+            parent = subprocess.Popen(
+                [sys.executable, "-c", ENDLESS, str(marks)],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": directory},
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+            try:
+                assert wait_until(lambda marks=marks: any(marks.iterdir()))  # type: ignore[misc]
+                for _ in range(times):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(parent.pid, number)
+                    time.sleep(0.25)
+                _, said = parent.communicate(timeout=PATIENCE)
+            finally:
+                parent.kill()
+            assert parent.returncode == -number and said.count("Traceback") == (number == signal.SIGINT)
+            assert wait_until(lambda marks=marks: not living(marks))  # type: ignore[misc]
+            assert len(list(Path(directory).iterdir())) == (number == signal.SIGKILL)
