@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cadec_cli import console
+from cadec_cli.workers import available_cores
+
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.crews import Crew
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
     from cadec_cli.method.options import Reading
     from cadec_cli.method.terms import Terms
+
+
+_PER_CORE = 2
 
 
 def wanted_crew(
@@ -41,7 +47,11 @@ def wanted_crew(
         return None
     from cadec_cli.crews.processes import Processes
 
-    return Processes(workers)
+    # Each has a copy of the models in memory, and no more of them work at a time than there are cores.
+    most = _PER_CORE * available_cores()
+    if workers > most:
+        console.note(f"{most:,} workers are enough for the cores of this machine, instead of {workers:,}")
+    return Processes(min(workers, most))
 
 
 def threads_each(threads: int) -> int:

@@ -9,13 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from cadec_cli.errors import CadecError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # How often an item is begun before it counts as what takes members down.
 ATTEMPTS = 3
+
+
+class LostMembersError(CadecError):
+    """Too many members were lost; `number` is that of the item, from 0, if it was one that took them down."""
+
+    def __init__(self, message: str, hint: str, number: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.number = number
+
+
+# Items' numbers, each with what was made of it, or with the error that it takes members down.
+Results: TypeAlias = Iterator[tuple[int, Result | LostMembersError]]
 
 
 @dataclass(frozen=True)
@@ -36,13 +50,14 @@ class Crew(Protocol):
     def members(self) -> int:
         """How many work at a time."""
 
-    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
         """Yield each item's number with what was made of it, as they are done.
 
         Items are begun in their order, and taken only as fast as members get free: a few more than there are
         members are in memory, however many there will be. What a lost member had in hand is begun again by
-        another, up to ATTEMPTS times. An error that the task raises ends all of it and is raised here, as it
-        was raised there. Whoever stops listening ends the members' work.
+        another, up to ATTEMPTS times; then a LostMembersError is all that was made of it, and the rest is
+        done nevertheless, unless several of these follow each other. An error that the task raises ends all
+        of it and is raised here, as it was raised there. Whoever stops listening ends the members' work.
         """
 
 
@@ -51,18 +66,23 @@ class Alone:
 
     members = 1
 
-    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
         """One item after the other."""
         work = task.begin(*task.arguments)
         for number, item in enumerate(items):
             yield number, work(item)
 
 
-def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
-    """What was made of all items, in the items' order; what comes too early is kept."""
+def in_order(results: Iterable[tuple[int, Result | LostMembersError]]) -> Iterator[Result]:
+    """What was made of all items, in the items' order; what comes too early is kept.
+
+    One that is lost ends it at once: everything after it would have to be kept.
+    """
     early: dict[int, Result] = {}
     following = 0
     for number, result in results:
+        if isinstance(result, LostMembersError):
+            raise result
         early[number] = result
         while following in early:
             yield early.pop(following)

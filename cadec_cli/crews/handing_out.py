@@ -12,17 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol
 
-from cadec_cli.crews import ATTEMPTS, Item
+from cadec_cli.crews import ATTEMPTS, Item, LostMembersError
 from cadec_cli.crews.answers import FAILED, LOST, READY
-from cadec_cli.errors import CadecError
-
-
-class LostMembersError(CadecError):
-    """Too many members were lost; `number` is that of the item, from 0, if it was one that took them down."""
-
-    def __init__(self, message: str, hint: str, number: int | None = None) -> None:
-        super().__init__(message, hint)
-        self.number = number
 
 
 @dataclass(frozen=True)
@@ -70,13 +61,14 @@ class Staff(Protocol):
 
 
 def hand_out(staff: Staff, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield each item's number with what was made of it, as they are done.
+    """Yield each item's number with what was made of it, or the error that it takes members down.
 
-    A member gets a piece only when it has begun, so that nothing waits for one that is slow to begin; and its
-    next piece before its last is shown to anyone, so that it need not wait for them.
+    Such errors end all only where nothing else gets done either: then it is not the items. A member gets a
+    piece only when it has begun, so that nothing waits for one that is slow to begin; and its next piece
+    before its last is shown to anyone, so that it need not wait for them.
     """
     waiting = _Waiting(items)
-    lost_beginners = 0
+    lost_beginners = lost_items = 0
     while True:
         beginning = [member for member in staff.members if member.piece is None]
         while len(staff.members) < staff.room() and waiting.are_more_than(len(beginning)):
@@ -97,10 +89,15 @@ def hand_out(staff: Staff, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
             if said == LOST:
                 staff.dismiss(member)
                 lost_beginners += piece is None
-                waiting.put_back(piece, staff, what)
                 _check(lost_beginners, staff, what)
+                if piece is not None and (error := waiting.put_back(piece, staff, what)) is not None:
+                    lost_items += 1
+                    if lost_items == ATTEMPTS:
+                        raise error
+                    yield piece.number, error
                 continue
             lost_beginners = 0
+            lost_items = 0 if said != READY else lost_items
             member.piece = waiting.next()
             if member.piece is None:
                 staff.dismiss(member)
@@ -127,14 +124,13 @@ class _Waiting:
         """The next piece, if there is one."""
         return self._taken.popleft() if self.are_more_than(0) else None
 
-    def put_back(self, piece: Piece[Any] | None, staff: Staff, how: str) -> None:
+    def put_back(self, piece: Piece[Any], staff: Staff, how: str) -> LostMembersError | None:
         """Have a piece begun again, unless that was tried before: then it is what takes members down."""
-        if piece is None:
-            return
         if piece.attempt == ATTEMPTS:
             what = f"item {piece.number + 1} takes {staff.kind} down ({how}), {ATTEMPTS} times in a row"
-            raise LostMembersError(what, staff.hint, piece.number)
+            return LostMembersError(what, staff.hint, piece.number)
         self._taken.appendleft(replace(piece, attempt=piece.attempt + 1))
+        return None
 
 
 def _check(lost_beginners: int, staff: Staff, how: str) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.crews import Item, Result, Task, answers
+from cadec_cli.crews import Item, Result, Results, Task, answers
 from cadec_cli.crews.handing_out import Piece, hand_out
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.unfinished import new_part
@@ -72,7 +72,7 @@ class RayCrew:
         """How many work at a time, as far as that is known before the cluster is seen."""
         return self._asked or max(1, int(available_cores() // self._cores))
 
-    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
         """Yield each item's number with what was made of it, as they are done."""
         ray = _imported()
         pickled = pickle.dumps(task)

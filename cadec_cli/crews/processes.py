@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from cadec_cli import console
-from cadec_cli.crews import Item, Result, Task, answers
+from cadec_cli.crews import Item, Result, Results, Task, answers
 from cadec_cli.crews.handing_out import Piece, hand_out
 from cadec_cli.workers import interrupts_held_back, leave_interrupts_to_the_parent
 
@@ -41,7 +41,7 @@ class Processes:
         """How many work at a time."""
         return self._members
 
-    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[tuple[int, Result]]:
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
         """Yield each item's number with what was made of it, as they are done.
 
         There are never more processes than items, and those for whom nothing is left end at once.

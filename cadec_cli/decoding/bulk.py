@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cadec_cli.claims import remove_unclaimed
-from cadec_cli.crews import Crew, Task
-from cadec_cli.crews.handing_out import LostMembersError
+from cadec_cli.crews import Crew, LostMembersError, Task
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.done_documents import DoneDocuments, document_key
 from cadec_cli.decoding.doubts import Doubt, doubts_among
@@ -307,9 +306,13 @@ class _Work:
             return
         results = crew.run(self.translation.task, itertools.chain([first], documents))
         # Whoever stops here ends the crew's work, and not only when memory is cleared.
-        closing = contextlib.closing(cast("Generator[tuple[int, list[Any]], None, None]", results))
+        closing = contextlib.closing(cast("Generator[Any, None, None]", results))
+        lost: list[CadecError] = []
         with closing, self._culprits_named():
             for number, sentences in results:
+                if isinstance(sentences, LostMembersError):
+                    lost.append(self._culprit(sentences, number))
+                    continue
                 key = self.in_hand.pop(number)
                 self.done.add(key, sentences)
                 for file in self.waiting.pop(key):
@@ -317,6 +320,12 @@ class _Work:
                     if not file.missing:
                         self._complete(file)
                 yield from itertools.repeat(None, self.survey.sentences[key])
+        if lost:
+            others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+            raise CadecError(
+                f"{lost[0].message}{others}",
+                f"{lost[0].hint}; all else is done, and --resume tries this again",
+            )
         if self.waiting or next(documents, None) is not None:
             raise RuntimeError("a crew has left documents undone")
 
@@ -328,11 +337,14 @@ class _Work:
         except LostMembersError as error:
             if error.number is None:
                 raise
-            key = self.in_hand[error.number]
-            opened = self.waiting[key][0]
-            path = self.translation.plan.paths[opened.number]
-            which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
-            raise CadecError(f"{which}: {error.message}", error.hint) from None
+            raise self._culprit(error, error.number) from None
+
+    def _culprit(self, error: LostMembersError, number: int) -> CadecError:
+        key = self.in_hand[number]
+        opened = self.waiting[key][0]
+        path = self.translation.plan.paths[opened.number]
+        which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
+        return CadecError(f"{which}: {error.message}", error.hint)
 
     def _documents(self) -> Iterator[WholeDocument]:
         """What is to be handed out, file by file; a document that is there twice is done once."""

@@ -12,9 +12,11 @@ from in_process import cadec
 from ray_cluster import RayCluster
 
 from cadec_cli.commands import bulk
+from cadec_cli.commands.crews import wanted_crew
 from cadec_cli.crews import Alone
 from cadec_cli.decoding.done_documents import DoneDocuments
 from cadec_cli.decoding.finished_files import RECORD
+from cadec_cli.workers import available_cores
 
 FAST = ("--nbest", "4", "--compute-type", "float32", "--threads", "1")
 FILM = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:02,900\n<i>you see the lamp.</i>\n\n" for n in range(1, 5))
@@ -308,6 +310,16 @@ def test_a_part_may_be_empty(run: Run) -> None:
     done = run("in/a.txt", "in/b.txt", "-o", "out/", "--shard", "3/3")
     assert done.returncode == 0 and "none of the 2 files is in part 3/3" in told(done)
     assert not Path("out").exists()
+
+
+def test_more_workers_than_the_cores_have_use_for_are_not_started(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    crew = wanted_crew(1000, "processes", None)
+    assert crew is not None and crew.members == 2 * available_cores()
+    assert "instead of 1,000" in capsys.readouterr().err
+    crew = wanted_crew(2, "processes", None)
+    assert crew is not None and crew.members == 2 and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What every crew does alike, and what only one of several members can be tested on: their deaths."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,7 @@ import pytest
 from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
 from marked_processes import PATIENCE, living, wait_until
 
-from cadec_cli.crews import ATTEMPTS, Alone, Crew, Task
-from cadec_cli.crews.handing_out import LostMembersError
+from cadec_cli.crews import ATTEMPTS, Alone, Crew, LostMembersError, Task, in_order
 from cadec_cli.crews.on_ray import RayCrew
 from cadec_cli.crews.processes import Processes
 from cadec_cli.errors import CadecError, UsageError
@@ -102,11 +102,21 @@ def test_what_a_lost_member_had_in_hand_is_begun_again(several: Crew, tmp_path: 
     assert len(list(tmp_path.iterdir())) == ATTEMPTS - 1
 
 
-def test_an_item_that_takes_all_members_down_is_named(several: Crew, tmp_path: Path) -> None:
-    with pytest.raises(LostMembersError, match=r"item 4 takes .* down") as found:
-        list(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8)))
-    assert found.value.number == 3
-    assert "memory" in found.value.hint
+def test_an_item_that_takes_all_members_down_is_named_and_the_rest_is_done(
+    several: Crew, tmp_path: Path
+) -> None:
+    done = dict(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8)))
+    assert sorted(done) == list(range(8))
+    found = [one for one in done.values() if isinstance(one, LostMembersError)]
+    assert len(found) == 1 and done[3] is found[0]
+    assert re.search(r"item 4 takes .* down", found[0].message)
+    assert found[0].number == 3
+    assert "memory" in found[0].hint
+
+
+def test_what_is_wanted_in_order_ends_with_an_item_that_is_lost(several: Crew, tmp_path: Path) -> None:
+    with pytest.raises(LostMembersError, match=r"item 4 takes .* down"):
+        list(in_order(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8))))
 
 
 def test_members_that_cannot_begin_are_not_replaced_for_ever(several: Crew, tmp_path: Path) -> None:

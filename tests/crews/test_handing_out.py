@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from cadec_cli.crews import ATTEMPTS, LostMembersError
 from cadec_cli.crews.answers import DONE, LOST, READY
-from cadec_cli.crews.handing_out import LostMembersError, Piece, hand_out
+from cadec_cli.crews.handing_out import Piece, hand_out
 
 
 class Mortal:
@@ -85,3 +86,24 @@ def test_a_machine_where_nobody_can_begin_does_not_end_what_others_do() -> None:
     machines = TwoMachines()
     assert sorted(hand_out(machines, "abcdef")) == [(number, "made") for number in range(6)]
     assert machines.begun > 4
+
+
+class Poisoned(OneMachine):
+    """Members who begin, and are lost with whatever they are given."""
+
+    def add(self) -> None:
+        member = Mortal()
+        del member._says[1]
+        self.members.append(member)
+
+    def dismiss(self, member: Any) -> None:
+        self.members.remove(member)
+
+
+def test_where_nothing_gets_done_not_every_item_is_tried() -> None:
+    lost = []
+    with pytest.raises(LostMembersError, match=f"item {ATTEMPTS} takes members down"):
+        for number, error in hand_out(Poisoned(), "abcdefgh"):
+            assert isinstance(error, LostMembersError)
+            lost.append(number)
+    assert lost == list(range(ATTEMPTS - 1))

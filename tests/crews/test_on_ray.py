@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crew_tasks import powers, told
@@ -21,7 +22,7 @@ from cadec_cli.crews import Task, on_ray
 from cadec_cli.crews.on_ray import RayCrew
 from cadec_cli.errors import CadecError, UsageError
 
-SQUARES = Task(powers, (2,))
+SQUARES: Task[int, Any] = Task(powers, (2,))
 
 
 def refused(crew: RayCrew) -> CadecError:

@@ -12,8 +12,7 @@ from fakes import TableLM, TableNMT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.crews import Alone, Crew, Task
-from cadec_cli.crews.handing_out import LostMembersError
+from cadec_cli.crews import Alone, Crew, LostMembersError, Task
 from cadec_cli.crews.shares import Share
 from cadec_cli.decoding.before import context_of
 from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself, WholeDocument
@@ -376,6 +375,34 @@ def test_what_a_crew_has_not_done_is_not_taken_for_done(library: Callable[..., L
 def test_a_document_that_takes_workers_down_is_named(library: Callable[..., Library]) -> None:
     with pytest.raises(CadecError, match=r"document \d of what becomes .*\.txt: item 3 takes members down"):
         library().run(Idle(lost=True))
+
+
+@dataclass(frozen=True)
+class Losing:
+    """A crew that does all but the third document, which takes its members down."""
+
+    members = 1
+
+    def run(self, task: Task[Any, Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        work = task.begin(*task.arguments)
+        for number, item in enumerate(items):
+            lost = LostMembersError("item 3 takes members down", "use others", number)
+            yield number, lost if number == 2 else work(item)
+
+
+def test_all_other_documents_are_done_beside_one_that_takes_workers_down(
+    library: Callable[..., Library],
+) -> None:
+    whole = library("whole").run()
+    work = library()
+    with pytest.raises(
+        CadecError, match=r"document \d of what becomes .*: item 3 takes members down"
+    ) as found:
+        work.run(Losing())
+    assert "all else is done" in found.value.hint
+    assert len(work.told.documents) == 6
+    assert whole.keys() - work.written().keys() == {"a.txt", "c.txt"}  # both have it
+    assert work.run(resume=True) == whole and len(work.told.documents) == 7
 
 
 def test_an_input_that_changes_meanwhile_is_one_clear_error(library: Callable[..., Library]) -> None:
