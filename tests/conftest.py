@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,9 @@ from cadec_cli import console
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords
+
+if TYPE_CHECKING:
+    from repl_parts import Repl
 
 ENGLISH = (
     ("The captain", "My sister", "Her old friend", "The doctor", "Tom", "Mrs. Gray", "Nobody", "The boy"),
@@ -189,3 +193,35 @@ def document_bundle(corpora: Path, made_up_bundle: Path, tmp_path_factory: pytes
     make_once(root, {"repair": repaired, "doc-nmt": in_context("doc-nmt"), "2-to-2": in_context("2-to-2")})
     make_once(root, {"bundle": convert})
     return root / "bundle"
+
+
+@pytest.fixture(scope="session")
+def repl_bundle(
+    english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A bundle that is made in some seconds, for the REPL."""
+    from repl_parts import tiny_bundle  # which takes its sentences from here
+
+    return tiny_bundle(tmp_path_factory.mktemp("repl"), english, russian)
+
+
+@pytest.fixture
+def repl_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where a REPL keeps sessions, which is this test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path / "state" / "cadec"
+    console.set_quiet(False)
+
+
+@pytest.fixture
+def repl(
+    repl_bundle: Path,
+    repl_state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> "Repl":
+    """A REPL at the end of a pipe."""
+    from repl_parts import Repl
+
+    return Repl(repl_bundle, monkeypatch, capfd)

@@ -2,46 +2,28 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from repl_parts import BOY, FLAGS, NOBODY, SENTENCES, TOM, Repl, tiny_bundle
+from repl_parts import BOY, FLAGS, NOBODY, SENTENCES, TOM, Repl
 
-from cadec_cli import console
 from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Session
 from cadec_cli.main import exit_code
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.text.pipeline import TextPipeline
 
-
-@pytest.fixture(scope="module")
-def bundle(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_bundle(tmp_path_factory.mktemp("repl"), english, russian)
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path / "state" / "cadec"
-    console.set_quiet(False)
-
-
-@pytest.fixture
-def repl(bundle: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Repl:
-    return Repl(bundle, monkeypatch, capfd)
+pytestmark = pytest.mark.usefixtures("repl_state")
 
 
 def test_every_sentence_is_a_line_as_translate_gives_them(
-    repl: Repl, bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    repl: Repl, repl_bundle: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for lines in (SENTENCES, (*SENTENCES[:4], "", "", *SENTENCES[4:])):
         (tmp_path / "in.txt").write_text("\n".join(lines))
-        assert exit_code(["translate", "-b", str(bundle), *FLAGS, "in.txt"]) == 0
+        assert exit_code(["translate", "-b", str(repl_bundle), *FLAGS, "in.txt"]) == 0
         expected = capfd.readouterr().out.splitlines()
         assert repl(*lines) == expected and repl.err == ""
     assert repl(" ".join(SENTENCES[:4]), "", "  ", *SENTENCES[4:], "/quit", "never read") == expected
@@ -296,9 +278,9 @@ def test_help_lists_everything_and_two_slashes_are_text(repl: Repl) -> None:
 
 
 def test_an_answer_costs_one_list_and_two_readings_however_long_the_session(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
+    repl_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models = load_models(Bundle.open(bundle), compute_type="float32", threads=1)
+    models = load_models(Bundle.open(repl_bundle), compute_type="float32", threads=1)
     assert models.language is not None
     asked: list[tuple[str, int]] = []
 

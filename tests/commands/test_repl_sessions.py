@@ -6,36 +6,16 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from repl_parts import BOY, FLAGS, NOBODY, TOM, Repl, tiny_bundle
+from repl_parts import BOY, FLAGS, NOBODY, TOM, Repl
 
-from cadec_cli import console
-from cadec_cli.text.pipeline import TextPipeline
-
-
-@pytest.fixture(scope="module")
-def bundle(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_bundle(tmp_path_factory.mktemp("repl"), english, russian)
+pytestmark = pytest.mark.usefixtures("repl_state")
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path / "state" / "cadec"
-    console.set_quiet(False)
-
-
-@pytest.fixture
-def repl(bundle: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Repl:
-    return Repl(bundle, monkeypatch, capfd)
-
-
-def test_an_interrupted_session_goes_on_with_resume(repl: Repl, bundle: Path, state: Path) -> None:
-    command = [sys.executable, "-m", "cadec_cli", "repl", "-b", str(bundle), *FLAGS]
+def test_an_interrupted_session_goes_on_with_resume(repl: Repl, repl_bundle: Path, repl_state: Path) -> None:
+    command = [sys.executable, "-m", "cadec_cli", "repl", "-b", str(repl_bundle), *FLAGS]
     root = str(Path(__file__).parent.parent.parent)
     process = subprocess.Popen(
         command,
@@ -60,26 +40,27 @@ def test_an_interrupted_session_goes_on_with_resume(repl: Repl, bundle: Path, st
     assert out[5].endswith(seen[1]) and TOM in out[5]
 
 
-def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Repl, state: Path) -> None:
+def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Repl, repl_state: Path) -> None:
     repl(TOM)
     repl("/help", "/set T 2")
     assert len(repl("/context", flags=("--resume",))) == 3
     repl(NOBODY, "/load nowhere")
     saved, previous = (
-        json.loads((state / name).read_text()) for name in ("repl-pipe.json", "repl-pipe-previous-1.json")
+        json.loads((repl_state / name).read_text())
+        for name in ("repl-pipe.json", "repl-pipe-previous-1.json")
     )
     assert saved["documents"][0][0]["source"] == NOBODY and previous["documents"][0][0]["source"] == TOM
     repl(BOY)
-    older = json.loads((state / "repl-pipe-previous-2.json").read_text())
+    older = json.loads((repl_state / "repl-pipe-previous-2.json").read_text())
     assert older["documents"][0][0]["source"] == TOM
 
 
 def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
-    repl: Repl, state: Path
+    repl: Repl, repl_state: Path
 ) -> None:
     repl(BOY, "/save s.json")
     repl(TOM, NOBODY, TOM, "/load s.json")
-    previous = json.loads((state / "repl-pipe-previous-1.json").read_text())
+    previous = json.loads((repl_state / "repl-pipe-previous-1.json").read_text())
     assert [entry["source"] for entry in previous["documents"][0]] == [TOM, NOBODY, TOM]
 
 
@@ -90,11 +71,11 @@ def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
     assert (values["T"], values["context"]) == ("3", "1")
 
 
-def test_without_a_session_resume_starts_a_new_one(repl: Repl, state: Path) -> None:
+def test_without_a_session_resume_starts_a_new_one(repl: Repl, repl_state: Path) -> None:
     assert len(repl(TOM, flags=("--resume",))) == 1 and "no session to resume" in repl.err
-    (state / "repl-pipe.json").write_text('{"documents": 7}')
+    (repl_state / "repl-pipe.json").write_text('{"documents": 7}')
     assert len(repl(TOM, flags=("--resume",))) == 1 and "not a session" in repl.err
-    assert (state / "repl-pipe-previous-1.json").read_text() == '{"documents": 7}'
+    assert (repl_state / "repl-pipe-previous-1.json").read_text() == '{"documents": 7}'
 
 
 def test_where_nothing_can_be_saved_it_is_said_once(
@@ -106,31 +87,31 @@ def test_where_nothing_can_be_saved_it_is_said_once(
     assert repl.err.count("not saved as you go") == 1
 
 
-def test_sessions_are_for_their_owner_alone(repl: Repl, state: Path, tmp_path: Path) -> None:
+def test_sessions_are_for_their_owner_alone(repl: Repl, repl_state: Path, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         for _ in range(3):  # the first of which becomes a previous one
             repl(TOM, "/save s.json --force", "/save t.txt --force")
-        kept = {path.name: path for path in state.iterdir()}
+        kept = {path.name: path for path in repl_state.iterdir()}
         assert {"repl-pipe.json", "repl-pipe.lock", "repl-pipe-previous-1.json"} <= set(kept)
         written = [*kept.values(), tmp_path / "s.json", tmp_path / "t.txt"]
-        assert {mode(path) for path in written} == {0o600} and mode(state) == 0o700
+        assert {mode(path) for path in written} == {0o600} and mode(repl_state) == 0o700
         for path in kept.values():
             path.chmod(0o644)
-        (state / "repl-history").touch(0o644)
-        state.chmod(0o755)
+        (repl_state / "repl-history").touch(0o644)
+        repl_state.chmod(0o755)
         (tmp_path / "s.json").chmod(0o664)
         repl(TOM, "/save s.json --force")
     finally:
         os.umask(before)
-    assert {mode(path) for path in state.iterdir()} == {0o600} and mode(state) == 0o700
+    assert {mode(path) for path in repl_state.iterdir()} == {0o600} and mode(repl_state) == 0o700
     assert mode(tmp_path / "s.json") == 0o664  # as the user has it
 
 
-def test_a_lock_that_is_a_link_is_not_followed(repl: Repl, state: Path, tmp_path: Path) -> None:
+def test_a_lock_that_is_a_link_is_not_followed(repl: Repl, repl_state: Path, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
-    state.mkdir(parents=True)
-    (state / "repl-pipe.lock").symlink_to(tmp_path / "precious")
+    repl_state.mkdir(parents=True)
+    (repl_state / "repl-pipe.lock").symlink_to(tmp_path / "precious")
     assert len(repl(TOM)) == 1
     assert "not saved as you go" in repl.err and (tmp_path / "precious").read_text() == "mine"
 
