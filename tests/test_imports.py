@@ -124,6 +124,7 @@ def test_no_command_needs_another() -> None:
         "flags",
         "outputs",
         "progress",
+        "reading",
         "shared_flags",
         "results",
         "sizes",
