@@ -290,7 +290,7 @@ class _Work:
             others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
             raise CadecError(
                 f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
-                f"--force replaces {'it' if len(foreign) == 1 else 'them'}",
+                f"--resume --force replaces {'it' if len(foreign) == 1 else 'them'}, and keeps what is done",
             )
 
     def _is_there(self, number: int, path: Path) -> bool:

@@ -60,10 +60,13 @@ class FinishedFiles:
         found: list[FinishedFile] = []
 
         def take(record: Any, place: Place) -> bool:
-            with contextlib.suppress(TypeError):
-                found.append(FinishedFile(**record))
-                return True
-            return False
+            names = {field.name for field in dataclasses.fields(FinishedFile)}
+            if not isinstance(record, dict) or record.keys() != names:
+                return False
+            if not all(isinstance(value, str) for value in record.values()):
+                return False
+            found.append(FinishedFile(**record))
+            return True
 
         # Nothing is lost with a record but the knowledge: whoever needs it says that it is missing.
         with contextlib.suppress(OSError, CadecError), path.open("rb") as stream:

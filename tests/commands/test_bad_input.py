@@ -58,6 +58,8 @@ READERS = {
     "tune": "{text} --ref {packed} --no-save --no-plot",
     "eval-contrastive": "{packed}",
     "score-contrastive": "{packed}",
+    "bench": "--text {packed}",
+    "convert": "{bundle} --lengths-from {text} {packed} -o {here}/out",
 }
 
 
@@ -66,7 +68,7 @@ def test_whole_texts_are_bounded(command: str, tmp_path: Path) -> None:
     packed, text = tmp_path / "a.txt.gz", tmp_path / "b.txt"
     packed.write_bytes(gzip.compress(b"0 ||| a ||| b ||| -1\n" * 2000))
     text.write_text("a\n", "utf-8")
-    given = READERS[command].format(packed=packed, text=text, here=tmp_path).split()
+    given = READERS[command].format(packed=packed, text=text, here=tmp_path, bundle=EMBEDDED).split()
     said = one_error(cadec(*command.split(), *given, "--max-input", "10kB"))
     assert f"{packed}, decompressed, is larger than 10kB" in said
     assert "--max-input 20kB" in said

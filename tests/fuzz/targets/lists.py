@@ -190,6 +190,27 @@ def done_documents(directory: Path) -> None:
         assert not found.is_own("film.ru.srt", "")
 
 
+FINISHED = [("a.ru.srt", "0" * 64, "a.srt", "1" * 64), ("b.ru.srt", "2" * 64, "b.srt", "3" * 64)]
+
+
+def finished_seed(directory: Path) -> None:
+    """What a translation in bulk leaves when it has ended."""
+    from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
+
+    FinishedFiles(directory / RECORD, TABLE).add(FinishedFile(*fields) for fields in FINISHED)
+
+
+def finished_files(directory: Path) -> None:
+    """Damage costs knowledge: no file is known that was not written; then others are put on record."""
+    from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
+
+    files = FinishedFiles(directory / RECORD, TABLE)
+    known = files.known()
+    assert known <= {FinishedFile(*fields) for fields in FINISHED}, f"never written: {known}"
+    files.add([FinishedFile("c.ru.srt", "4", "c.srt", "5")])
+    assert files.known() == {*known, FinishedFile("c.ru.srt", "4", "c.srt", "5")}
+
+
 def part_seed(directory: Path) -> None:
     from cadec_cli.decoding.back_translation import PairFile
 
@@ -296,6 +317,9 @@ TARGETS = {
     ),
     "done documents": Target(
         ("cadec_cli/decoding/done_documents.py",), done_seed, done_documents, writes=True, share=0.5
+    ),
+    "finished files": Target(
+        ("cadec_cli/decoding/finished_files.py",), finished_seed, finished_files, writes=True, share=0.5
     ),
     "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(
