@@ -1,16 +1,8 @@
-"""Linears of rounded rows and int8 weights, as functions that TorchScript can take.
-
-As one call of its own a linear keeps no other thread waiting for Python's lock; as a dozen of torch's it does
-so a dozen times, which was a fifth of the beam's time on two cores. Where TorchScript is no more, or refuses,
-the same functions run as they stand here, and give the same numbers bit for bit. It can't see the constants
-of a module, so they come as defaults.
-"""
+"""Linears of rounded rows and int8 weights, as functions that TorchScript can take (`scripting`)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -23,18 +15,6 @@ ROWS_STEP = 8
 
 # x (…, in), packed weights, their scales (out) and zeros (out), bias (out) or none → (…, out)
 Linear = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Tensor]
-
-
-@cache
-def scripted(linear: Linear) -> Linear:
-    """The same by TorchScript, if it can be had."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # that is what is provided for here
-            made: Linear = torch.jit.script(linear)
-    except Exception:  # of many kinds; whatever it is, there is another way
-        return linear
-    return made
 
 
 def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None) -> Tensor:
@@ -50,7 +30,7 @@ def fine(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor 
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
     spread = _spread(rows, scale)
-    integers = _rounded(spread)
+    integers = _rounded(spread.clone())
     product = integer_product(integers, weight, scales, zeros)
     product.add_(
         integer_product(_rounded(_left_over(spread, integers)), weight, scales, zeros),
@@ -71,12 +51,15 @@ def _spread(rows: Tensor, largest: Tensor, limit: int = ACTIVATION_LIMIT) -> Ten
 
 
 def _rounded(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
-    """Numbers from -127 to 127 as bytes; behind the rows come some of anything, up to a round number."""
+    """Numbers from -127 to 127, which are written over, as bytes.
+
+    Behind the rows come some of anything, up to a round number.
+    """
     count = spread.size(0)
     made = torch.empty([count + -count % step, spread.size(1)], dtype=torch.uint8)
     # Without its fraction, a number that ½ was added to is rounded. torch takes five times as long from
     # float32 to uint8 at once: that goes through 64 bits.
-    made[:count] = (spread + (zero + 0.5)).to(torch.int16)
+    made[:count] = spread.add_(zero + 0.5).to(torch.int16)
     return made
 
 

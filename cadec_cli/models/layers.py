@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cadec_cli.models.configs import Shape
+from cadec_cli.models.scripting import scripted
 
 # By the names in configs.ACTIVATIONS.
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
@@ -150,29 +151,38 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
     # No dropout on attention weights: on CPU it would cost the fused kernel.
     if not isinstance(mask, tuple):
         return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-
-    def of(held: Tensor, part: Part) -> Tensor:
-        own = held[:, :, part.own]
-        cached = held[:, :, part.cached]
-        return torch.cat([cached, own], 2) if cached.size(2) else own
-
-    return torch.cat(
-        [
-            _attend_added(queries[:, :, part.queries], of(keys, part), of(values, part), part.mask)
-            for part in mask
-        ],
-        2,
-    )
+    places = [
+        [place for span in (part.queries, part.cached, part.own) for place in (span.start, span.stop)]
+        for part in mask
+    ]
+    plain = queries.device.type == "cpu" and queries.dtype == torch.float32 and queries.size(0) == 1
+    attend_parts = scripted(_attend_in_parts)
+    return attend_parts(queries, keys, values, places, [part.mask.to(queries.dtype) for part in mask], plain)
 
 
-def _attend_added(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """Attention with a mask that is added, (T, S)."""
-    if queries.device.type != "cpu" or queries.dtype != torch.float32 or queries.size(0) > 1:
-        return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask.to(queries.dtype))
-    # For the few positions that there are here, quicker than the fused kernel.
-    scale = queries.size(-1) ** -0.5
-    scores = torch.baddbmm(mask[None], queries[0], keys[0].transpose(1, 2), alpha=scale)  # (H, T, S)
-    return torch.bmm(scores.softmax(-1), values[0])[None]
+def _attend_in_parts(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    places: list[list[int]],
+    masks: list[Tensor],
+    plain: bool,
+) -> Tensor:
+    """Attention of the parts of a row, each to its own cached and new keys, with masks that are added."""
+    made: list[Tensor] = []
+    for place, mask in zip(places, masks):  # noqa: B905 - TorchScript knows no `strict`
+        part = queries[:, :, place[0] : place[1]]
+        own_keys, own_values = keys[:, :, place[4] : place[5]], values[:, :, place[4] : place[5]]
+        if place[3] > place[2]:
+            own_keys = torch.cat([keys[:, :, place[2] : place[3]], own_keys], 2)
+            own_values = torch.cat([values[:, :, place[2] : place[3]], own_values], 2)
+        if plain:  # for the few positions that there are here, quicker than the fused kernel
+            scale = part.size(-1) ** -0.5
+            scores = torch.baddbmm(mask[None], part[0], own_keys[0].transpose(1, 2), alpha=scale)  # (H, T, S)
+            made.append(torch.bmm(scores.softmax(-1), own_values[0])[None])
+        else:
+            made.append(F.scaled_dot_product_attention(part, own_keys, own_values, attn_mask=mask))
+    return torch.cat(made, 2)
 
 
 class SelfAttention(nn.Module):

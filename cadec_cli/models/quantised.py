@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.int8_products import coarse, fine, scripted
+from cadec_cli.models.int8_products import coarse, fine
+from cadec_cli.models.scripting import scripted
 
 # CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
 # weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round was as good or worse on the

@@ -9,9 +9,10 @@ from torch import nn
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.int8_products import Linear, coarse, fine, scripted
+from cadec_cli.models.int8_products import Linear, coarse, fine
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.quantised import FineInt8Linear, Int8Linear, int8_available, quantised
+from cadec_cli.models.scripting import scripted
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")

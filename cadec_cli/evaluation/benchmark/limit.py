@@ -122,9 +122,17 @@ class Rates:
                 self._kernels[shape, rows] = list(one.kernels[shape].values())
         self._seconds: dict[tuple[Shape, int], list[float]] = defaultdict(list)
 
-    @torch.inference_mode()
     def measure(self) -> None:
-        """One round more."""
+        """One round more, on one core: at best, all of them have products of their own."""
+        cores = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            self._measure(cores)
+        finally:
+            torch.set_num_threads(cores)
+
+    @torch.inference_mode()
+    def _measure(self, cores: int) -> None:
         for (shape, count), kernels in self._kernels.items():
             rows = _made_up_rows(shape, count)
             if not self._seconds[shape, count]:
@@ -132,10 +140,10 @@ class Rates:
             start = time.perf_counter()
             for kernel in kernels:
                 kernel(rows)
-            self._seconds[shape, count].append((time.perf_counter() - start) / len(kernels))
+            self._seconds[shape, count].append((time.perf_counter() - start) / len(kernels) / cores)
 
     def seconds(self, shape: Shape, rows: int) -> float:
-        """Of one product."""
+        """Of one product, as if all cores had a part of it and none had to wait."""
         return statistics.median(self._seconds[shape, rows])
 
     def limit(self, counted: Counted, lists: float = 0.0) -> Limit:
