@@ -22,8 +22,8 @@ _POSIX = os.name == "posix"  # elsewhere directories can't be opened, nor open f
 
 def open_claimed(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
     """Open a file that no other process may claim until it is closed; made here, it is private."""
-    _refuse_special(path)
     while True:
+        _refuse_special(path)
         stream = append_privately(path, buffering) if mode == "ab" else path.open(mode, buffering)
         try:
             _claim(stream.fileno(), path)
@@ -98,6 +98,6 @@ def _claim(descriptor: int, path: Path) -> None:
 
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())  # what a link leads to is not here
     except FileNotFoundError:
         return False

@@ -39,6 +39,24 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     open_claimed(path, "ab").close()
 
 
+def test_a_link_that_is_put_there_meanwhile_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    elsewhere.write_text("somebody's\n")
+    look = cadec_cli.claims._refuse_special
+
+    def look_and_let_another_in(place: Path) -> None:
+        look(place)
+        if not os.path.lexists(path):
+            path.symlink_to(elsewhere)
+
+    monkeypatch.setattr(cadec_cli.claims, "_refuse_special", look_and_let_another_in)
+    with pytest.raises(CadecError, match="no plain file"):
+        open_claimed(path, "ab")
+    assert elsewhere.read_text() == "somebody's\n"
+
+
 def test_a_journal_in_use_is_neither_begun_nor_taken_up_by_another(tmp_path: Path) -> None:
     path = tmp_path / "out.cadec-journal"
     with Journal.begin(path, {"input": "a"}) as journal:
