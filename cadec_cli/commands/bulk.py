@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from cadec_cli.commands.reading import InputReading
     from cadec_cli.crews import Crew
     from cadec_cli.crews.shares import Share
-    from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself
+    from cadec_cli.decoding.bulk import Beside, BulkTranslation
+    from cadec_cli.decoding.by_itself import ByItself
     from cadec_cli.decoding.doubts import Doubt
     from cadec_cli.decoding.finished_files import FinishedFiles
     from cadec_cli.method.options import TranslationOptions
@@ -47,7 +48,7 @@ class Instructions:
 def begin(instructions: Instructions) -> ByItself:
     """Load the models, and translate document after document."""
     from cadec_cli.decoding.before import context_of
-    from cadec_cli.decoding.bulk import ByItself
+    from cadec_cli.decoding.by_itself import ByItself
     from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.method.context import Context

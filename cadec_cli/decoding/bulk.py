@@ -19,17 +19,13 @@ from typing import Any, cast
 
 from cadec_cli.claims import remove_unclaimed
 from cadec_cli.crews import Crew, LostMembersError, Task
-from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.by_itself import WholeDocument
 from cadec_cli.decoding.done_documents import DoneDocuments, document_key
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.file_translation import output_pieces
 from cadec_cli.decoding.finished_files import FinishedFile, FinishedFiles
-from cadec_cli.decoding.records import kept_record
-from cadec_cli.decoding.translations import Translation
-from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.files import sha256
-from cadec_cli.method.context import Context
 from cadec_cli.places import final_place
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
@@ -38,33 +34,6 @@ from cadec_cli.whole_files import atomic_file
 
 # (files or sentences, how many there will be) → the same, counted aloud
 Count = Callable[[Iterable[Any], int], Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class WholeDocument:
-    """A document as it is handed to who translates it."""
-
-    texts: tuple[str, ...]
-    first: bool  # of its file: what comes before all files comes before it
-
-
-@dataclass(frozen=True)
-class ByItself:
-    """What a member of a crew does to a document; `beside` is what else to make of each sentence."""
-
-    translator: Translator
-    judge: Judge
-    json_lines: bool = False
-    before: Context = field(default_factory=Context)
-    beside: Callable[[Translation], Any] | None = None
-
-    def __call__(self, document: WholeDocument) -> list[Any]:
-        """What is kept of its sentences."""
-        context = self.before if document.first else Context()
-        return [
-            kept_record(translation, self.judge, json_lines=self.json_lines, beside=self.beside)
-            for translation in self.translator.translate_documents([document.texts], contexts=[context])
-        ]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import beam_pairs
 import pytest
+from bulk_library import CALLS, TABLE
 from damages import DAMAGES
 from fakes import TableLM, TableNMT
 
@@ -24,14 +25,6 @@ from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.output_names import OutputPlan
-
-TABLE = {
-    "good day sir": {"bondia": -0.5, "bondia senor": -0.9},
-    "you see": {"tu": -1.0, "vu": -1.01},
-    "you go": {"tu vades": -0.8, "vos vadez": -1.1},
-    "a lamp": {"lampa": -0.4, "lampa vos": -0.6},
-}
-CALLS = {("senor", "vos"): 0.6, ("senor", "vu"): 0.4, ("vu", "vadez"): 0.7, ("vos", "vu"): 0.3}
 
 
 class CountedNMT(TableNMT):

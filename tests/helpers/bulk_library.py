@@ -11,7 +11,8 @@ from fakes import TableLM, TableNMT
 
 from cadec_cli.crews import Alone, Crew, Task
 from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.bulk import Beside, BulkTranslation, ByItself, WholeDocument
+from cadec_cli.decoding.bulk import Beside, BulkTranslation
+from cadec_cli.decoding.by_itself import ByItself, WholeDocument
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator

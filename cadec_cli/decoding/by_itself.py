@@ -1,0 +1,40 @@
+"""A document translated by itself: what a member of a crew does, wherever it is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.records import kept_record
+from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.method.context import Context
+
+
+@dataclass(frozen=True)
+class WholeDocument:
+    """A document as it is handed to who translates it."""
+
+    texts: tuple[str, ...]
+    first: bool  # of its file: what comes before all files comes before it
+
+
+@dataclass(frozen=True)
+class ByItself:
+    """What a member of a crew does to a document; `beside` is what else to make of each sentence."""
+
+    translator: Translator
+    judge: Judge
+    json_lines: bool = False
+    before: Context = field(default_factory=Context)
+    beside: Callable[[Translation], Any] | None = None
+
+    def __call__(self, document: WholeDocument) -> list[Any]:
+        """What is kept of its sentences."""
+        context = self.before if document.first else Context()
+        return [
+            kept_record(translation, self.judge, json_lines=self.json_lines, beside=self.beside)
+            for translation in self.translator.translate_documents([document.texts], contexts=[context])
+        ]
