@@ -23,7 +23,7 @@ _POSIX = os.name == "posix"  # elsewhere directories can't be opened, nor open f
 def open_claimed(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
     """Open a file that no other process may claim until it is closed; made here, it is private."""
     while True:
-        _refuse_special(path)
+        refuse_special(path)
         stream = append_privately(path, buffering) if mode == "ab" else path.open(mode, buffering)
         try:
             _claim(stream.fileno(), path)
@@ -74,7 +74,7 @@ def size_of(stream: IO[Any]) -> int:
     return os.fstat(stream.fileno()).st_size
 
 
-def _refuse_special(path: Path) -> None:
+def refuse_special(path: Path) -> None:
     """Refuse what can't be work of ours: a link would lead elsewhere, a pipe make us wait for ever."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):

@@ -44,14 +44,14 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(
 ) -> None:
     path, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     elsewhere.write_text("somebody's\n")
-    look = cadec_cli.claims._refuse_special
+    look = cadec_cli.claims.refuse_special
 
     def look_and_let_another_in(place: Path) -> None:
         look(place)
         if not os.path.lexists(path):
             path.symlink_to(elsewhere)
 
-    monkeypatch.setattr(cadec_cli.claims, "_refuse_special", look_and_let_another_in)
+    monkeypatch.setattr(cadec_cli.claims, "refuse_special", look_and_let_another_in)
     with pytest.raises(CadecError, match="no plain file"):
         open_claimed(path, "ab")
     assert elsewhere.read_text() == "somebody's\n"

@@ -233,12 +233,14 @@ def _them(files: Sequence[Path]) -> str:
 def _finished_files(
     record: Path, way: Mapping[str, Any], reading: InputReading, wanted: WantedOutput, before: tuple[str, ...]
 ) -> FinishedFiles:
-    """Where finished files are on record, with all that they depend on but the inputs."""
+    """Where finished files are on record, or can be, with all that they depend on but the inputs."""
     from cadec_cli.decoding.done_documents import document_key
     from cadec_cli.decoding.finished_files import FinishedFiles
 
     layout = {**reading.settings, "output encoding": wanted.encoding}
-    return FinishedFiles(record, {**way, "layout": layout, "before": document_key((), before)})
+    finished = FinishedFiles(record, {**way, "layout": layout, "before": document_key((), before)})
+    finished.check()
+    return finished
 
 
 def _share_of(

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.claims import refuse_special
 from cadec_cli.decoding.checked_lines import key_of, sealed
 from cadec_cli.decoding.record_files import Place, header_content, read_records
 from cadec_cli.errors import CadecError
 from cadec_cli.whole_files import atomic_file
 
 RECORD = ".cadec-finished"
+# Bytes of a line, of which one has a few hundred; paths have 4,096 at most.
+_LONGEST = 1 << 16
 
 
 @dataclass(frozen=True, order=True)
@@ -40,6 +43,10 @@ class FinishedFiles:
     path: Path
     way: Mapping[str, Any]
 
+    def check(self) -> None:
+        """Refuse, before the work, what is in the record's place and can't be one: it would be replaced."""
+        refuse_special(self.path)
+
     def known(self) -> set[FinishedFile]:
         """All that are on record here, also by jobs with other parts."""
         records = {self.path, *self.path.parent.glob(f"{RECORD}*")}
@@ -49,6 +56,7 @@ class FinishedFiles:
         """Put files on record, besides those that are."""
         kept = {file.output: file for file in [*self._read(self.path), *files]}
         header = self._header()
+        self.check()  # an output that is a link is followed; nobody asked for this one
         with atomic_file(self.path) as stream:
             stream.write(sealed(header))
             for file in sorted(kept.values()):
@@ -69,8 +77,10 @@ class FinishedFiles:
             return True
 
         # Nothing is lost with a record but the knowledge: whoever needs it says that it is missing.
-        with contextlib.suppress(OSError, CadecError), path.open("rb") as stream:
-            read_records(path, stream, self._header(), take)
+        with contextlib.suppress(OSError, CadecError):
+            refuse_special(path)
+            with path.open("rb") as stream:
+                read_records(path, stream, self._header(), take, _LONGEST)
         return found
 
     def _header(self) -> bytes:

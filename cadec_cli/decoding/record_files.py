@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -143,21 +144,22 @@ def refuse_unfinished(path: Path) -> None:
 
 
 def read_records(
-    path: Path, stream: IO[bytes], header: bytes, take: Callable[[Any, Place], bool]
+    path: Path, stream: IO[bytes], header: bytes, take: Callable[[Any, Place], bool], longest: int = -1
 ) -> int | None:
     """Hand all whole records to `take`, which tells whether they are its own; count the damaged lines.
 
     None where the file was killed before it had a header. A header of other work is refused. A damaged one is
-    as well, unless some line after it has a checksum that only this header's work could have made.
+    as well, unless some line after it has a checksum that only this header's work could have made. A line is
+    damaged, and never in memory as a whole, if it has more bytes than the `longest`, where that is known.
     """
-    first = stream.readline()
+    first = stream.readline(longest)
     if not first.endswith(b"\n"):
         if sealed(header).startswith(first) or first.startswith(_EARLIER):
             return None
         raise CadecError(f"{path} is damaged: what it belongs to can't be told", DAMAGED)
     header_is_whole = _check_header(path, first, header)
     taken, damaged = 0, int(not header_is_whole)
-    for line, place in _lines(stream):
+    for line, place in _lines(stream, longest):
         content = opened(line, key_of(header))
         if content is not None and take(parsed(content), place):
             taken += 1
@@ -184,10 +186,10 @@ def parsed(content: bytes) -> Any:
         return None
 
 
-def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, Place]]:
+def _lines(stream: IO[bytes], longest: int) -> Iterator[tuple[bytes, Place]]:
     position = stream.tell()
-    for line in stream:
-        if line.endswith(b"\n"):  # else it was cut short by a crash or a full disk
+    for line in iter(partial(stream.readline, longest), b""):
+        if line.endswith(b"\n"):  # else it is too long, or was cut short by a crash or a full disk
             yield line, Place(position, len(line))
         position += len(line)
 
