@@ -221,7 +221,9 @@ def bulk_translation(
             console.note(f"nothing is left to do: {what} there, as this translation wrote {_them(own)}")
             return None
         work = work.only(left)
-    work = dataclasses.replace(work, plan=wanted.checked(work.plan, [*inputs, after, *opened.files]))
+    written = work.finished.path if work.finished is not None else None
+    checked = wanted.checked(work.plan, [*inputs, after, *opened.files], written)
+    work = dataclasses.replace(work, plan=checked)
     convert_ahead(opened, options, compute_type, console.note)
     return Bulk(work, crew, work.inputs)
 

@@ -53,13 +53,13 @@ def check_outputs(
     force: bool = False,
     hint: str = FORCE,
     directories: bool = False,
-    journal: Path | None = None,
+    kept: Iterable[Path | None] = (),
 ) -> None:
     """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
 
     Refused is also what could not be written, as far as that is known ahead. Standard streams and outputs
     that are not wanted (None) are left out. A pipe or a device is in nobody's way, nor is an empty directory
-    where the outputs are directories. What the work is kept in until it is done, the journal, is none of the
+    where the outputs are directories. What is `kept` of the work beside them, as the journal, is none of the
     inputs and outputs either.
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
@@ -74,9 +74,11 @@ def check_outputs(
             check_place(output, directory=directories)
             if not force and _occupied(output):
                 there.append(output)
-    if journal is not None:
-        wanted.append(journal)
-        (known or _Inputs.of(given)).refuse(journal)
+    for path in kept:
+        if path is not None:
+            known = known or _Inputs.of(given)
+            known.refuse(path)
+            wanted.append(path)
     _refuse_twins([path for path in wanted if not is_stream(path)])
     if there:
         verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
@@ -196,8 +198,13 @@ class WantedOutput:
         ext = ".jsonl" if self.json_lines else None
         return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
 
-    def checked(self, plan: OutputPlan, read: Sequence[Path | None]) -> OutputPlan:
-        """A plan that can be carried out; what stands in its way is an error, and so is what is read."""
+    def checked(
+        self, plan: OutputPlan, read: Sequence[Path | None], record: Path | None = None
+    ) -> OutputPlan:
+        """A plan that can be carried out; what stands in its way is an error, and so is what is read.
+
+        `record` is where finished files are put on record, if they are.
+        """
         from cadec_cli.claims import refuse_claimed
         from cadec_cli.decoding.record_files import refuse_unfinished
 
@@ -208,7 +215,7 @@ class WantedOutput:
             inputs=read,
             force=self.force or unfinished,
             hint=_NOT_KNOWN if self.resume else FORCE,
-            journal=plan.journal,
+            kept=[plan.journal, record],
         )
         if plan.journal is None or self.resume:
             return plan

@@ -269,6 +269,19 @@ def test_what_may_not_be_this_very_work_is_refused(run: Run, alone: None) -> Non
     assert done.returncode == 1 and "out/film.eo.srt exists already" in told(done)
 
 
+def test_a_record_is_no_input_and_no_output(run: Run, alone: None) -> None:
+    for name in ("out/.cadec-finished", "in/.cadec-finished.txt"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("you see the lamp.\n")
+    flags = ("--workers", 1, "--resume", "--force")
+    done = run("out/.cadec-finished", "-o", "out/", *flags)
+    assert done.returncode == 1 and "out/.cadec-finished is the input" in told(done)
+    assert written("out") == {} and Path("out/.cadec-finished").read_text() == "you see the lamp.\n"
+    done = run("in/.cadec-finished.txt", "-o", "other/{stem}", *flags)
+    assert done.returncode == 1 and "are one file" in told(done)
+    assert not Path("other").exists()
+
+
 def test_of_what_is_finished_only_the_rest_is_made(run: Run, alone: None) -> None:
     command = ("-o", "out/", "--workers", 1, "--resume")
     assert run(*inputs(), *command).returncode == 0
