@@ -101,6 +101,16 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
+class SideBySide(Protocol):
+    """A language model for which several tries take no longer than one, so that none should come alone."""
+
+    @property
+    def at_once(self) -> int:
+        """How many."""
+        ...
+
+
+@runtime_checkable
 class SteppedTranslation(Protocol):
     """A translation model that the beam steps token by token."""
 

@@ -23,6 +23,9 @@ from cadec_cli.models.layers import Part, RoomyCache, added
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 640
+# Tries that are worth scoring side by side where all but one are guesses: of eight, the last is right in one
+# case of five.
+TRIES = 8
 # Rows of logits (rows × vocabulary) that exist at a time.
 LOGIT_ROWS = 128
 
@@ -35,6 +38,12 @@ class TorchLanguageModel:
         self.text = text
         self.positions = network.config.positions
         self._cores, self._small = Cores(), is_small(self)
+
+    @property
+    def at_once(self) -> int:
+        """A trie for each core; a large network's one trie is as quick with very many of them."""
+        cores = cores_for(self)
+        return min(cores, TRIES) if self._small or cores <= TRIES else 1
 
     def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
         """Begin to step after some contexts."""

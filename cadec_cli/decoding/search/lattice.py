@@ -2,6 +2,10 @@
 
 A path's context is what it chose before, so each path scores the next list after its own context. Two paths
 with the same context have the same future: of those only the better goes on.
+
+A list can only be scored when it is known what was chosen before it, so with one document, or few, cores
+would have nothing to do. They score the lists to come, as if the S-NMT's first were chosen until then, which
+it is four times out of five: the answer is then known when it is asked for, and else it is never looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.state import DocumentState, Partial, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.protocols import KnownAhead, LanguageModel, Models, trie_for
+from cadec_cli.engines.protocols import KnownAhead, LanguageModel, Models, SideBySide, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids, NBest
@@ -75,6 +79,12 @@ class _Job:
     column: Column
     scoring: Scoring
     context: Context
+    coming: Sequence[Column] = ()  # the next ones of its document
+
+
+# A column after a context; what is remembered of a context is a path's own, and such a question has a number.
+_Question = tuple[Column, tuple[Ids, ...]] | int
+_Answers = dict[_Question, ScoredTrie]
 
 
 @dataclass(frozen=True)
@@ -97,19 +107,44 @@ class LatticeSearch:
                 [[(nbest, next(columns)) for nbest in lists] for lists in wave.documents],
                 wave.ends,
             )
+            answers: _Answers = {}
+            at_once = self._at_once
             for number, step in enumerate(scored.steps()):
-                self._step(state, step)
+                later = slice(number + 1, number + at_once)
+                coming = {
+                    document: [column for _, column in scored.documents[document][later] if column]
+                    for document in step
+                }
+                self._step(state, step, coming, answers)
                 for document in step:
                     at_end = scored.is_last(document, number)
                     for part in _settle(state.documents[document], at_end):
                         yield document, part
 
-    def _step(self, state: State, step: dict[int, tuple[NBest, Column | None]]) -> None:
+    @property
+    def _at_once(self) -> int:
+        """How many lists are scored in the time of one, where each is for one path to choose from."""
+        alone = self.width == 1 and not self.policy.rolling
+        return self.language.at_once if alone and isinstance(self.language, SideBySide) else 1
+
+    def _step(
+        self,
+        state: State,
+        step: dict[int, tuple[NBest, Column | None]],
+        coming: dict[int, list[Column]],
+        answers: _Answers,
+    ) -> None:
         """One sentence further in every document of the step."""
         filled = [(number, column) for number, (_, column) in step.items() if column is not None]
         beams = self.advance(
-            [state.documents[number].beam for number, _ in filled], [column for _, column in filled]
+            [state.documents[number].beam for number, _ in filled],
+            [column for _, column in filled],
+            coming=[coming[number] for number, _ in filled],
+            answers=answers,
         )
+        still_to_come = {column for columns in coming.values() for column in columns}
+        for question in [one for one in answers if isinstance(one, int) or one[0] not in still_to_come]:
+            del answers[question]
         for (number, _), beam in zip(filled, beams, strict=True):
             state.documents[number].beam = beam
         for number, (nbest, _) in step.items():
@@ -166,43 +201,77 @@ class LatticeSearch:
         beams: Sequence[list[Partial]],
         columns: Sequence[Column],
         scorings: Sequence[Scoring] | None = None,
+        *,
+        coming: Sequence[Sequence[Column]] | None = None,
+        answers: _Answers | None = None,
     ) -> list[list[Partial]]:
         """Extend the paths of several documents by one sentence each, all scored in one go.
 
-        Documents may be scored in ways of their own; what several of them ask is computed once.
+        Documents may be scored in ways of their own; what several of them ask is computed once. Of the
+        columns to come, some may be scored along; `answers` is where that is kept until they do.
         """
         own = scorings if scorings is not None else [Scoring(self.objective)] * len(beams)
+        later = coming if coming is not None else [()] * len(beams)
         jobs = [
-            [_Job(partial, column, scoring, self._context(partial, column)) for partial in beam]
-            for beam, column, scoring in zip(beams, columns, own, strict=True)
+            [
+                _Job(partial, column, scoring, self._context(partial.context, column), columns_after)
+                for partial in beam
+            ]
+            for beam, column, scoring, columns_after in zip(beams, columns, own, later, strict=True)
         ]
-        scored = self._conditionals([job for of_document in jobs for job in of_document])
+        answers = answers if answers is not None else {}
+        scored = self._conditionals([job for of_document in jobs for job in of_document], answers)
         return [self._best(of_document, [next(scored) for _ in of_document]) for of_document in jobs]
 
-    def _context(self, partial: Partial, column: Column) -> Context:
+    def _context(self, before: Context, column: Column) -> Context:
         """What is read of a path's context before a column, whether or not the objective looks at it."""
         if self.language is None:
             return Context()
         longest = column.trie.depth if column.trie is not None else max(map(len, column.ids))
-        return self.policy.read(partial.context, room(self.language.positions, longest))
+        return self.policy.read(before, room(self.language.positions, longest))
 
-    def _conditionals(self, jobs: Sequence[_Job]) -> Iterator[ScoredTrie | None]:
-        """log p(ỹ|c̃) for every job. An empty context needs none where log p(ỹ|</s>) is known already."""
-        asked: dict[object, tuple[Trie, Context]] = {}
-        keys: list[object] = []
-        for place, job in enumerate(jobs):
-            # What is remembered of a context is a path's own; otherwise equal questions are one.
-            key: object = place if self.policy.rolling else (job.column, job.context.sentences)
-            keys.append(key)
-            known = FREE in job.column.terms and not job.context.sentences and not self.policy.rolling
-            if job.column.trie is not None and self.objective.uses(CONDITIONAL) and not known:
-                asked[key] = (job.column.trie, job.context)
-        scored: dict[object, ScoredTrie] = {}
+    def _conditionals(self, jobs: Sequence[_Job], answers: _Answers) -> Iterator[ScoredTrie | None]:
+        """log p(ỹ|c̃) for every job; what is not among the answers yet is found, and put there."""
+        asked: dict[_Question, tuple[Trie, Context]] = {}
+        questions = [self._question(place, job.column, job.context) for place, job in enumerate(jobs)]
+        for question, job in zip(questions, jobs, strict=True):
+            if question not in answers and self._must_ask(job.column, job.context):
+                asked[question] = (_trie(job.column), job.context)
         if asked and self.language is not None:
+            asked |= self._guessed(jobs, -len(asked) % self._at_once, {*answers, *asked})
             tries, contexts = zip(*asked.values(), strict=True)
             results = self.language.score(tries, contexts, self.reading, remember=self.policy.rolling)
-            scored = dict(zip(asked, results, strict=True))
-        return iter([scored.get(key) for key in keys])
+            answers |= zip(asked, results, strict=True)
+        return iter([answers.get(question) for question in questions])
+
+    def _question(self, place: int, column: Column, context: Context) -> _Question:
+        """Equal ones are one, unless each path remembers what it has read."""
+        return place if self.policy.rolling else (column, context.sentences)
+
+    def _must_ask(self, column: Column, context: Context) -> bool:
+        """An empty context needs no scores of its own where log p(ỹ|</s>) is known already."""
+        known = FREE in column.terms and not context.sentences and not self.policy.rolling
+        return column.trie is not None and self.objective.uses(CONDITIONAL) and not known
+
+    def _guessed(
+        self, jobs: Sequence[_Job], count: int, there: set[_Question]
+    ) -> dict[_Question, tuple[Trie, Context]]:
+        """The questions to come, the nearest first, if the S-NMT's first is chosen until then."""
+        found: dict[_Question, tuple[Trie, Context]] = {}
+        before = [job.partial.context for job in jobs]
+        last = [job.column for job in jobs]
+        for number in range(max((len(job.coming) for job in jobs), default=0)):
+            for place, job in enumerate(jobs):
+                if len(found) == count:
+                    return found
+                if number < len(job.coming):
+                    before[place] = self.policy.kept(before[place].followed_by(last[place].ids[0]))
+                    column = last[place] = job.coming[number]
+                    context = self._context(before[place], column)
+                    question = self._question(place, column, context)
+                    if question not in there and self._must_ask(column, context):
+                        found[question] = (_trie(column), context)
+        return found
 
     def _terms(self, job: _Job, conditional: ScoredTrie | None) -> dict[str, Floats]:
         """A column's terms after a context; after an empty one exactly those without, so that PMI is 0."""
@@ -247,6 +316,11 @@ class LatticeSearch:
         return job.context.followed_by(
             ids, conditional.remembered(index) if conditional is not None else None
         )
+
+
+def _trie(column: Column) -> Trie:
+    assert column.trie is not None, "only what a D-LM reads is asked"
+    return column.trie
 
 
 def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:
