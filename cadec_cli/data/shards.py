@@ -106,7 +106,7 @@ class Side:
         tokens = self.tokens[start:end]
         if len(tokens) and tokens.max() >= self.info.vocabulary_size:
             raise CadecError(
-                f"{getattr(self.tokens, 'filename', 'a corpus')} is damaged: "
+                f"{getattr(self.tokens.base, 'filename', 'a corpus')} is damaged: "
                 f"it has an id that is not in its vocabulary of {self.info.vocabulary_size:,}",
                 _AGAIN,
             )
@@ -282,4 +282,5 @@ def _last(ends: Ints, empty: int = 0) -> int:
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
     if path.stat().st_size == 0:  # an empty file can't be mapped
         return np.zeros(0, dtype)
-    return np.memmap(path, dtype, mode="r")
+    # As a plain array: every slice of a memmap would be one too, which takes longer than to read a sentence.
+    return np.memmap(path, dtype, mode="r").view(np.ndarray)
