@@ -78,6 +78,16 @@ class Bundle:
         Without `verify` only names and sizes of the files are checked.
         """
         manifest = read_manifest(directory)
+        try:
+            return cls._opened(directory, manifest, verify)
+        except CadecError:
+            if read_manifest(directory) == manifest:
+                raise
+        # Another process has put a new bundle in its place, of which some was read and some of the old one.
+        return cls._opened(directory, read_manifest(directory), verify)
+
+    @classmethod
+    def _opened(cls, directory: Path, manifest: Manifest, verify: bool) -> Bundle:
         check_files(directory, manifest, checksums=verify)
         bundle = cls(directory, manifest)
         if verify:

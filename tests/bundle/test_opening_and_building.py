@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -12,6 +13,7 @@ import torch
 from bundle_parts import checksums, sign_again, tiny_lm, tiny_nmt, write_bundle
 
 from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.contents import check_files
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
@@ -312,6 +314,27 @@ def test_completing_keeps_what_is_there(complete: Path, copied: Path) -> None:
     assert set(bundle.manifest.parts) == {*PARTS, "ct2/float32"}
     assert bundle.name == "other"
     assert bundle.manifest.files.items() > Bundle.open(complete).manifest.files.items()
+
+
+def test_a_bundle_that_is_replaced_while_it_is_opened_is_the_new_one(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = tmp_path / "newer"
+    shutil.copytree(copied, newer)
+    build_bundle(newer, base=newer, compute_types=["float32"])
+    looks = []
+
+    def replaced_at_the_first_look(directory: Path, *args: Any, **kwargs: Any) -> None:
+        if not looks:
+            copied.rename(tmp_path / "older")
+            newer.rename(copied)
+        looks.append(directory)
+        check_files(directory, *args, **kwargs)
+
+    monkeypatch.setattr("cadec_cli.bundle.opening.check_files", replaced_at_the_first_look)
+    opened = Bundle.open(copied)
+    assert len(looks) == 2
+    assert set(opened.manifest.translation_conversions) == {"int8", "float32"}
 
 
 def test_replacing_the_nmt_converts_again(copied: Path, english: TextPipeline, russian: TextPipeline) -> None:
