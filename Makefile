@@ -34,7 +34,8 @@ bench: $(READY)
 kill: $(READY)
 	$(BIN)/python tests/kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
-$(READY): pyproject.toml $(LOCK)
+# rows.c is compiled by the install.
+$(READY): pyproject.toml $(LOCK) hatch_build.py cadec_cli/kernels/compiling.py cadec_cli/kernels/rows.c
 	$(PYTHON) -m venv $(VENV)
 	$(LOCKED) $(BIN)/$(INSTALL) -e '.[dev]'
 	touch $@

@@ -34,7 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "method": set(),
     "data": {"text"},
-    "models": {"text"},
+    "kernels": set(),
+    "models": {"text", "kernels"},
     "training": {"text", "data", "models"},
     "engines": {"text", "method", "models"},
     "converters": {"text", "models", "engines"},
@@ -46,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reproduction": {"text", "method", "data", "bundle", "decoding", "evaluation"},
     "commands": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle"),
-        *("decoding", "evaluation", "reproduction", "catalogue", "reports"),
+        *("decoding", "evaluation", "reproduction", "catalogue", "reports", "kernels"),
     },
     "api": {"method", "bundle", "decoding"},
     "": {"api"},

@@ -49,16 +49,21 @@ def bench(
     from cadec_cli.commands.views.figures import speed_table
     from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.evaluation.benchmark import measure
+    from cadec_cli.kernels.compiled import level, library
     from cadec_cli.workers import available_cores
 
     torch.set_num_threads(threads or available_cores())
+    between = level() if library() is not None else "torch"
+    console.note(
+        "between products: " + ("torch's own operations" if between == "torch" else f"compiled for {between}")
+    )
     if text is not None:
         ratios = [_of_text(text, bundle, threads, max_input)]
     else:
         ratios = measure(_networks(bundle), documents=documents, sentences=sentences, note=console.note)
     if json_lines:
         for ratio in ratios:
-            sys.stdout.write(json.dumps(ratio.as_json()) + "\n")
+            sys.stdout.write(json.dumps({**ratio.as_json(), "between products": between}) + "\n")
         return
     stdout_console().print(speed_table(ratios))
 

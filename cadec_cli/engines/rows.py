@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cadec_cli.arrays import Bools, Floats
+from cadec_cli.arrays import Bools, Floats, Ints
 from cadec_cli.engines.smoothing import smoothed
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.layers import Cache
+from cadec_cli.models.outputs import ChosenLogProbs
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Block:
     def size(self) -> int:
         """New tokens."""
         return len(self.new) - 1 + len(self.trie)
+
+    def parents(self) -> Ints:
+        """Of each new token the one before it, by its number among them; -1 is none that is new."""
+        before = len(self.new) - 1
+        return np.concatenate([np.arange(-1, before - 1), self.trie.parents + before])
 
     def mask(self) -> Bools:
         """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
@@ -146,8 +152,9 @@ class Layout:
     def edges(
         self,
         hidden: Tensor,
-        logits: Callable[[Tensor], Tensor],
+        log_probs: ChosenLogProbs,
         chunk: int,
+        vocabulary: int,
         reading: Reading,
         *,
         tries_only: bool = False,
@@ -163,10 +170,11 @@ class Layout:
         tokens = [block.trie.edge_tokens for block in self.blocks]
         return edge_log_probs(
             hidden,
-            torch.from_numpy(np.concatenate(rows)).to(self.device),
-            torch.from_numpy(np.concatenate(tokens)).to(self.device),
-            logits,
+            np.concatenate(rows),
+            np.concatenate(tokens),
+            log_probs,
             chunk,
+            vocabulary,
             reading,
         )
 
@@ -189,31 +197,40 @@ class Layout:
 
 def edge_log_probs(
     hidden: Tensor,
-    rows: Tensor,
-    tokens: Tensor,
-    logits: Callable[[Tensor], Tensor],
+    rows: Ints,
+    tokens: Ints,
+    log_probs: ChosenLogProbs,
     chunk: int,
+    vocabulary: int,
     reading: Reading,
 ) -> Floats:
     """log p of `tokens` after the positions `rows` of (L, D): (temperatures, edges).
 
-    `logits` makes (rows, V) of (rows, D), and is never asked for more than `chunk` rows.
+    `log_probs` is never asked for more than `chunk` rows.
     """
-    result = torch.empty(len(reading.temperatures), len(rows), device=hidden.device)
     # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
-    used, inverse = torch.unique(rows, return_inverse=True)
-    order = torch.argsort(inverse)
-    bounds = torch.searchsorted(inverse[order], torch.arange(0, len(used) + chunk, chunk, device=rows.device))
-    for number, start in enumerate(range(0, len(used), chunk)):
-        made = logits(hidden[used[start : start + chunk]]).float()  # (rows, V)
-        edges = order[bounds[number] : bounds[number + 1]]
-        own = inverse[edges] - start
-        for index, temperature in enumerate(reading.temperatures):
-            scaled = made
-            if temperature != 1:
-                last = index + 1 == len(reading.temperatures)
-                scaled = made.div_(temperature) if last else made / temperature
-            # torch has no quicker way to a log-sum-exp than this, by three times and more.
-            log_probs = scaled.log_softmax(-1)[own, tokens[edges]]
-            result[index, edges] = smoothed(log_probs, reading.alpha, made.size(-1))
-    return result.double().cpu().numpy()
+    order = np.argsort(rows, kind="stable")
+    used, places = np.unique(rows[order], return_inverse=True)
+    starts = np.arange(0, len(used), chunk)
+    found = []
+    for start, edges in zip(starts, np.split(order, np.searchsorted(places, starts[1:])), strict=True):
+        own = used[start : start + chunk]
+        chosen = log_probs(
+            hidden[_index(own, hidden.device)],
+            torch.from_numpy(np.searchsorted(own, rows[edges])).to(hidden.device),
+            torch.from_numpy(tokens[edges]).to(hidden.device),
+            reading.temperatures,
+        )
+        found.append(smoothed(chosen, reading.alpha, vocabulary).double().cpu().numpy())
+    made = np.empty((len(reading.temperatures), len(rows)))
+    if found:
+        made[:, order] = np.concatenate(found, 1)
+    return made
+
+
+def _index(numbers: Ints, device: torch.device) -> Tensor | slice:
+    """Rising numbers as an index: where all are there, nothing is copied."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first + 1 == len(numbers):
+        return slice(first, last + 1)
+    return torch.from_numpy(numbers).to(device)

@@ -19,7 +19,8 @@ from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Part, RoomyCache, added
+from cadec_cli.models.layers import Part, RoomyCache
+from cadec_cli.models.outputs import chosen_by
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 640
@@ -101,7 +102,10 @@ class TorchLanguageModel:
         cache = layout.cache()
         hidden = self.network.hidden(layout.tokens, layout.positions, _parts(layout), cache)[0]
         # (nodes of all tries, D)
-        edges = layout.edges(hidden, self.network.logits, LOGIT_ROWS, reading, tries_only=True)
+        edges = layout.edges(
+            *(hidden, chosen_by(self.network.output), LOGIT_ROWS, self.network.config.vocabulary, reading),
+            tries_only=True,
+        )
         return layout.scored(edges, cache if remember else None)
 
 
@@ -109,12 +113,11 @@ def _parts(layout: Layout) -> tuple[Part, ...]:
     """What each context sees, and each trie, which alone is asked for."""
     parts = []
     for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
-        mask = added(torch.from_numpy(block.mask()).to(layout.device))
-        before, cached = len(block.new) - 1, block.context.remembered
+        before = len(block.new) - 1
         root = queries.start + before
+        parents = block.parents()
         if before:
             read = slice(own.start, own.start + before)
-            context = mask[:before, : cached + before]
-            parts.append(Part(slice(queries.start, root), held, read, context, asked=False))
-        parts.append(Part(slice(root, queries.stop), held, own, mask[before:]))
+            parts.append(Part(slice(queries.start, root), held, read, parents[:before], asked=False))
+        parts.append(Part(slice(root, queries.stop), held, own, parents))
     return tuple(parts)

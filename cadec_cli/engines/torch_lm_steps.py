@@ -9,6 +9,7 @@ import bisect
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,8 @@ from cadec_cli.engines.smoothing import smoothed
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import Reading
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.layers import Part, RoomyCache, added
+from cadec_cli.models.layers import Part, RoomyCache
+from cadec_cli.models.outputs import all_log_probs
 
 # Tokens of contexts read in one row: small products are slow, large rows take memory.
 ROW = 640
@@ -80,8 +82,8 @@ class LMSteps:
         start = 0
         for context in contexts:
             end = start + len(context)
-            mask = torch.ones(len(context), len(context), dtype=torch.bool, device=self.device).tril()
-            parts.append(Part(slice(start, end), slice(0, 0), slice(seen + start, seen + end), added(mask)))
+            in_line = np.arange(-1, len(context) - 1)
+            parts.append(Part(slice(start, end), slice(0, 0), slice(seen + start, seen + end), in_line))
             start = end
         tokens = torch.tensor([[token for context in contexts for token in context]], device=self.device)
         places = torch.tensor([[place for one in contexts for place in range(len(one))]], device=self.device)
@@ -92,10 +94,8 @@ class LMSteps:
         streams = self._lengths.size(1)
         # Streams before sentences: logits are many megabytes, which are not copied to be taken apart.
         hidden = torch.stack(self._hidden.chunk(streams, 1))  # (Z, B, K, D)
-        logits = self.lm.logits(hidden).float()
-        if self.reading.temperatures[0] != 1:
-            logits.div_(self.reading.temperatures[0])
-        log_probs = smoothed(torch.log_softmax(logits, -1), self.reading.alpha, logits.size(-1))
+        log_probs = all_log_probs(self.lm.output, hidden, self.reading.temperatures[0])
+        log_probs = smoothed(log_probs, self.reading.alpha, log_probs.size(-1))
         if streams == 2 and self._alike.any():
             log_probs[1, self._alike] = log_probs[0, self._alike]
         return {

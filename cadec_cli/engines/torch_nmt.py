@@ -10,6 +10,7 @@ from torch import Tensor
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.layers import Cache
+from cadec_cli.models.outputs import all_log_probs
 from cadec_cli.models.transformer import Source, Transformer
 from cadec_cli.text.specials import BOS, EOS, PAD
 
@@ -55,7 +56,7 @@ class NMTSteps:
         if tokens is None:
             tokens = torch.full((self._count, 1), BOS, device=self._device)
         hidden = self._network.hidden(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
-        return torch.log_softmax(self._network.logits(hidden[:, -1]).float(), -1)
+        return all_log_probs(self._network.output, hidden[:, -1])
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:
         """Go on with these rows; where each still has the source it had, sources need no reordering."""

@@ -31,6 +31,7 @@ from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.huggingface import Network, load_network
 from cadec_cli.models.layers import Cache
+from cadec_cli.models.outputs import chosen_from
 from cadec_cli.models.pretrained import read_language_settings
 from cadec_cli.models.transformers_library import quiet_transformers
 from cadec_cli.text.pretrained.line_text import LineText
@@ -165,7 +166,9 @@ class TransformersLanguageModel:
             layout = self._layout(row)
             cache = layout.cache()
             hidden = self._hidden(layout, cache if remember or cache.layers else None)
-            edges = layout.edges(hidden, self.network.logits, self._chunk, reading)
+            edges = layout.edges(
+                hidden, chosen_from(self.network.logits), self._chunk, self.network.vocabulary, reading
+            )
             scored += layout.scored(edges, cache if remember else None)
         return scored
 
@@ -219,10 +222,11 @@ class TransformersLanguageModel:
         labels = [token for line in lines for token in line.trie.edge_tokens[list(line.path)]]
         log_probs = edge_log_probs(
             made.flatten(0, 1),
-            torch.tensor(rows, device=device),
-            torch.tensor(np.array(labels), device=device),
-            lambda logits: logits,
+            np.array(rows),
+            np.array(labels),
+            chosen_from(lambda logits: logits),
             self._chunk,
+            self.network.vocabulary,
             reading,
         )
         ends = np.cumsum([len(line.path) for line in lines])[:-1]

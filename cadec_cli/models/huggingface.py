@@ -22,8 +22,8 @@ from cadec_cli.models.foreign_sizes import (
     check_stored_configuration,
     weight_bytes,
 )
+from cadec_cli.models.int8_linears import FineInt8Linear, int8_available
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.quantised import FineInt8Linear, int8_available
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
 # No more than this is ever read at once: a D-LM reads a few sentences, and attention grows with the square.

@@ -12,6 +12,8 @@ ACTIVATION_LIMIT, ZERO = 127, 128
 # oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
 # and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
 ROWS_STEP = 8
+# What rounding leaves over is at most ½: times this, it is from -127 to 127.
+FINER = 2.0 * ACTIVATION_LIMIT
 
 # x (…, in), packed weights, their scales (out) and zeros (out), bias (out) or none → (…, out)
 Linear = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Tensor]
@@ -25,7 +27,9 @@ def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tenso
     return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
 
 
-def fine(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None) -> Tensor:
+def fine(
+    x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None, finer: float = FINER
+) -> Tensor:
     """A linear of rows rounded to 16 bits: rounded to 8, and what that left over likewise."""
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
@@ -34,7 +38,7 @@ def fine(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor 
     product = integer_product(integers, weight, scales, zeros)
     product.add_(
         integer_product(_rounded(_left_over(spread, integers)), weight, scales, zeros),
-        alpha=1 / _finer(),
+        alpha=1 / finer,
     )
     return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
 
@@ -63,13 +67,8 @@ def _rounded(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
     return made
 
 
-def _finer(limit: int = ACTIVATION_LIMIT) -> float:
-    """What rounding leaves over is at most ½: times this, it is from -127 to 127."""
-    return 2.0 * limit
-
-
-def _left_over(spread: Tensor, integers: Tensor, zero: int = ZERO) -> Tensor:
-    return (spread - integers[: spread.size(0)].float().sub_(zero)).mul_(_finer())
+def _left_over(spread: Tensor, integers: Tensor, zero: int = ZERO, finer: float = FINER) -> Tensor:
+    return (spread - integers[: spread.size(0)].float().sub_(zero)).mul_(finer)
 
 
 def integer_product(

@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cadec_cli.arrays import Ints
 from cadec_cli.models.configs import Shape
 from cadec_cli.models.scripting import scripted
 
@@ -59,6 +62,10 @@ class Cache:
     def rows(self, index: Tensor) -> Cache:
         """Take rows by number, in any order and any number of times: reorder beams, drop finished ones."""
         return Cache([(k.index_select(0, index), v.index_select(0, index)) for k, v in self.layers])
+
+
+# Positions for which a cache has room from the start.
+ROOM = 128
 
 
 class RoomyCache(Cache):
@@ -110,9 +117,11 @@ class RoomyCache(Cache):
 
 
 def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
-    """Copy (rows of) what is held, (B, H, S, D/H), to where `length` positions and half as many more fit."""
+    """Copy (rows of) what is held, (B, H, S, D/H), to where `length` positions and as many more fit."""
     batch, heads, positions, width = held.shape
-    made = held.new_empty(batch if rows is None else rows.size(0), heads, length + length // 2 + 8, width)
+    # Position by position in memory, so that what is appended is written in one piece.
+    count = batch if rows is None else rows.size(0)
+    made = held.new_empty(count, 2 * length + ROOM, heads, width).transpose(1, 2)
     if rows is None:
         made[:, :, :positions] = held
     else:
@@ -124,21 +133,32 @@ def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
 class Part:
     """Some positions of a row, and the only ones that they attend to.
 
-    `mask` (queries, keys) is over the keys in `cached`, which stand before all new ones, and in `own`; it is
-    added to scores, so it is 0 for what may be attended to and -∞ for the rest. Of positions that are not
-    `asked` for, others need the keys alone.
+    They are the last of the new positions in `own`. Each sees itself, its parent, its parent's parent, and so
+    on, and all keys in `cached`, which stand before all new ones. Of positions that are not `asked` for,
+    others need the keys alone.
     """
 
     queries: slice
     cached: slice
     own: slice
-    mask: Tensor
+    parents: Ints  # of the positions in `own`, counted from its start; before their children, and -1 is none
     asked: bool = True
 
-
-def added(seen: Tensor) -> Tensor:
-    """A part's mask, of a boolean one that tells what may be attended to."""
-    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -math.inf)
+    @cached_property
+    def mask(self) -> Tensor:
+        """(queries, keys): added to scores, it is 0 for what is attended to and -∞ for the rest."""
+        count, cached = len(self.parents), self.cached.stop - self.cached.start
+        in_line = np.append(self.parents != np.arange(-1, count - 1), True)
+        line = int(in_line.argmax())  # positions at the start, each the parent of the next
+        seen = np.zeros((count, cached + count), dtype=np.bool_)
+        seen[:, :cached] = True
+        seen[:line, cached : cached + line] = np.tri(line, dtype=np.bool_)
+        for position in range(line, count):
+            if (parent := self.parents[position]) >= 0:
+                seen[position] = seen[parent]
+            seen[position, cached + position] = True
+        asking = torch.from_numpy(seen[count - (self.queries.stop - self.queries.start) :])
+        return torch.zeros(asking.shape).masked_fill_(~asking, -math.inf)
 
 
 # What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
@@ -151,13 +171,19 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
     # No dropout on attention weights: on CPU it would cost the fused kernel.
     if not isinstance(mask, tuple):
         return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-    places = [
-        [place for span in (part.queries, part.cached, part.own) for place in (span.start, span.stop)]
-        for part in mask
-    ]
     plain = queries.device.type == "cpu" and queries.dtype == torch.float32 and queries.size(0) == 1
     attend_parts = scripted(_attend_in_parts)
-    return attend_parts(queries, keys, values, places, [part.mask.to(queries.dtype) for part in mask], plain)
+    return attend_parts(
+        queries, keys, values, places_of(mask), [part.mask.to(queries.dtype) for part in mask], plain
+    )
+
+
+def places_of(parts: tuple[Part, ...]) -> list[list[int]]:
+    """Where the queries of each part start and end, its cached keys, and its new ones."""
+    return [
+        [place for span in (part.queries, part.cached, part.own) for place in (span.start, span.stop)]
+        for part in parts
+    ]
 
 
 def _attend_in_parts(
@@ -233,6 +259,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(width, inner)
         self.outer = nn.Linear(inner, width)
+        self.activation_name = activation
         self.activation = _ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:

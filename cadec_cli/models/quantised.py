@@ -1,90 +1,26 @@
-"""Networks with int8 weights, for inference on a CPU: 1.5 to 1.9 times as fast as float32 at paper size.
-
-Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
-row, taken from the row itself (dynamic): what a linear makes of a row never depends on the rest of the batch.
-Between linears all is float32, whose last digits change with the shape of what attention adds up, padding
-included, and can turn a rounding: padded batches = single holds to about 1e-2. Parts of a row that do not see
-each other (`layers.Part`) have shapes of their own, and are bit for bit what they are alone, with any number
-of threads.
-"""
+"""Networks with int8 weights, for inference on a CPU: several times as fast as float32 at paper size."""
 
 from __future__ import annotations
 
 import copy
-from functools import cache
 from typing import TypeVar
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.int8_products import coarse, fine
-from cadec_cli.models.scripting import scripted
-
-# CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
-# weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round was as good or worse on the
-# models tried; 8 bits for both, which overflows, had four times the error or more.
-WEIGHT_LIMIT = 64
-# Where pairs of products are added in 32 bits.
-FULL_WEIGHT_LIMIT = 127
+from cadec_cli.models.fused import FusedBlock
+from cadec_cli.models.int8_linears import Int8Linear, int8_available
+from cadec_cli.models.layers import Block
+from cadec_cli.models.row_operations import available
 
 M = TypeVar("M", bound=nn.Module)
-
-
-class Int8Linear(nn.Module):
-    """A linear with int8 weights; it takes the place of the float one it is made from."""
-
-    weight: Tensor  # packed as oneDNN likes it
-    scales: Tensor  # (out)
-    zeros: Tensor  # (out)
-    bias: Tensor | None
-
-    def __init__(self, linear: nn.Linear, limit: int = WEIGHT_LIMIT) -> None:
-        super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        weight = linear.weight.detach().float()  # (out, in)
-        # A channel of zeros has any scale; NaN must stay NaN, for the caller to see.
-        scales = torch.where(weight.abs().amax(1) == 0, 1, weight.abs().amax(1) / limit)
-        integers = (weight / scales[:, None]).round().to(torch.int8)
-        bias = None if linear.bias is None else linear.bias.detach().float().clone()
-        self.register_buffer("weight", torch.ops.onednn.qlinear_prepack(integers, None), persistent=False)
-        self.register_buffer("scales", scales, persistent=False)
-        self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
-        self.register_buffer("bias", bias, persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(…, in) → (…, out)."""
-        return scripted(coarse)(x, self.weight, self.scales, self.zeros, self.bias)
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
-        # Packed weights are never written to, and can't be copied.
-        return self
-
-    def extra_repr(self) -> str:
-        """Sizes, for print(model)."""
-        return f"{self.in_features}, {self.out_features}, int8"
-
-
-class FineInt8Linear(Int8Linear):
-    """The same with activations of 16 bits, as two integers of 8: rounded, and what rounding left over.
-
-    Pretrained networks have rows with a few numbers a hundred times the others, which 8 bits round away.
-    Where a CPU can add products of 8 bits exactly, weights have all of them: of Gemma-3-270M, PMI within a
-    list is then off by 0.3 nats (of a spread of 3), with 7 bits by 0.5, with 8-bit activations by 0.8.
-    """
-
-    def __init__(self, linear: nn.Linear) -> None:
-        super().__init__(linear, FULL_WEIGHT_LIMIT if adds_exactly() else WEIGHT_LIMIT)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(…, in) → (…, out)."""
-        return scripted(fine)(x, self.weight, self.scales, self.zeros, self.bias)
 
 
 def quantised(model: M) -> M:
     """Copy a network for inference on a CPU, its linears (a tied output too) with int8 weights.
 
-    Embeddings and norms stay float32, and so do attention and everything between linears.
+    Embeddings and norms stay float32, and so do attention and everything between linears, which is compiled
+    where it can be had.
     """
     devices = {parameter.device.type for parameter in model.parameters()}
     if devices - {"cpu"}:
@@ -97,25 +33,9 @@ def quantised(model: M) -> M:
     # deepcopy takes what its memo holds for a copy: linears are replaced, and never copied as floats.
     linears = [part for part in model.modules() if type(part) is nn.Linear]
     made: M = copy.deepcopy(model, {id(linear): Int8Linear(linear) for linear in linears})
+    if available():
+        for parent in list(made.modules()):
+            for name, part in parent.named_children():
+                if type(part) is Block:
+                    setattr(parent, name, FusedBlock(part))
     return made.requires_grad_(False).eval()
-
-
-@cache
-def adds_exactly() -> bool:
-    """Tell whether this CPU (with VNNI, as most since 2021) adds products of 8 bits without an overflow."""
-    ones = nn.Linear(64, 16, bias=False)
-    with torch.no_grad():
-        ones.weight.fill_(1.0)  # the largest integer there is
-        return bool((Int8Linear(ones, FULL_WEIGHT_LIMIT)(torch.ones(2, 64)) - 64).abs().max() < 1)
-
-
-@cache
-def int8_available() -> bool:
-    """Tell whether int8 linears work here; not every build of torch has oneDNN."""
-    try:
-        linear = nn.Linear(32, 32)
-        x = torch.randn(3, 32)
-        with torch.no_grad():
-            return bool((Int8Linear(linear)(x) - linear(x)).abs().max() < 0.2)
-    except (AttributeError, RuntimeError):
-        return False

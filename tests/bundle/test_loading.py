@@ -16,7 +16,7 @@ from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.quantised import Int8Linear
+from cadec_cli.models.int8_linears import Int8Linear
 from cadec_cli.text.pipeline import TextPipeline
 
 

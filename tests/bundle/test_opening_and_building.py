@@ -322,7 +322,7 @@ def test_a_bundle_that_is_replaced_while_it_is_opened_is_the_new_one(
     newer = tmp_path / "newer"
     shutil.copytree(copied, newer)
     build_bundle(newer, base=newer, compute_types=["float32"])
-    looks = []
+    looks: list[Path] = []
 
     def replaced_at_the_first_look(directory: Path, *args: Any, **kwargs: Any) -> None:
         if not looks:

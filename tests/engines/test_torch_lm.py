@@ -9,6 +9,7 @@ from bundle_parts import tiny_lm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from token_texts import NumberText
+from torch import nn
 
 from cadec_cli.engines import torch_lm
 from cadec_cli.engines.protocols import trie_for
@@ -104,16 +105,15 @@ def test_nothing_is_remembered_that_was_not_asked_for() -> None:
 def test_no_row_of_logits_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
-    def logits(hidden: torch.Tensor) -> torch.Tensor:
-        sizes.append(len(hidden))
-        made: torch.Tensor = LM.output(hidden)
-        return made
+    def took(output: nn.Module, inputs: tuple[torch.Tensor]) -> None:
+        sizes.append(len(inputs[0]))
 
-    monkeypatch.setattr(LM, "logits", logits)
     monkeypatch.setattr(torch_lm, "LOGIT_ROWS", 4)
     hypotheses = [(4, 5, 6), (4, 5, 7), (8, 9)]
     trie = trie_for(MODEL, hypotheses)
+    hook = LM.output.register_forward_pre_hook(took)
     (whole,) = MODEL.score([trie], [Context()], PLAIN)
+    hook.remove()
     assert sizes == [4, 3]  # one row for each of the nodes, none for the ends, and never more than four
     assert sum(sizes) == len(trie)
     np.testing.assert_allclose(whole.totals[0], [naive(Context(), ids) for ids in hypotheses], atol=1e-4)

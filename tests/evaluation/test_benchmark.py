@@ -140,7 +140,7 @@ def test_the_command_measures_a_bundle(
     figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(figures) == 4
     for figure in figures:
-        assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit"]
+        assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit", "between products"]
         assert figure["ratio"] > 0 and figure["limit"]["wanted"] == 0.9
         limit = figure["limit"]
         assert limit["share"] == pytest.approx((limit["lists"] + limit["products"]) / limit["seconds"])

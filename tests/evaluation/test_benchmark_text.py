@@ -33,7 +33,7 @@ def test_the_command_measures_a_bundle_on_a_text(
     assert "is larger than 10B" in " ".join(capsys.readouterr().err.split())
     assert exit_code([*command, "--json"]) == 0
     (figure,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit", "spent"]
+    assert list(figure) == ["what", "speed", "ratio", "wanted", "paper", "limit", "spent", "between products"]
     assert figure["what"] == "rerank, 3 sentences / --search sentence"
     assert figure["ratio"] > 0 and figure["wanted"] == 0.35
     assert list(figure["spent"]) == ["n-best", "D-LM", "rest"]

@@ -8,14 +8,25 @@ import torch
 from torch import nn
 
 from cadec_cli.errors import CadecError
+from cadec_cli.models import row_operations
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
+from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear, int8_available
 from cadec_cli.models.int8_products import Linear, coarse, fine
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.quantised import FineInt8Linear, Int8Linear, int8_available, quantised
+from cadec_cli.models.quantised import quantised
 from cadec_cli.models.scripting import scripted
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
+
+
+@pytest.fixture(autouse=True, params=["compiled", "torch"])
+def between_products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it with what is compiled, and without."""
+    if request.param == "torch":
+        monkeypatch.setattr(row_operations, "library", lambda: None)
+    elif not row_operations.available():
+        pytest.skip("nothing is compiled here")  # whether it should be, test_row_operations asks
 
 
 def language_model(tied: bool = True) -> DocumentLM:
@@ -162,7 +173,8 @@ def test_torchscript_gives_the_same_numbers_bit_for_bit(
     assert isinstance(scripted(linear), torch.jit.ScriptFunction)
     for shape in ((1, 64), (2, 3, 64), (8, 64), (5, 1, 17, 64)):
         x = torch.randn(shape)
-        assert torch.equal(made(x), linear(x, made.weight, made.scales, made.zeros, made.bias))
+        given = (x, made.weight, made.scales, made.zeros, made.bias)
+        assert torch.equal(scripted(linear)(*given), linear(*given))
 
 
 def test_what_torchscript_refuses_runs_as_it_stands() -> None:

@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from cadec_cli.evaluation.benchmark.figures import Limit
+from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
 from cadec_cli.models.int8_products import integer_product
-from cadec_cli.models.quantised import FineInt8Linear, Int8Linear
+from cadec_cli.models.row_operations import Rounded
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)
@@ -68,14 +69,18 @@ class Counted:
         """Rows that were multiplied with weights of a shape."""
         return sum(rows * times for (own, rows), times in self.calls.items() if own == shape)
 
-    def add(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
+    def add(self, module: nn.Module, inputs: Sequence[Tensor | Rounded]) -> None:
         """Take down what a linear is asked for; other modules multiply nothing."""
         found = _product_of(module)
-        if found is None or not inputs[0].numel():
+        if found is None:
             return
         shape, times, kernel = found
+        given = inputs[0]
+        rows = given.rows if isinstance(given, Rounded) else given.numel() // shape.inputs
+        if not rows:
+            return
         with self._lock:  # rows may be computed side by side
-            self.calls[shape, inputs[0].numel() // shape.inputs] += times
+            self.calls[shape, rows] += times
             self.kernels[shape].setdefault(id(module), kernel)
 
 

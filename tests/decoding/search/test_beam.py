@@ -19,8 +19,9 @@ from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
 from cadec_cli.method.options import Reading
+from cadec_cli.models.int8_linears import int8_available
 from cadec_cli.models.layers import Cache, RoomyCache
-from cadec_cli.models.quantised import int8_available, quantised
+from cadec_cli.models.quantised import quantised
 from cadec_cli.text.specials import BOS, EOS
 from cadec_cli.training.greedy import greedy
 from converters.ctranslate2_models import convert_translation_model

@@ -1,0 +1,68 @@
+"""From the last layer of a network to log-probabilities, by compiled operations where the output is int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.models import row_operations
+from cadec_cli.models.int8_linears import Int8Linear
+
+# log p of tokens (edges) after rows, numbered in rising order, of a last layer (rows, D), at each of some
+# temperatures: (temperatures, edges)
+ChosenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
+
+
+def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -> Tensor:
+    """log p of every token after each position of a last layer: (…, D) → (…, V)."""
+    if _is_compiled(output):  # so that no logits are written twice
+        rounded = row_operations.rounded(hidden.reshape(-1, hidden.size(-1)))
+        made = row_operations.log_softmax(output(rounded), rounded, output.bias, temperature)
+        return made.view(*hidden.shape[:-1], -1)
+    logits: Tensor = output(hidden).float()
+    if temperature != 1:
+        logits.div_(temperature)
+    return torch.log_softmax(logits, -1)
+
+
+def chosen_by(output: nn.Module) -> ChosenLogProbs:
+    """How an output layer gives the log-probabilities of some tokens."""
+
+    if not _is_compiled(output):
+        return chosen_from(output)
+
+    def chosen(hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]) -> Tensor:
+        rounded = row_operations.rounded(hidden)
+        product = output(rounded)
+        return torch.stack(
+            [
+                row_operations.log_probs(product, rounded, output.bias, temperature, rows, tokens)
+                for temperature in temperatures
+            ]
+        )
+
+    return chosen
+
+
+def chosen_from(logits: Callable[[Tensor], Tensor]) -> ChosenLogProbs:
+    """How logits (rows, V) of (rows, D) give the log-probabilities of some tokens."""
+
+    def chosen(hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]) -> Tensor:
+        made = logits(hidden).float()  # (rows, V)
+        found = []
+        for number, temperature in enumerate(temperatures, 1):
+            scaled = made
+            if temperature != 1:
+                scaled = made.div_(temperature) if number == len(temperatures) else made / temperature
+            # torch has no quicker way to a log-sum-exp than this, by three times and more.
+            found.append(scaled.log_softmax(-1)[rows, tokens])
+        return torch.stack(found)
+
+    return chosen
+
+
+def _is_compiled(output: nn.Module) -> TypeGuard[Int8Linear]:
+    return type(output) is Int8Linear and row_operations.available()

@@ -1,0 +1,36 @@
+"""What hatchling calls: compile the operations of cadec_cli/kernels, where there is a C compiler.
+
+They go into the wheel, or for an editable install into the checkout.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KERNELS = "cadec_cli/kernels"
+
+
+class CompiledKernels(BuildHookInterface):  # type: ignore[misc] # known to the build's environment alone
+    """Runs before a wheel is built."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and take what came of it along."""
+        made = compiling(Path(self.root)).compile_all()
+        if made:
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+            build_data["artifacts"] += [f"/{KERNELS}/{path.name}" for path in made]
+
+
+def compiling(root: Path) -> ModuleType:
+    """The module that compiles, from its file: nothing of cadec can be imported here."""
+    spec = importlib.util.spec_from_file_location("compiling", root / KERNELS / "compiling.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,297 @@
+"""What is compiled does what torch does, on every level of the instruction set, to every row by itself."""
+
+import copy
+import ctypes
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cadec_cli.kernels import compiled, compiling
+from cadec_cli.models import row_operations
+from cadec_cli.models.configs import Shape
+from cadec_cli.models.fused import FusedBlock
+from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
+from cadec_cli.models.int8_products import coarse, fine
+from cadec_cli.models.layers import Block, Cache, Part, RoomyCache, attend, places_of
+from cadec_cli.models.outputs import all_log_probs, chosen_by, chosen_from
+from cadec_cli.models.row_operations import Rounded
+
+# Of vectors of 8 and 16 numbers some, a part of one, and both.
+WIDTHS = [1, 7, 8, 16, 24, 33, 64, 256, 771]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+
+
+def runnable() -> list[str]:
+    """The levels that this CPU knows."""
+    known = torch.backends.cpu.get_cpu_capability()
+    if known == "AVX512":
+        return ["avx512", "avx2", "plain"]
+    return ["avx2", "plain"] if known == "AVX2" else ["plain"]
+
+
+needs_compiler = pytest.mark.skipif(compiling.find_compiler() is None, reason="there is no C compiler here")
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
+    """All levels, compiled from the source as it is now."""
+    source = tmp_path_factory.mktemp("kernels") / "rows.c"
+    shutil.copyfile(compiling.SOURCE, source)
+    loaded = {path.stem.removeprefix("rows-"): path for path in compiling.compile_all(source)}
+    found = {level: compiled.load(loaded[level]) for level in runnable()}
+    return {level: library for level, library in found.items() if library is not None}
+
+
+@pytest.fixture(params=runnable())
+def level(
+    request: pytest.FixtureRequest, libraries: dict[str, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    monkeypatch.setattr(row_operations, "library", lambda: libraries[request.param])
+    with torch.inference_mode():
+        torch.manual_seed(1)
+        yield request.param
+
+
+pytestmark = needs_compiler
+
+
+def meant(rounded: Rounded) -> Tensor:
+    """What rounded rows stand for."""
+    integers = rounded.integers[: rounded.rows].float()
+    return (integers - 128) * rounded.largest[:, None] / 127
+
+
+def half_steps(rounded: Rounded) -> Tensor:
+    """How far rounding may be off, and a little more."""
+    return rounded.largest[:, None] / 254 * 1.001 + 1e-6
+
+
+@needs_compiler
+def test_the_install_has_compiled_what_this_cpu_takes() -> None:
+    assert compiled.library() is not None
+    assert row_operations.available()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
+    x = torch.randn(13, width) * torch.logspace(-6, 6, 13)[:, None]
+    x[3] = 0
+    made = row_operations.rounded(x)
+    assert made.rows == 13 and made.integers.size(0) == 16
+    assert torch.equal(made.largest, x.abs().amax(1).clamp(min=1e-20))
+    assert ((meant(made) - x).abs() <= half_steps(made)).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_row_is_the_same_alone_and_wherever_it_stands(level: str, width: int) -> None:
+    x = torch.randn(9, width)
+    together = row_operations.rounded(x)
+    norm = nn.LayerNorm(width).eval()
+    normed = row_operations.normed_and_rounded(x, norm)
+    for row in range(9):
+        elsewhere = torch.empty(width + row)[row:].copy_(x[row])[None]  # at any address
+        for one, all_rows in (
+            (row_operations.rounded(elsewhere), together),
+            (row_operations.normed_and_rounded(elsewhere, norm), normed),
+        ):
+            assert torch.equal(one.integers[0], all_rows.integers[row])
+            assert one.largest[0] == all_rows.largest[row]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_norms(level: str, width: int) -> None:
+    x, norm = torch.randn(5, width) * 3 + 1, nn.LayerNorm(width)
+    norm.weight.copy_(torch.randn(width))
+    norm.bias.copy_(torch.randn(width))
+    made = row_operations.normed_and_rounded(x, norm)
+    torch.testing.assert_close(made.largest, norm(x).abs().amax(1), rtol=1e-4, atol=1e-5)
+    assert ((meant(made) - norm(x)).abs() <= half_steps(made) + 1e-4).all()
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(level: str, name: str) -> None:
+    # One row per number: then it is the largest, and comes through rounding as it is.
+    x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-1e4, -90.0, 90.0, 1e4])])[:, None]
+    product, scales, bias = x * 4 - 2, torch.full((len(x),), 0.25), torch.tensor([0.5])
+    made = row_operations.activated_and_rounded(
+        product, Rounded(torch.empty(0), scales), bias, row_operations.ACTIVATIONS[name]
+    )
+    expected = ACTIVATIONS[name](x)
+    torch.testing.assert_close(made.largest, expected.abs()[:, 0].clamp(min=1e-20), rtol=1e-5, atol=1e-6)
+    assert ((meant(made) - expected).abs() <= half_steps(made)).all()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("size", [(8, 3), (64, 24), (768, 40)])
+def test_linears_are_those_of_torch(level: str, bias: bool, size: tuple[int, int]) -> None:
+    linear = nn.Linear(*size, bias=bias)
+    x = torch.randn(2, 5, size[0])
+    int8, finer = Int8Linear(linear), FineInt8Linear(linear)
+    # The same integers: all that is left to differ is a product and a sum in one step, or in two.
+    plain = coarse(x, int8.weight, int8.scales, int8.zeros, int8.bias)
+    torch.testing.assert_close(int8(x), plain, rtol=1e-5, atol=1e-5)
+    plain = fine(x, finer.weight, finer.scales, finer.zeros, finer.bias)
+    torch.testing.assert_close(finer(x), plain, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("operation", ["rounded", "normed", "activated"])
+@pytest.mark.parametrize("damage", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_no_number_spoils_its_row_and_no_other(level: str, operation: str, damage: float) -> None:
+    x = torch.randn(3, 40)
+    x[1, 17] = damage
+    if operation == "rounded":
+        made = row_operations.rounded(x)
+    elif operation == "normed":
+        made = row_operations.normed_and_rounded(x, nn.LayerNorm(40))
+    else:
+        ones = Rounded(torch.empty(0), torch.ones(3))
+        made = row_operations.activated_and_rounded(x, ones, torch.zeros(40), 1)
+        if damage == -float("inf"):  # as good as nothing, after an activation
+            return
+    assert made.largest.isnan().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("vocabulary", [5, 64, 1003])
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+def test_log_probabilities(level: str, bias: bool, vocabulary: int, temperature: float) -> None:
+    output = Int8Linear(nn.Linear(32, vocabulary, bias=bias))
+    hidden = torch.randn(2, 4, 32) * 20  # some very likely, and most very unlikely
+    logits = output(hidden)
+    expected = (logits.double() / temperature).log_softmax(-1).float()
+    made = all_log_probs(output, hidden, temperature)
+    torch.testing.assert_close(made, expected, rtol=1e-5, atol=2e-5)
+    rows, tokens = torch.tensor([0, 0, 2, 7]), torch.tensor([1, 4, 0, 3])
+    given = (hidden.flatten(0, 1), rows, tokens, [temperature, 2.0])
+    torch.testing.assert_close(chosen_by(output)(*given)[0], made.flatten(0, 1)[rows, tokens])
+    torch.testing.assert_close(chosen_by(output)(*given), chosen_from(output)(*given), rtol=1e-5, atol=2e-5)
+
+
+def parts_of(random: np.random.Generator, cached: int) -> tuple[Part, ...]:
+    """Contexts and trees behind each other in a row, and all keys that were there before."""
+    parts = []
+    start = 0
+    for context, nodes in ((0, 5), (7, 1), (4, 30), (30, 19)):
+        parents = np.array([*range(-1, context - 1), *(random.integers(-1, i) for i in range(nodes))])
+        parents[context:] += context  # a root is after the whole context
+        parents[:context] = np.arange(-1, context - 1)
+        own = slice(cached + start, cached + start + context + nodes)
+        held = slice(0, cached)
+        if context:
+            read = slice(own.start, own.start + context)
+            parts.append(Part(slice(start, start + context), held, read, parents[:context], asked=False))
+        parts.append(Part(slice(start + context, start + context + nodes), held, own, parents))
+        start += context + nodes
+    return tuple(parts)
+
+
+@pytest.mark.parametrize("size", [3, 8, 16, 32, 48, 64])
+@pytest.mark.parametrize("cached", [0, 21])
+def test_attention_in_parts(level: str, size: int, cached: int) -> None:
+    parts = parts_of(np.random.default_rng(1), cached)
+    for chosen in (parts, tuple(part for part in parts if part.asked)):
+        length = parts[-1].queries.stop
+        queries, keys, values = torch.randn(3, 1, 2, cached + length, size).unbind(0)
+        queries = queries[:, :, :length]
+        expected = attend(queries, keys, values, chosen).transpose(1, 2).flatten(0, 1).flatten(1)
+        made = row_operations.attended_in_parts_and_rounded(
+            queries, keys, values, places_of(chosen), [part.parents for part in chosen]
+        )
+        torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
+        assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
+
+
+@pytest.mark.parametrize("size", [5, 32, 64])
+@pytest.mark.parametrize("kind", ["none", "of keys", "of queries", "of all rows"])
+def test_attention_by_masks(level: str, size: int, kind: str) -> None:
+    queries = torch.randn(4, 6, 3, size).transpose(1, 2)
+    keys, values = torch.randn(2, 4, 3, 41, size).unbind(0)
+    shape = {"of keys": (4, 1, 1, 41), "of queries": (4, 1, 6, 41), "of all rows": (1, 1, 6, 41)}
+    mask = torch.rand(shape[kind]) < 0.4 if kind in shape else None
+    if mask is not None:
+        mask[..., 0] = True
+    expected = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+    expected = expected.transpose(1, 2).flatten(2).flatten(0, 1)
+    made = row_operations.attended_and_rounded(queries, keys, values, mask)
+    torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
+    assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
+
+
+def int8_block(pre_norm: bool, activation: str) -> Block:
+    block = Block(Shape(32, 2, 80, 0.0, pre_norm, activation), cross=True).eval()
+    linears = [part for part in block.modules() if type(part) is nn.Linear]
+    return copy.deepcopy(block, {id(linear): Int8Linear(linear) for linear in linears})
+
+
+def assert_near(made: Tensor, expected: Tensor) -> None:
+    """Last digits can turn a rounding, which is a step of 1 in 127."""
+    torch.testing.assert_close(made, expected, atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_block_is_that_of_torch(level: str, pre_norm: bool, activation: str) -> None:
+    block = int8_block(pre_norm, activation)
+    fused = FusedBlock(block)
+    x = torch.randn(3, 6, 32)
+    source, source_mask = tuple(torch.randn(2, 3, 2, 5, 16).unbind(0)), torch.rand(3, 1, 1, 5) < 0.7
+    source_mask[..., 0] = True
+    context = nn.Linear(32, 32)
+    for given in (
+        {"causal": True},
+        {"mask": torch.ones(1, 1, 6, 6, dtype=torch.bool).tril()},
+        {"source": source, "source_mask": source_mask},
+        {"source": source, "source_mask": source_mask, "context": context},
+        {"context": context},
+    ):
+        given = {"mask": None, **given}
+        assert_near(fused(x, **given), block(x, **given))
+    for cache in (Cache, RoomyCache):
+        stepped, plain = cache(), cache()
+        for first, last in ((0, 4), (4, 5), (5, 6)):
+            seen = torch.ones(1, 1, last - first, last, dtype=torch.bool).tril(first)
+            new = x[:, first:last]
+            assert_near(fused(new, seen, cache=stepped), block(new, seen, cache=plain))
+
+
+def test_parts_that_are_not_asked_for_are_left_out(level: str) -> None:
+    fused = FusedBlock(int8_block(True, "gelu"))
+    parts = parts_of(np.random.default_rng(2), 0)
+    x = torch.randn(1, parts[-1].queries.stop, 32)
+    asking = tuple(part for part in parts if part.asked)
+    asked = torch.cat([torch.arange(x.size(1))[part.queries] for part in asking])
+    assert torch.equal(fused(x, asking, asked=asked), fused(x, parts)[:, asked])
+
+
+def test_what_is_missing_or_none_of_ours_is_not_loaded(tmp_path: Path, libraries: object) -> None:
+    assert compiled.load(tmp_path / "rows-plain.so") is None
+    (tmp_path / "rows-plain.so").write_bytes(b"no library")
+    assert compiled.load(tmp_path / "rows-plain.so") is None
+    source = tmp_path / "rows.c"
+    source.write_text("int cadec_version(void) { return 1000; }")
+    for path in compiling.compile_all(source):
+        assert compiled.load(path) is None
+
+
+def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CADEC_COMPILED", "0")
+    assert compiled.library.__wrapped__() is None
+
+
+def test_a_compiler_that_fails_or_is_not_there_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "rows.c"
+    source.write_text("this is no C")
+    assert compiling.compile_all(source) == []
+    assert "not compiled for plain" in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == [source]
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert compiling.compile_all(source) == [] and capfd.readouterr().err == ""
