@@ -22,7 +22,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import Reading
 from cadec_cli.method.trie import ScoredTrie, Trie
-from cadec_cli.models.layers import Cache
+from cadec_cli.models.layers import Cache, lineage
 from cadec_cli.models.outputs import ChosenLogProbs
 
 
@@ -74,12 +74,7 @@ class Block:
 
     def mask(self) -> Bools:
         """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
-        cached, before = self.context.remembered, len(self.new) - 1
-        mask = np.ones((self.size, cached + self.size), dtype=np.bool_)
-        mask[:before, cached : cached + before] = np.tri(before, dtype=np.bool_)
-        mask[:before, cached + before :] = False
-        mask[before:, cached + before :] = self.trie.ancestors()
-        return mask
+        return lineage(self.parents(), self.context.remembered)
 
 
 def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cadec_cli.arrays import Bools, Floats, Ints
+from cadec_cli.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,6 @@ class Trie:
         while path[-1]:
             path.append(int(self.parents[path[-1]]))
         return path[::-1]
-
-    def ancestors(self) -> Bools:
-        """(nodes, nodes): what each node may attend to, itself included."""
-        seen = np.eye(len(self), dtype=np.bool_)
-        for node in range(1, len(self)):
-            seen[node] |= seen[self.parents[node]]
-        return seen
 
     def totals(self, edge_scores: Floats) -> Floats:
         """Sum the scores of edges (…, edges) over each hypothesis: (…, hypotheses)."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cadec_cli.arrays import Ints
+from cadec_cli.arrays import Bools, Ints
 from cadec_cli.models.configs import Shape
 from cadec_cli.models.scripting import scripted
 
@@ -143,22 +142,37 @@ class Part:
     own: slice
     parents: Ints  # of the positions in `own`, counted from its start; before their children, and -1 is none
     asked: bool = True
+    _masks: dict[tuple[torch.device, torch.dtype], Tensor] = field(default_factory=dict, compare=False)
 
-    @cached_property
-    def mask(self) -> Tensor:
-        """(queries, keys): added to scores, it is 0 for what is attended to and -∞ for the rest."""
-        count, cached = len(self.parents), self.cached.stop - self.cached.start
-        in_line = np.append(self.parents != np.arange(-1, count - 1), True)
-        line = int(in_line.argmax())  # positions at the start, each the parent of the next
-        seen = np.zeros((count, cached + count), dtype=np.bool_)
-        seen[:, :cached] = True
-        seen[:line, cached : cached + line] = np.tri(line, dtype=np.bool_)
-        for position in range(line, count):
-            if (parent := self.parents[position]) >= 0:
-                seen[position] = seen[parent]
-            seen[position, cached + position] = True
-        asking = torch.from_numpy(seen[count - (self.queries.stop - self.queries.start) :])
-        return torch.zeros(asking.shape).masked_fill_(~asking, -math.inf)
+    def mask(self, like: Tensor) -> Tensor:
+        """(queries, keys): added to scores, it is 0 for what is attended to and -∞ for the rest.
+
+        Made once for all layers, on the device of a tensor and of its type.
+        """
+        kind = like.device, like.dtype
+        if kind not in self._masks:
+            asking = self.queries.stop - self.queries.start
+            seen = torch.from_numpy(lineage(self.parents, self.cached.stop - self.cached.start)[-asking:])
+            self._masks[kind] = torch.zeros(seen.shape).masked_fill_(~seen, -math.inf).to(*kind)
+        return self._masks[kind]
+
+
+def lineage(parents: Ints, cached: int) -> Bools:
+    """What positions see: all that is cached, themselves, their parents, and so on: (positions, keys).
+
+    A parent comes before its children; -1 is none.
+    """
+    count = len(parents)
+    seen = np.zeros((count, cached + count), dtype=np.bool_)
+    seen[:, :cached] = True
+    # Positions at the start that follow each other, as in a context, and whatever comes then.
+    line = int(np.append(parents != np.arange(-1, count - 1), True).argmax())
+    seen[:line, cached : cached + line] = np.tri(line, dtype=np.bool_)
+    for position in range(line, count):
+        if (parent := parents[position]) >= 0:
+            seen[position] = seen[parent]
+        seen[position, cached + position] = True
+    return seen
 
 
 # What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
@@ -173,9 +187,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
         return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
     plain = queries.device.type == "cpu" and queries.dtype == torch.float32 and queries.size(0) == 1
     attend_parts = scripted(_attend_in_parts)
-    return attend_parts(
-        queries, keys, values, places_of(mask), [part.mask.to(queries.dtype) for part in mask], plain
-    )
+    masks = [part.mask(queries) for part in mask]
+    return attend_parts(queries, keys, values, places_of(mask), masks, plain)
 
 
 def places_of(parts: tuple[Part, ...]) -> list[list[int]]:
