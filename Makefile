@@ -34,8 +34,7 @@ bench: $(READY)
 kill: $(READY)
 	$(BIN)/python tests/kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
-# rows.c is compiled by the install.
-$(READY): pyproject.toml $(LOCK) hatch_build.py cadec_cli/kernels/compiling.py cadec_cli/kernels/rows.c
+$(READY): pyproject.toml $(LOCK) hatch_build.py $(wildcard cadec_cli/kernels/*.[ch]) cadec_cli/kernels/compiling.py
 	$(PYTHON) -m venv $(VENV)
 	$(LOCKED) $(BIN)/$(INSTALL) -e '.[dev]'
 	touch $@

@@ -6,6 +6,7 @@ They go into the wheel, or for an editable install into the checkout.
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,15 +17,25 @@ KERNELS = "cadec_cli/kernels"
 
 
 class CompiledKernels(BuildHookInterface):  # type: ignore[misc] # known to the build's environment alone
-    """Runs before a wheel is built."""
+    """Runs before a wheel is built, and after."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and take what came of it along."""
-        made = compiling(Path(self.root)).compile_all()
+        module = compiling(Path(self.root))
+        if version == "editable":
+            module.compile_all()
+            return
+        self.scratch = tempfile.TemporaryDirectory()
+        made = module.compile_all(Path(self.scratch.name))
         if made:
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
-            build_data["artifacts"] += [f"/{KERNELS}/{path.name}" for path in made]
+            build_data["force_include"].update({str(path): f"{KERNELS}/{path.name}" for path in made})
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Clear away."""
+        if version != "editable":
+            self.scratch.cleanup()
 
 
 def compiling(root: Path) -> ModuleType:

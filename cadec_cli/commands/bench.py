@@ -49,11 +49,11 @@ def bench(
     from cadec_cli.commands.views.figures import speed_table
     from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.evaluation.benchmark import measure
-    from cadec_cli.kernels.compiled import level, library
+    from cadec_cli.kernels.compiled import level
     from cadec_cli.workers import available_cores
 
     torch.set_num_threads(threads or available_cores())
-    between = level() if library() is not None else "torch"
+    between = level() or "torch"
     console.note(
         "between products: " + ("torch's own operations" if between == "torch" else f"compiled for {between}")
     )

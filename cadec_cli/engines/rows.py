@@ -203,23 +203,25 @@ def edge_log_probs(
 
     `log_probs` is never asked for more than `chunk` rows.
     """
+    if not len(rows):
+        return np.empty((len(reading.temperatures), 0))
     # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
     order = np.argsort(rows, kind="stable")
     used, places = np.unique(rows[order], return_inverse=True)
-    starts = np.arange(0, len(used), chunk)
+    starts = range(0, len(used), chunk)
+    bounds = [*np.searchsorted(places, starts), len(rows)]
+    own, labels = (torch.from_numpy(each).to(hidden.device) for each in (places, tokens[order]))
     found = []
-    for start, edges in zip(starts, np.split(order, np.searchsorted(places, starts[1:])), strict=True):
-        own = used[start : start + chunk]
+    for start, first, last in zip(starts, bounds[:-1], bounds[1:], strict=True):
         chosen = log_probs(
-            hidden[_index(own, hidden.device)],
-            torch.from_numpy(np.searchsorted(own, rows[edges])).to(hidden.device),
-            torch.from_numpy(tokens[edges]).to(hidden.device),
+            hidden[_index(used[start : start + chunk], hidden.device)],
+            own[first:last] - start,
+            labels[first:last],
             reading.temperatures,
         )
-        found.append(smoothed(chosen, reading.alpha, vocabulary).double().cpu().numpy())
+        found.append(smoothed(chosen, reading.alpha, vocabulary))
     made = np.empty((len(reading.temperatures), len(rows)))
-    if found:
-        made[:, order] = np.concatenate(found, 1)
+    made[:, order] = torch.cat(found, 1).double().cpu().numpy()
     return made
 
 

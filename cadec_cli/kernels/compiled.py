@@ -1,6 +1,7 @@
 """The compiled library that fits this CPU, if cadec was installed where there is a C compiler.
 
-`CADEC_COMPILED=0` does without it. The file that is loaded lies in the package, beside the program itself.
+`CADEC_COMPILED=0` does without it. It lies in the package, beside the program itself, and is only used if it
+was compiled from the very sources that lie there too.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ import os
 from functools import cache
 from pathlib import Path
 
-# rows.c's; what was compiled from another version of it is not used.
-VERSION = 1
+from cadec_cli.kernels.compiling import PLAIN, identity, library_path
 
-# By what torch says of the CPU, which it has looked at, too; hatch_build.py compiles for these.
-LEVELS = {"AVX512": "avx512", "AVX2": "avx2"}
-PLAIN = "plain"
+# By what torch says of the CPU: the libraries that it can run, the best first.
+LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
 
 _POINTER, _COUNT, _FLOAT, _KIND = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int32
 _ARGUMENTS = {
@@ -41,32 +40,41 @@ _ARGUMENTS = {
 }
 
 
-@cache
 def library() -> ctypes.CDLL | None:
     """The library, which lets other threads work while it computes; None where there is none."""
+    return _found()[1]
+
+
+def level() -> str | None:
+    """The level of the instruction set that it was compiled for."""
+    return _found()[0]
+
+
+@cache
+def _found() -> tuple[str | None, ctypes.CDLL | None]:
     if os.environ.get("CADEC_COMPILED") == "0":
-        return None
-    return load(Path(__file__).with_name(f"rows-{level()}.so"))
+        return None, None
+    return next(((name, found) for name in runnable() if (found := load(library_path(name)))), (None, None))
 
 
-def level() -> str:
-    """The level of the instruction set that this CPU has."""
+def runnable() -> tuple[str, ...]:
+    """The levels that this CPU has, the best first."""
     import torch
 
-    return LEVELS.get(torch.backends.cpu.get_cpu_capability(), PLAIN)
+    return (*LEVELS.get(torch.backends.cpu.get_cpu_capability(), ()), PLAIN)
 
 
 def load(path: Path) -> ctypes.CDLL | None:
-    """A library by its file; None if it is not there, can't be loaded, or is of another version."""
+    """A library by its file; None if it is not there, can't be loaded, or was made of other sources."""
     try:
         found = ctypes.CDLL(str(path))
-        version = found.cadec_version()
+        found.cadec_source.restype = ctypes.c_char_p
+        if found.cadec_source() != identity().encode():
+            return None
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(found, name)
+            function.argtypes = arguments
+            function.restype = ctypes.c_int32 if name == "cadec_attend_round" else None
     except (OSError, AttributeError):
         return None
-    if version != VERSION:
-        return None
-    for name, arguments in _ARGUMENTS.items():
-        function = getattr(found, name)
-        function.argtypes = arguments
-        function.restype = ctypes.c_int32 if name == "cadec_attend_round" else None
     return found

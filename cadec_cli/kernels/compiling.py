@@ -1,4 +1,4 @@
-"""Compile rows.c into libraries beside it, as the install does: `python -m cadec_cli.kernels.compiling`.
+"""Compile the operations in C into libraries, as the install does: `python -m cadec_cli.kernels.compiling`.
 
 Once for every level of the instruction set that `compiled` may ask for, so that a wheel, or an environment on
 a shared disk, serves every CPU. The install imports this file by itself: nothing of cadec is there yet.
@@ -6,6 +6,7 @@ a shared disk, serves every CPU. The install imports this file by itself: nothin
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shutil
@@ -13,7 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("rows.c")
+KERNELS = Path(__file__).parent
+SOURCES = ("lanes.h", "rows.c", "attention.c")
 # Products and sums are contracted where the CPU can, and nothing is reordered but by `omp simd`.
 FLAGS = [
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-w"),
@@ -27,36 +29,62 @@ X86 = {
     ],
     "avx2": ["-mavx2", "-mfma"],
 }
+PLAIN = "plain"
+SECONDS = 120  # one takes half a second
 
 
-def compile_all(source: Path = SOURCE) -> list[Path]:
-    """Compile for every level that the compiler here knows; return what was made."""
-    compiler = find_compiler()
-    if compiler is None:
-        return []
+def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
+    """Compile for every level that a compiler here knows, over what was there; return what was made."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     made = []
-    for level, flags in {**(X86 if x86 else {}), "plain": []}.items():
-        output = source.with_name(f"{source.stem}-{level}.so")
-        part = output.with_suffix(f".{os.getpid()}.part")
-        command = [compiler, *FLAGS, *flags, str(source), "-o", str(part), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode == 0:
-            part.replace(output)
+    for level, flags in {**(X86 if x86 else {}), PLAIN: []}.items():
+        output = library_path(level, into)
+        output.unlink(missing_ok=True)
+        if _compiled(flags, sources, output):
             made.append(output)
-        else:
-            part.unlink(missing_ok=True)
-            print(f"not compiled for {level}: {done.stderr.strip()[-500:]}", file=sys.stderr)
     return made
 
 
-def find_compiler() -> str | None:
-    """The C compiler: that of CC, or the first there is; what Windows has is not asked."""
-    if os.name != "posix":
-        return None
-    names = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
-    return next((found for name in names if name and (found := shutil.which(name))), None)
+def library_path(level: str, directory: Path = KERNELS) -> Path:
+    """Where the library of a level is."""
+    return directory / f"kernels-{level}.so"
+
+
+def identity(sources: Path = KERNELS) -> str:
+    """A checksum of all that libraries are compiled from."""
+    found = hashlib.sha256()
+    for name in SOURCES:
+        found.update((sources / name).read_bytes())
+    return found.hexdigest()
+
+
+def compilers() -> list[str]:
+    """The C compilers there are, that of CC first; what Windows has is not asked."""
+    names = [os.environ.get("CC", ""), "cc", "gcc", "clang"] if os.name == "posix" else []
+    return list(dict.fromkeys(found for name in names if name and (found := shutil.which(name))))
+
+
+def _compiled(flags: list[str], sources: Path, output: Path) -> bool:
+    """Tell whether a compiler has made it; whoever fails is told about, and the next one tries."""
+    part = output.with_suffix(f".{os.getpid()}.part")
+    files = [str(sources / name) for name in SOURCES if name.endswith(".c")]
+    for compiler in compilers():
+        source = f'-DCADEC_SOURCE="{identity(sources)}"'
+        command = [compiler, *FLAGS, *flags, source, *files, "-o", str(part), "-lm"]
+        try:
+            subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+            part.replace(output)
+        except (OSError, subprocess.SubprocessError) as error:
+            part.unlink(missing_ok=True)
+            reason = str(getattr(error, "stderr", None) or error).strip()
+            print(f"{output.name}: {compiler} has not compiled it: {reason[-500:]}", file=sys.stderr)
+        else:
+            return True
+    return False
 
 
 if __name__ == "__main__":
-    print("\n".join(map(str, compile_all())) or "no C compiler was found, or it failed")
+    print(
+        "\n".join(map(str, compile_all()))
+        or "nothing was compiled: there is no C compiler, or none that works"
+    )

@@ -24,6 +24,7 @@ from cadec_cli.models.row_operations import (
     rounded,
     scaled,
     scaled_and_added,
+    takes,
 )
 
 
@@ -50,6 +51,8 @@ class FusedBlock(Block):
         asked: Tensor | None = None,
     ) -> Tensor:
         """(B, T, D) → (B, T, D), as in `Block`."""
+        if not takes(x):
+            return super().forward(x, mask, causal, cache, layer, source, source_mask, context, asked)
         batch, width = x.size(0), x.size(2)
         rows = x.reshape(-1, width).contiguous()  # (B·T, D)
         normed = self._rounded(rows, self.attention_norm)

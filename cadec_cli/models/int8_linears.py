@@ -2,10 +2,10 @@
 
 Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
 row, taken from the row itself (dynamic): what a linear makes of a row never depends on the rest of the batch.
-Between linears all is float32, whose last digits change with the shape of what attention adds up, padding
-included, and can turn a rounding: padded batches = single holds to about 1e-2. Parts of a row that do not see
-each other (`layers.Part`) have shapes of their own, and are bit for bit what they are alone, with any number
-of threads.
+Between linears all is float32. Compiled (`row_operations`), that depends on a row alone as well. With torch's
+own operations last digits change with the shape of what attention adds up, padding included, and can turn a
+rounding: padded batches = single holds to about 1e-2. Parts of a row that do not see each other
+(`layers.Part`) have shapes of their own, and are bit for bit what they are alone, with any number of threads.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from cadec_cli.models.int8_products import FINER, coarse, fine, integer_product
-from cadec_cli.models.row_operations import Rounded, available, rounded, rounded_left_over, scaled
+from cadec_cli.models.int8_products import FINER, coarse, fine, integer_product, with_scales
+from cadec_cli.models.row_operations import Rounded, rounded, rounded_left_over, scaled, takes
 from cadec_cli.models.scripting import scripted
 
 # CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
@@ -52,7 +52,7 @@ class Int8Linear(nn.Module):
         """(…, in) → (…, out); of rows that are rounded already, the product without scales and bias."""
         if isinstance(x, Rounded):
             return integer_product(x.integers, self.weight, self.scales, self.zeros)
-        if not available():
+        if not takes(x):
             return scripted(coarse)(x, self.weight, self.scales, self.zeros, self.bias)
         rows = rounded(x.reshape(-1, self.in_features))
         product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
@@ -81,7 +81,7 @@ class FineInt8Linear(Int8Linear):
     def forward(self, x: Tensor | Rounded) -> Tensor:
         """(…, in) → (…, out)."""
         assert isinstance(x, Tensor)
-        if not available():
+        if not takes(x):
             return scripted(fine)(x, self.weight, self.scales, self.zeros, self.bias)
         plain = x.reshape(-1, self.in_features)
         rows = rounded(plain)
@@ -90,7 +90,9 @@ class FineInt8Linear(Int8Linear):
         product.add_(
             integer_product(left_over.integers, self.weight, self.scales, self.zeros), alpha=1 / FINER
         )
-        return scaled(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
+        # By torch, which has all cores for it: outputs of pretrained networks can be very wide.
+        made = with_scales(product[: rows.rows], rows.largest[:, None], self.bias)
+        return made.view(*x.shape[:-1], self.out_features)
 
 
 @cache

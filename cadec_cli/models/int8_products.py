@@ -24,7 +24,7 @@ def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tenso
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
     product = integer_product(_rounded(_spread(rows, scale)), weight, scales, zeros)
-    return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+    return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
 
 
 def fine(
@@ -40,7 +40,7 @@ def fine(
         integer_product(_rounded(_left_over(spread, integers)), weight, scales, zeros),
         alpha=1 / finer,
     )
-    return _scaled(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+    return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
 
 
 def _largest(rows: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def integer_product(
     return made
 
 
-def _scaled(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
+def with_scales(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
     """Products with the scales of their rows, and the bias."""
     if bias is None:
         return product.mul_(scale)

@@ -142,7 +142,9 @@ class Part:
     own: slice
     parents: Ints  # of the positions in `own`, counted from its start; before their children, and -1 is none
     asked: bool = True
-    _masks: dict[tuple[torch.device, torch.dtype], Tensor] = field(default_factory=dict, compare=False)
+    _masks: dict[tuple[torch.device, torch.dtype], Tensor] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def mask(self, like: Tensor) -> Tensor:
         """(queries, keys): added to scores, it is 0 for what is attended to and -∞ for the rest.
@@ -151,8 +153,8 @@ class Part:
         """
         kind = like.device, like.dtype
         if kind not in self._masks:
-            asking = self.queries.stop - self.queries.start
-            seen = torch.from_numpy(lineage(self.parents, self.cached.stop - self.cached.start)[-asking:])
+            first = len(self.parents) - (self.queries.stop - self.queries.start)
+            seen = torch.from_numpy(lineage(self.parents, self.cached.stop - self.cached.start)[first:])
             self._masks[kind] = torch.zeros(seen.shape).masked_fill_(~seen, -math.inf).to(*kind)
         return self._masks[kind]
 

@@ -18,7 +18,7 @@ ChosenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
 
 def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -> Tensor:
     """log p of every token after each position of a last layer: (…, D) → (…, V)."""
-    if _is_compiled(output):  # so that no logits are written twice
+    if _is_compiled(output) and row_operations.takes(hidden):  # so that no logits are written twice
         rounded = row_operations.rounded(hidden.reshape(-1, hidden.size(-1)))
         made = row_operations.log_softmax(output(rounded), rounded, output.bias, temperature)
         return made.view(*hidden.shape[:-1], -1)

@@ -1,4 +1,8 @@
-"""What rows.c does to rows of float32 on a CPU, as functions of tensors. `available` tells whether it can."""
+"""What the compiled operations do to rows of float32 on a CPU, as functions of tensors (of those it `takes`).
+
+C believes what it is told of addresses and sizes: everything here is allocated as it expects, whatever the
+defaults of torch are, and what comes from elsewhere is looked at first.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import ctypes
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -16,13 +21,18 @@ from cadec_cli.models.int8_products import ROWS_STEP
 # By the names in configs.ACTIVATIONS, as numbered in rows.c.
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
-# How it is told what a query sees, as numbered in rows.c.
+# How it is told what a query sees, and what a job is made of, as in attention.c.
 _BYTES, _PARENTS = 0, 1
-# What a job of rows.c is made of.
-_JOB = (
-    *("batch", "query", "queries", "cached", "cached keys", "own", "own keys"),
-    *("mask", "mask stride", "out"),
+_JOB = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            *("batch", "query", "queries", "cached", "cached_keys", "own", "own_keys"),
+            *("mask", "mask_stride", "out"),
+        )
+    ]
 )
+Jobs = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True)
@@ -40,13 +50,22 @@ class Rounded:
     @classmethod
     def empty(cls, rows: int, width: int) -> Rounded:
         """Room for some."""
-        integers = torch.empty((rows + -rows % ROWS_STEP, width), dtype=torch.uint8)
-        return cls(integers, torch.empty(rows))
+        integers = torch.empty((rows + -rows % ROWS_STEP, width), dtype=torch.uint8, device="cpu")
+        return cls(integers, _floats(rows))
 
 
 def available() -> bool:
     """Tell whether there is a compiled library here."""
     return library() is not None
+
+
+def takes(rows: Tensor) -> bool:
+    """Tell whether there is one for what these rows are made of."""
+    return available() and rows.dtype is torch.float32 and rows.device.type == "cpu"
+
+
+def _floats(*shape: int) -> Tensor:
+    return torch.empty(shape, dtype=torch.float32, device="cpu")
 
 
 def rounded(rows: Tensor) -> Rounded:
@@ -73,7 +92,7 @@ def rounded_left_over(rows: Tensor, first: Rounded) -> Rounded:
 def normed_and_rounded(rows: Tensor, norm: nn.LayerNorm) -> Rounded:
     """Rows (rows, in), one after the other, normed."""
     made = Rounded.empty(*rows.shape)
-    scratch = torch.empty(rows.size(1))
+    scratch = _floats(rows.size(1))
     _library().cadec_norm_round(
         *(rows.data_ptr(), *rows.shape, norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
         *(scratch.data_ptr(), made.integers.data_ptr(), made.largest.data_ptr()),
@@ -115,7 +134,7 @@ def added_normed_and_rounded(
 ) -> tuple[Tensor, Rounded]:
     """The same, and that again normed and rounded."""
     width = product.size(1)
-    made, normed, scratch = torch.empty_like(before), Rounded.empty(of.rows, width), torch.empty(width)
+    made, normed, scratch = torch.empty_like(before), Rounded.empty(of.rows, width), _floats(width)
     _library().cadec_scale_add_norm_round(
         *(product.data_ptr(), of.rows, width, of.largest.data_ptr(), bias.data_ptr()),
         *(before.data_ptr(), made.data_ptr(), norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
@@ -138,7 +157,7 @@ def log_probs(
 ) -> Tensor:
     """Log-probabilities of some tokens, after rows in rising order; the product stays as it is."""
     rows, tokens = rows.contiguous(), tokens.contiguous()
-    made = torch.empty(len(rows))
+    made = _floats(len(rows))
     _library().cadec_log_probs(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
         *(None if bias is None else bias.data_ptr(), temperature),
@@ -150,18 +169,17 @@ def log_probs(
 def attended_and_rounded(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Rounded:
     """Attention of (B, H, T, D/H) to (B, H, S, D/H), where a boolean mask lets it: rows (B·T, D)."""
     batch, _, count, _ = queries.shape
+    keys, values = (each.expand(batch, -1, -1, -1) for each in (keys, values))
     row = np.arange(batch)
-    jobs = np.zeros((batch, len(_JOB)), dtype=np.int64)
-    jobs[:, _JOB.index("batch")] = row
-    jobs[:, _JOB.index("queries")] = count
-    jobs[:, _JOB.index("own keys")] = keys.size(2)
-    jobs[:, _JOB.index("out")] = row * count
+    jobs = np.zeros(batch, _JOB)
+    jobs["batch"], jobs["queries"], jobs["own_keys"], jobs["out"] = row, count, keys.size(2), row * count
     if mask is not None:
         mask = mask.expand(batch, 1, count, keys.size(2))
+        if mask.dtype is not torch.bool:
+            raise TypeError(f"a mask of {mask.dtype}")
         if mask.stride(3) != 1:
             mask = mask.contiguous()
-        jobs[:, _JOB.index("mask")] = mask.data_ptr() + row * mask.stride(0)
-        jobs[:, _JOB.index("mask stride")] = mask.stride(2)
+        jobs["mask"], jobs["mask_stride"] = mask.data_ptr() + row * mask.stride(0), mask.stride(2)
     return _attended(queries, keys, values, jobs, batch * count, _BYTES)
 
 
@@ -173,19 +191,22 @@ def attended_in_parts_and_rounded(
     A part's places are where its queries, its cached keys and its new keys start and end; its queries are the
     last of its new keys, and see themselves, their parents, and so on, and all that is cached.
     """
-    jobs = []
-    out = 0
-    for place, of_keys in zip(places, parents, strict=True):
-        first, last, cached, cached_end, own, own_end = place
-        where = (0, first, last - first, cached, cached_end - cached, own, own_end - own)
-        jobs.append((*where, of_keys.ctypes.data, 0, out))
-        out += last - first
-    return _attended(queries, keys, values, np.array(jobs, dtype=np.int64), out, _PARENTS)
+    first, last, cached, cached_end, own, own_end = np.array(places).T
+    jobs = np.zeros(len(places), _JOB)
+    jobs["query"], jobs["queries"] = first, last - first
+    jobs["cached"], jobs["cached_keys"] = cached, cached_end - cached
+    jobs["own"], jobs["own_keys"] = own, own_end - own
+    jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
+    ends = np.cumsum(last - first)
+    jobs["out"][1:] = ends[:-1]
+    return _attended(queries, keys, values, jobs, int(ends[-1]), _PARENTS)
 
 
-def _attended(queries: Tensor, keys: Tensor, values: Tensor, jobs: Ints, rows: int, told: int) -> Rounded:
+def _attended(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> Rounded:
     """Attention of some queries, in the order of jobs, which have so many rows."""
     heads, size = queries.size(1), queries.size(3)
+    if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape:
+        raise TypeError(f"attention of {queries.dtype} to {keys.dtype} and {values.dtype}")
     queries, keys, values = (
         each if each.stride(3) == 1 else each.contiguous() for each in (queries, keys, values)
     )

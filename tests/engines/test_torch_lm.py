@@ -184,3 +184,9 @@ def test_scores_are_the_same_whatever_the_number_of_cores() -> None:
         torch.set_num_threads(before)
     np.testing.assert_array_equal(found[1], found[2])
     np.testing.assert_array_equal(found[1], found[3])
+
+
+def test_a_trie_without_hypotheses_has_no_scores() -> None:
+    for context in (Context(), Context(((5, 6),))):
+        (scored,) = MODEL.score([Trie.of([], EOS)], [context], Reading((1.0, 2.0)))
+        assert scored.edges.shape == (2, 0) and scored.totals.shape == (2, 0)

@@ -27,38 +27,29 @@ WIDTHS = [1, 7, 8, 16, 24, 33, 64, 256, 771]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
 
-def runnable() -> list[str]:
-    """The levels that this CPU knows."""
-    known = torch.backends.cpu.get_cpu_capability()
-    if known == "AVX512":
-        return ["avx512", "avx2", "plain"]
-    return ["avx2", "plain"] if known == "AVX2" else ["plain"]
-
-
-needs_compiler = pytest.mark.skipif(compiling.find_compiler() is None, reason="there is no C compiler here")
+needs_compiler = pytest.mark.skipif(not compiling.compilers(), reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
-    """All levels, compiled from the source as it is now."""
-    source = tmp_path_factory.mktemp("kernels") / "rows.c"
-    shutil.copyfile(compiling.SOURCE, source)
-    loaded = {path.stem.removeprefix("rows-"): path for path in compiling.compile_all(source)}
-    found = {level: compiled.load(loaded[level]) for level in runnable()}
-    return {level: library for level, library in found.items() if library is not None}
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL | None]:
+    """All levels that this CPU has, compiled from the sources as they are now."""
+    directory = tmp_path_factory.mktemp("kernels")
+    compiling.compile_all(directory)
+    return {level: compiled.load(compiling.library_path(level, directory)) for level in compiled.runnable()}
 
 
-@pytest.fixture(params=runnable())
+@pytest.fixture(params=compiled.runnable())
 def level(
-    request: pytest.FixtureRequest, libraries: dict[str, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    libraries: dict[str, ctypes.CDLL | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[str]:
+    assert libraries[request.param] is not None
     monkeypatch.setattr(row_operations, "library", lambda: libraries[request.param])
     with torch.inference_mode():
         torch.manual_seed(1)
         yield request.param
-
-
-pytestmark = needs_compiler
 
 
 def meant(rounded: Rounded) -> Tensor:
@@ -72,9 +63,8 @@ def half_steps(rounded: Rounded) -> Tensor:
     return rounded.largest[:, None] / 254 * 1.001 + 1e-6
 
 
-@needs_compiler
 def test_the_install_has_compiled_what_this_cpu_takes() -> None:
-    assert compiled.library() is not None
+    assert compiled.library() is not None and compiled.level() == compiled.runnable()[0]
     assert row_operations.available()
 
 
@@ -207,6 +197,14 @@ def test_attention_in_parts(level: str, size: int, cached: int) -> None:
         assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
 
 
+def test_masks_are_where_the_network_is_and_made_once() -> None:
+    part = parts_of(np.random.default_rng(1), 3)[-1]
+    elsewhere = torch.empty(1, dtype=torch.float16, device="meta")
+    mask = part.mask(elsewhere)
+    assert (mask.device, mask.dtype) == (elsewhere.device, elsewhere.dtype)
+    assert part.mask(elsewhere) is mask and part.mask(torch.empty(1)).shape == mask.shape
+
+
 @pytest.mark.parametrize("size", [5, 32, 64])
 @pytest.mark.parametrize("kind", ["none", "of keys", "of queries", "of all rows"])
 def test_attention_by_masks(level: str, size: int, kind: str) -> None:
@@ -269,29 +267,91 @@ def test_parts_that_are_not_asked_for_are_left_out(level: str) -> None:
     assert torch.equal(fused(x, asking, asked=asked), fused(x, parts)[:, asked])
 
 
-def test_what_is_missing_or_none_of_ours_is_not_loaded(tmp_path: Path, libraries: object) -> None:
-    assert compiled.load(tmp_path / "rows-plain.so") is None
-    (tmp_path / "rows-plain.so").write_bytes(b"no library")
-    assert compiled.load(tmp_path / "rows-plain.so") is None
-    source = tmp_path / "rows.c"
-    source.write_text("int cadec_version(void) { return 1000; }")
-    for path in compiling.compile_all(source):
-        assert compiled.load(path) is None
+def test_a_query_that_sees_nothing_is_nothing(level: str) -> None:
+    queries, (keys, values) = torch.randn(2, 1, 3, 16), torch.randn(2, 2, 1, 5, 16).unbind(0)
+    mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
+    mask[1, 0, 2] = False
+    made = meant(row_operations.attended_and_rounded(queries, keys, values, mask))
+    assert made.abs().amax(1).gt(0).tolist() == [True] * 5 + [False]
+
+
+def test_one_row_of_keys_serves_many_of_queries(level: str) -> None:
+    queries, (keys, values) = torch.randn(3, 2, 4, 16), torch.randn(2, 1, 2, 5, 16).unbind(0)
+    each = [row_operations.attended_and_rounded(one[None], keys, values, None) for one in queries]
+    made = row_operations.attended_and_rounded(queries, keys, values, None)
+    assert torch.equal(made.largest, torch.cat([one.largest for one in each]))
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16, torch.int8])
+def test_other_numbers_are_left_to_torch(level: str, kind: torch.dtype) -> None:
+    x = (torch.randn(3, 16) * 10).to(kind)
+    for linear, plain in ((Int8Linear(nn.Linear(16, 8)), coarse), (FineInt8Linear(nn.Linear(16, 8)), fine)):
+        given = (x, linear.weight, linear.scales, linear.zeros, linear.bias)
+        if kind is torch.int8:
+            with pytest.raises(RuntimeError):
+                linear(x)
+        else:
+            assert torch.equal(linear(x), plain(*given))
+    some = torch.randn(1, 1, 2, 8)
+    for odd in ((some.to(kind), some, some), (some, some.to(kind), some.to(kind))):
+        with pytest.raises(TypeError):
+            row_operations.attended_and_rounded(*odd, None)
+    with pytest.raises(TypeError, match="mask"):
+        row_operations.attended_and_rounded(some, some, some, torch.ones(1, 1, 2, 2))
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_torch_s_defaults_do_not_matter(level: str, kind: torch.dtype) -> None:
+    linear, x = Int8Linear(nn.Linear(40, 8)), torch.randn(5, 40)
+    norm, expected = nn.LayerNorm(40), linear(x)
+    torch.set_default_dtype(kind)
+    try:
+        assert torch.equal(linear(x), expected)
+        assert row_operations.normed_and_rounded(x, norm).largest.dtype is torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_what_is_missing_or_none_of_ours_is_not_loaded(tmp_path: Path) -> None:
+    assert compiled.load(tmp_path / "kernels-plain.so") is None
+    (tmp_path / "kernels-plain.so").write_bytes(b"no library")
+    assert compiled.load(tmp_path / "kernels-plain.so") is None
+
+
+@pytest.mark.parametrize("change", ["other sources", "a part of it"])
+def test_what_was_compiled_from_other_sources_is_not_loaded(
+    tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in compiling.SOURCES:
+        shutil.copyfile(compiling.KERNELS / name, tmp_path / name)
+    if change == "other sources":
+        (tmp_path / "lanes.h").write_text((tmp_path / "lanes.h").read_text("utf-8") + "\n", "utf-8")
+    else:
+        (tmp_path / "attention.c").write_text("")
+        monkeypatch.setattr(compiled, "identity", lambda: compiling.identity(tmp_path))
+    made = compiling.compile_all(tmp_path, tmp_path)
+    assert made and not any(map(compiled.load, made))
 
 
 def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CADEC_COMPILED", "0")
-    assert compiled.library.__wrapped__() is None
+    assert compiled._found.__wrapped__() == (None, None)
 
 
 def test_a_compiler_that_fails_or_is_not_there_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    source = tmp_path / "rows.c"
-    source.write_text("this is no C")
-    assert compiling.compile_all(source) == []
-    assert "not compiled for plain" in capfd.readouterr().err
-    assert list(tmp_path.iterdir()) == [source]
+    sources, into, odd = tmp_path / "sources", tmp_path / "into", tmp_path / "odd"
+    into.mkdir()
+    shutil.copytree(compiling.KERNELS, sources)
+    (sources / "rows.c").write_text("this is no C")
+    compiling.library_path("plain", into).write_bytes(b"of before")
+    assert compiling.compile_all(into, sources) == [] and not list(into.iterdir())
+    assert "kernels-plain.so: " in capfd.readouterr().err
+    odd.write_bytes(b"\0 no program")
+    odd.chmod(0o700)
+    monkeypatch.setenv("CC", str(odd))  # another one does it
+    assert len(compiling.compile_all(into)) >= 1 and str(odd) in capfd.readouterr().err
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CC", raising=False)
-    assert compiling.compile_all(source) == [] and capfd.readouterr().err == ""
+    monkeypatch.delenv("CC")
+    assert compiling.compile_all(into) == [] and capfd.readouterr().err == ""
