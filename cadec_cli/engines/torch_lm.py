@@ -23,7 +23,7 @@ from cadec_cli.models.layers import Part, RoomyCache
 from cadec_cli.models.outputs import chosen_by
 
 # Positions of one row: small products are slow, large rows take memory.
-ROW = 640
+ROW = 960
 # Tries that are worth scoring side by side where all but one are guesses: of eight, the last is right in one
 # case of five.
 TRIES = 8
