@@ -10,7 +10,8 @@ from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.evaluation.benchmark.real_text import Clock, clocked
+from cadec_cli.evaluation.benchmark.real_text import clocked
+from cadec_cli.evaluation.benchmark.turns import Clock
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from cadec_cli.decoding.translator import Translator
@@ -13,7 +12,7 @@ from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark.figures import Reached, SpeedRatio
 from cadec_cli.evaluation.benchmark.limit import Rates, counted
-from cadec_cli.evaluation.benchmark.turns import take_turns
+from cadec_cli.evaluation.benchmark.turns import Clock, take_turns
 from cadec_cli.method.options import TranslationOptions
 
 # Of the sentence level's speed, what we want to keep.
@@ -65,28 +64,6 @@ def translating_text(
         reached=Reached(seconds[options.search], rates.limit(products, lists.seconds / ROUNDS)),
         spent={**spent, "rest": 1 - sum(spent.values())},
     )
-
-
-@dataclass
-class Clock:
-    """Seconds that something took, all in all; what is called by itself meanwhile counts once."""
-
-    seconds: float = 0.0
-    runs: bool = False
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Run meanwhile."""
-        if self.runs:
-            yield
-            return
-        self.runs = True
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds += time.perf_counter() - start
-            self.runs = False
 
 
 @contextmanager

@@ -1,10 +1,12 @@
-"""Seconds of jobs that take turns."""
+"""Seconds of jobs that take turns, and of parts of them."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 Job = Callable[[], object]
 
@@ -19,3 +21,30 @@ def take_turns(jobs: Mapping[str, Job], rounds: int, *, warm: bool = False) -> d
             if number or warm:
                 seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in seconds.items()}
+
+
+@dataclass
+class Clock:
+    """Seconds that something took each time; what is called by itself meanwhile counts once."""
+
+    laps: list[float] = field(default_factory=list)
+    runs: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """All in all."""
+        return sum(self.laps)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run meanwhile."""
+        if self.runs:
+            yield
+            return
+        self.runs = True
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.laps.append(time.perf_counter() - start)
+            self.runs = False
