@@ -30,11 +30,13 @@ def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -
 
 def chosen_by(output: nn.Module) -> ChosenLogProbs:
     """How an output layer gives the log-probabilities of some tokens."""
-
+    by_torch = chosen_from(output)
     if not _is_compiled(output):
-        return chosen_from(output)
+        return by_torch
 
     def chosen(hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]) -> Tensor:
+        if not row_operations.takes(hidden):
+            return by_torch(hidden, rows, tokens, temperatures)
         rounded = row_operations.rounded(hidden)
         product = output(rounded)
         return torch.stack(

@@ -196,6 +196,7 @@ def attended_in_parts_and_rounded(
     jobs["query"], jobs["queries"] = first, last - first
     jobs["cached"], jobs["cached_keys"] = cached, cached_end - cached
     jobs["own"], jobs["own_keys"] = own, own_end - own
+    parents = [np.ascontiguousarray(of_keys, dtype=np.int64) for of_keys in parents]
     jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
     ends = np.cumsum(last - first)
     jobs["out"][1:] = ends[:-1]

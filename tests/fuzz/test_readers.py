@@ -24,6 +24,7 @@ ELSEWHERE = {
     "cadec_cli/files.py": "what all others read with",
     "cadec_cli/unpacking.py": "unpacks what others read: tried with gzip, xz and zstd",
     "cadec_cli/catalogue/entries.py": "reads a file that comes with cadec",
+    "cadec_cli/kernels/compiling.py": "reads files that come with cadec",
     "cadec_cli/bundle/building.py": "reads a table of formality, which is tried as such, and hands it on",
     "cadec_cli/reports/page.py": "reads files that come with cadec",
     "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
