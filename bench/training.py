@@ -17,6 +17,7 @@ from torch import nn
 
 from bench.rows import Row
 from cadec_cli.data.batches import (
+    NO_LABEL,
     Batch,
     DocumentWindows,
     Examples,
@@ -28,6 +29,7 @@ from cadec_cli.data.batches import (
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
+from cadec_cli.text.specials import PAD
 from cadec_cli.training.distributed import Processes
 from cadec_cli.training.loop import Stepper, Task
 from cadec_cli.training.loss import cross_entropy
@@ -81,10 +83,11 @@ def _language_model(documents: Examples) -> Row:
     )
 
     def loss(batch: Batch) -> torch.Tensor:
-        tokens = torch.cat([batch.inputs[0], batch.labels[:, -1:]], 1)
-        labels = tokens.masked_fill(tokens == 0, -100)
+        last = batch.labels[:, -1:]
+        tokens = torch.cat([batch.inputs[0], last.masked_fill(last == NO_LABEL, PAD)], 1)
+        labels = tokens.masked_fill(tokens == PAD, -100)
         found: torch.Tensor = theirs(
-            input_ids=tokens, attention_mask=(tokens != 0).long(), labels=labels
+            input_ids=tokens, attention_mask=(tokens != PAD).long(), labels=labels
         ).loss
         return found
 
@@ -123,9 +126,9 @@ def _translation_model(pairs: Examples) -> Row:
 
     def loss(batch: Batch) -> torch.Tensor:
         source, target = batch.inputs
-        labels = batch.labels.masked_fill(batch.labels == 0, -100)
+        labels = batch.labels.masked_fill(batch.labels == NO_LABEL, -100)
         logits = theirs(
-            input_ids=source, attention_mask=(source != 0).long(), decoder_input_ids=target
+            input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target
         ).logits
         return nn.functional.cross_entropy(
             logits.view(-1, VOCABULARY), labels.view(-1), ignore_index=-100, label_smoothing=0.1
