@@ -24,7 +24,7 @@ fuzz: $(READY)
 	PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY)
-	$(BIN)/cadec translate docs/dialogue.txt --lines --compare
+	$(BIN)/cadec translate examples/dialogue.txt --lines --compare
 
 bench: $(READY)
 	$(LOCKED) $(BIN)/$(INSTALL) -e '.[bench]'

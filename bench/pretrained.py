@@ -34,7 +34,7 @@ from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.workers import available_cores
 
 ROUNDS = 5
-SENTENCES = Path(__file__).parents[1] / "docs" / "dialogue.txt"
+SENTENCES = Path(__file__).parents[1] / "examples" / "dialogue.txt"
 
 
 def measure(directories: list[str]) -> Iterator[Row]:

@@ -57,7 +57,7 @@ def test_context_changes_a_translation(bundle: Bundle) -> None:
     """The same sentence after other sentences: the D-LM has a say, and only from the second on."""
     options = default_options(bundle)
     assert options.search == "rerank" and options.objective == "c-score"
-    text = (ROOT / "docs" / "dialogue.txt").read_text("utf-8")
+    text = (ROOT / "examples" / "dialogue.txt").read_text("utf-8")
     documents = [part.split("\n") for part in text.strip().split("\n\n")]
     changed = 0
     translator = Translator(load_models(bundle), options)
