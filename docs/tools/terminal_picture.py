@@ -1,4 +1,6 @@
-"""Run a command and keep what it shows as a picture: python docs/tools/terminal_picture.py PICTURE.svg COMMAND…
+"""Run a command and keep what it shows as a picture.
+
+    python docs/tools/terminal_picture.py PICTURE.svg COMMAND…
 
 The picture is the command's own output, colours included; nothing in it is written by hand.
 """
