@@ -1,10 +1,11 @@
-"""What the README shows works: its Python, its commands in short variants, its list of commands."""
+"""What the README and the pages of docs/ show works: Python, commands in short variants, outputs."""
 
 import contextlib
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,61 +13,53 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from doc_pages import PAGES, ROOT, commands, mentioned, sessions
+from in_process import cadec
 from shown_commands import KNOWN, command_of, unknown_options
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
-SHOWN = [
-    re.split(r"\s{2,}", line)[0].strip()
-    for line in re.findall(r"^    (?:\$ )?((?:cat .*\| |printf .*\| )?cadec .*)$", README, re.M)
-]
+# Pages whose commands are run, as far as they need no models or corpora but those that are here.
+RUN = ("README.md", "translating.md", "repl.md", "evaluation.md", "training.md")
+NEED_NO_TRAINING = ("translate", "evaluate", "eval-contrastive", "tune", "repl")
 
 
-def test_the_example_of_the_python_interface_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(example, "README.md", "exec"), {})
-    assert len(output.getvalue().splitlines()) == 2
+def test_the_examples_of_the_python_interface_say_what_is_shown() -> None:
+    examples = [
+        example
+        for page in PAGES.values()
+        for example in re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", page, re.M | re.S)
+    ]
+    assert examples and len(examples) == sum(page.count("```python") for page in PAGES.values())
+    for code, expected in examples:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(code, "example", "exec"), {})
+        assert output.getvalue() == expected
 
 
-def test_the_list_of_commands_is_that_of_the_help() -> None:
-    rows = dict(re.findall(r"^\| `cadec ([a-z0-9 -]+)` \| (.*) \|$", README, re.M))
-    told = {name: " ".join((command.help or "").split("\n\n")[0].split()) for name, command in KNOWN.items()}
-    assert rows == told
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_shown_exists_with_its_options(page: str) -> None:
+    lines = [
+        *commands(page),
+        *(one.command for session in sessions(page) for one in session),
+        *mentioned(page),
+    ]
+    lines = [line for line in lines if "cadec " in line and "cadec --" not in line]
+    groups = {name.split()[0] for name in KNOWN}  # a sentence may speak of all of `cadec train`
+    assert {
+        line for line in lines if command_of(line) not in KNOWN and command_of(line) not in groups
+    } == set()
+    lines = [line for line in lines if command_of(line) in KNOWN]
+    assert {line: unknown_options(line) for line in lines if unknown_options(line)} == {}
 
 
-def test_the_tree_is_that_of_the_files() -> None:
-    (tree,) = re.findall(r"^## The tree\n\n((?:    .*\n)+)", README, re.M)
-    folders: list[str] = []
-    named = []
-    for line in tree.splitlines():
-        depth = (len(line) - len(line.lstrip()) - 4) // 2
-        for name in re.split(r" {2,}", line.strip())[: 1 if depth < 1 or ".py" not in line else None]:
-            if name.endswith("/"):
-                folders[depth:] = [name]
-            if name.endswith(("/", ".py")):
-                named.append("".join(folders[:depth]) + name)
-    assert len(named) > 25
-    assert not [name for name in named if not (ROOT / name).exists()]
-    packages = {f"cadec_cli/{path.name}/" for path in (ROOT / "cadec_cli").iterdir() if path.is_dir()}
-    modules = {f"cadec_cli/{path.name}" for path in (ROOT / "cadec_cli").glob("*.py")}
-    missing = (packages | modules) - set(named) - {"cadec_cli/__pycache__/", "cadec_cli/__main__.py"}
-    assert missing <= {"cadec_cli/api.py"}
-
-
-def test_every_command_shown_exists_with_its_options() -> None:
-    assert {"translate", "repl", "eval-contrastive", "tune", "train lm", "convert"} <= set(
-        map(command_of, SHOWN)
-    )
-    for line in SHOWN:
-        if "--install-completion" in line or "--help" in line:
-            continue
-        assert not unknown_options(line), line
+def test_commands_of_every_kind_are_shown() -> None:
+    shown = {command_of(line) for page in PAGES for line in commands(page) if page != "cli.md"}
+    assert {"translate", "repl", "eval-contrastive", "tune", "train lm", "convert"} <= shown
 
 
 def test_every_command_of_the_page_on_scale_exists_with_its_options() -> None:
-    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    """Those for schedulers, too, which stand within YAML and scripts."""
+    page = PAGES["scale.md"]
     lines = re.findall(r"cadec (?:translate|convert) [^'`\n]*", page)
     assert len(lines) > 6
     assert {line: unknown_options(line) for line in lines if unknown_options(line)} == {}
@@ -76,7 +69,7 @@ def test_every_command_of_the_page_on_scale_exists_with_its_options() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Everything the README's short commands read, with little in it."""
+    """Everything that the short commands read, with little in it."""
     english, russian = "Who are you?\nI saw you yesterday.\n", "Кто ты?\nЯ видел тебя вчера.\n"
     for name in ("a.txt", "b.txt", "letter.txt", "talk.txt", "book.txt", "film.txt", "dev.en"):
         (tmp_path / name).write_text(english, "utf-8")
@@ -92,48 +85,72 @@ def files(tmp_path: Path) -> Path:
     }
     for name in ("deixis_dev.json", "lex_cohesion_dev.json"):
         (tmp_path / name).write_text(json.dumps([group]), "utf-8")
-    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("*.svg"))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     return tmp_path
 
 
-def test_the_repl_says_what_the_readme_shows(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"^    \$ (printf .*\| )cadec repl\n((?:    .*\n)+)", README, re.M)
-    command, expected = shown
-    state = {"XDG_STATE_HOME": str(tmp_path), "COLUMNS": "110"}
-    done = subprocess.run(
-        ["bash", "-c", f"{command}{sys.executable} -m cadec_cli repl"],
-        cwd=tmp_path,
+def _run(command: str, directory: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line of the shell; of a process of its own cadec has need only where it starts others."""
+    before, _, last = command.rpartition(" | ")
+    state = {"XDG_STATE_HOME": str(directory / "state"), "COLUMNS": "110", "OMP_NUM_THREADS": "1"}
+    if not last.startswith("cadec "):
+        return _shell(command, directory, state)
+    if "--workers" in last:
+        return _shell(f"{sys.executable} -m cadec_cli {last.removeprefix('cadec ')}", directory, state)
+    given = _shell(before, directory, state).stdout if before else ""
+    words = [
+        name
+        for word in shlex.split(last)[1:]
+        for name in (sorted(path.name for path in directory.glob(word)) if "*" in word else [word])
+    ]
+    with contextlib.chdir(directory):
+        return cadec(*words, stdin=given, **state)
+
+
+def _shell(line: str, directory: Path, state: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=directory,
         env=os.environ | state,
         capture_output=True,
         text=True,
-        check=True,
+        input="",
     )
-    # Scores may differ in the last place from machine to machine; words may not.
-    words = [re.sub(r"[-+]?\d+\.\d+", "…", text).split() for text in (done.stdout, expected)]
-    assert words[0] == words[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)])
+def test_commands_say_what_the_page_shows(page: str, files: Path) -> None:
+    for session in sessions(page):
+        for shown in session:
+            done = _run(shown.command, files)
+            assert done.returncode == 0, (shown.command, done.stderr)
+            # Scores may differ in the last place from machine to machine; words may not.
+            words = [re.sub(r"[-+]?\d+\.\d+", "…", text).split() for text in (done.stdout, shown.output)]
+            assert words[0] == words[1], shown.command
+
+
+def test_real_output_is_shown_where_it_is_promised() -> None:
+    assert {"README.md", "repl.md"} <= {page for page in PAGES if sessions(page)}
 
 
 @pytest.mark.slow
 def test_the_commands_that_need_no_training_run(files: Path) -> None:
     """On tiny files, with the embedded bundle; nothing may be saved into that."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    state = {"XDG_STATE_HOME": str(files / "state"), "PATH": path, "OMP_NUM_THREADS": "1"}
-    run = [
-        line
-        for line in SHOWN
-        if command_of(line) in ("translate", "evaluate", "eval-contrastive", "tune", "repl")
-    ]
-    assert len(run) >= 8
-    for line in run:
-        short = line.replace("cadec tune", "cadec tune --no-save --nbest 4 -T 1 -T 4")
-        # my-bundle is what the training commands would have made
-        short = short.replace(" --bundle my-bundle", "").replace(" --resume", "")
-        done = subprocess.run(
-            ["bash", "-c", short], cwd=files, env=os.environ | state, capture_output=True, text=True, input=""
-        )
+    run = {
+        # Other bundles are what `models pull`, `convert` or training would have made.
+        re.sub(r" --bundle \S+| --resume", "", line): line
+        for page in RUN
+        for line in commands(page)
+        if command_of(line) in NEED_NO_TRAINING and not line.startswith("tail -f")
+    }
+    assert len(run) >= 15
+    for short, line in run.items():
+        done = _run(short.replace("cadec tune", "cadec tune --no-save --nbest 4 -T 1 -T 4"), files)
         assert done.returncode == 0, (line, done.stderr)
+        assert "no multi-BLEU" not in done.stderr or "--ref" not in line, line
 
 
 def test_what_is_to_be_read_of_the_project_is_in_its_source_distribution() -> None:
     packed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]
-    assert {path.name for path in ROOT.glob("*.md")} <= set(packed["sdist"]["include"])
+    assert {path.name for path in ROOT.glob("*.md")} | {"docs", "examples"} <= set(packed["sdist"]["include"])
