@@ -59,6 +59,7 @@ def rerank(
     from cadec_cli.commands.wiring import open_models
     from cadec_cli.decoding.nbest_files import read_documents
     from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.decoding.translator import choose
     from cadec_cli.files import read_lines
     from cadec_cli.method.context import Context
@@ -68,6 +69,7 @@ def rerank(
         bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language
     )
     options = with_flags(default_options(models.bundle), flags)
+    language = models.languages.source_code
     documents = read_documents(nbest_lists, feature=feature, most=max_input)
     contexts = [Context() for _ in documents]
     if context_file is not None:
@@ -76,11 +78,11 @@ def rerank(
             encoded = (tuple(models.language.text.encode(line)) for line in before)
             contexts[0] = Context(tuple(filter(None, encoded)))
     chosen = sorted(
-        choose(documents, models, options, contexts=contexts),
+        choose(documents, models, options, contexts=contexts, language=language),
         key=lambda translation: (translation.document, translation.sentence),
     )
     if json_lines:
-        for piece in json_bytes(chosen):
+        for piece in json_bytes(chosen, judge_for(options, language)):
             write_result(piece)
         return
     for number, translation in enumerate(chosen):

@@ -161,7 +161,8 @@ class Judge:
         wrong = self.defects(source, " ".join(part.text for part in parts))
         if not wrong:
             return weakest
-        return Confidence(min(weakest.value, DEFECTIVE), (*wrong, *weakest.reasons))
+        reasons = dict.fromkeys((*wrong, *weakest.reasons))  # both may say that it is too short
+        return Confidence(min(weakest.value, DEFECTIVE), tuple(reasons))
 
     def doubts(self, found: Confidence) -> bool:
         """Tell whether that is worth a look."""

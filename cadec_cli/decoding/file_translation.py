@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from cadec_cli.claims import remove_unclaimed
-from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.journal_reading import Gap
@@ -62,15 +62,21 @@ class Companion:
 class FileTranslation:
     """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
 
-    `judge` says which sentences are worth a look; `before` is the context of the first document of each file.
+    Sentences with a confidence below `below` are flagged; `before` is the context of the first document of
+    each file.
     """
 
     translator: Translator
     files: Sequence[TextFile]
     origin: tuple[tuple[str, str], ...] = ()
     plan: OutputPlan | None = None  # where they go, if that is files
-    judge: Judge = field(default_factory=Judge)
+    below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Who says which sentences are worth a look."""
+        return self.translator.judge(self.below)
 
     @cached_property
     def documents(self) -> list[tuple[str, ...]]:
@@ -208,7 +214,7 @@ class FileTranslation:
                 self.translator.options,
                 json_lines=json_lines,
                 report=companion is not None,
-                below=self.judge.below,
+                below=self.below,
             ),
         }
 

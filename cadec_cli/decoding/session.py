@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cadec_cli.decoding.before import context_policy
+from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translations import TranslatedPart
@@ -23,12 +24,16 @@ from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
+from cadec_cli.text.languages import iso_code
 from cadec_cli.text.sentences import split_sentences
 
 
 @dataclass(frozen=True)
 class Direction:
-    """From which language to which, by which models: two with the same identity say the same."""
+    """From which language to which, as a person or a bundle says, by which models.
+
+    Two with the same identity say the same.
+    """
 
     source: str = ""
     target: str = ""
@@ -117,6 +122,7 @@ class Session:
         self.models = models
         self.options = options
         self.direction = direction or Direction()
+        self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
         self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
         self.changed: int | None = None  # the sentence of the current document that a person changed last
@@ -150,6 +156,11 @@ class Session:
             return Context()
         return self._read(self._before(None), 1, self.options)
 
+    @property
+    def judge(self) -> Judge:
+        """Who says how far translations with the options of now can be trusted."""
+        return self._translator.judge()
+
     def sentence(self, number: int | None = None) -> Entry:
         """A sentence of the current document; the newest one, if no number is given."""
         return self.current[self._place(number)]
@@ -161,12 +172,12 @@ class Session:
             self.options = options
 
     def _translating(self, options: TranslationOptions) -> Translator:
-        return Translator(self.models, options, language=self.direction.source)
+        return Translator(self.models, options, language=self.language)
 
     def sentences(self, line: str) -> list[str]:
         """The sentences of a line; what no encoding can write is replaced."""
         clean = line.encode("utf-8", "replace").decode("utf-8")
-        return split_sentences(clean, self.direction.source)
+        return split_sentences(clean, self.language)
 
     def translate(self, sentences: Sequence[str]) -> Iterator[Entry]:
         """Go on with the current document; each sentence is part of it when it is yielded."""

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.placing import placed
 from cadec_cli.decoding.protection import protected
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
-from cadec_cli.decoding.soundness import defects, soundest, with_soundness
+from cadec_cli.decoding.soundness import defects, judge_for, soundest, with_soundness
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
@@ -51,6 +52,10 @@ class Translator:
         self._translation = models.translation
         if self.options.protect:
             self._translation = protected(models.translation, language)
+
+    def judge(self, below: float = FLAG_BELOW) -> Judge:
+        """Who says how far its translations can be trusted, and flags confidences below a limit."""
+        return judge_for(self.options, self.language, below)
 
     def translate(self, document: Sequence[str]) -> Iterator[Translation]:
         """Translate one document, sentence by sentence."""

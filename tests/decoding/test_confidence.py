@@ -219,7 +219,7 @@ def test_what_was_done_before_it_was_interrupted_is_not_forgotten(tmp_path: Path
     def run(name: str, *, resume: bool = False) -> list[Doubt]:
         translator = Translator(GivenModels(TableNMT(TABLE), TableLM({})))
         plan = OutputPlan((tmp_path / name,), tmp_path / f"{name}.cadec-journal")
-        work = FileTranslation(translator, [file], plan=plan, judge=Judge(below=0.6))
+        work = FileTranslation(translator, [file], plan=plan, below=0.6)
         return work.to_files(json_lines=json_lines, resume=resume)
 
     whole = run("whole")

@@ -220,9 +220,7 @@ def open_file(repl: Repl, rest: str) -> None:
     path = _file("open", rest)
     if str(path) == "-":
         raise CadecError("/open needs a file name; it can't read standard input")
-    file = read_text_file(
-        path, language=repl.session.direction.source, encoding=repl.encoding, most=repl.max_input
-    )
+    file = read_text_file(path, language=repl.session.language, encoding=repl.encoding, most=repl.max_input)
     total = sum(map(len, file.documents))
     if not total:
         raise CadecError(f"{path} has no sentences")
