@@ -58,7 +58,11 @@ class Translator:
         return judge_for(self.options, self.language, below)
 
     def translate(self, document: Sequence[str]) -> Iterator[Translation]:
-        """Translate one document, sentence by sentence."""
+        """Translate one document, given as a sequence of sentences; a bare string is a TypeError."""
+        if isinstance(document, str):
+            raise TypeError(
+                f"translate() takes a sequence of sentences, not a string: translate([{document[:40]!r}])"
+            )
         return self.translate_documents([document])
 
     def translate_documents(
@@ -76,7 +80,15 @@ class Translator:
         for models that read it. `checkpoint` is called now and
         then, when all that has been yielded is complete up to there; a translation that is given such a state
         as its `start` goes on exactly from it.
+
+        A string in the place of a document, or of all of them, is a TypeError: it would be translated letter
+        by letter.
         """
+        if isinstance(documents, str) or any(isinstance(document, str) for document in documents):
+            raise TypeError(
+                "translate_documents() takes a sequence of documents, each a sequence of sentences: "
+                'translate_documents([["Who are you?", "I saw you."]])'
+            )
         pieces = [Pieces(self._split(sentences)) for sentences in documents]
         cores = [document.replaced(self._core(text).text for text in document.items) for document in pieces]
         state = start or State.at_start(len(documents), contexts)
