@@ -76,7 +76,7 @@ class Tuning:
         if isinstance(self.decision, Decision):
             against = self.decision.difference
             record["reason"] = self.decision.reason
-            record["difference"] = dataclasses.asdict(against) if against is not None else None
+            record["difference"] = against.record() if against is not None else None
         if self.sets:
             record["contrastive"] = list(self.sets)
         return record
@@ -89,7 +89,7 @@ class Tuning:
             "changed": point.changed,
         }
         if over_level is not None:
-            record["over_sentence_level"] = dataclasses.asdict(over_level)
+            record["over_sentence_level"] = over_level.record()
         if self.sets:
             record["accuracies"] = dict(zip(self.sets, point.accuracies, strict=True))
             record["pareto"] = any(point is one for one in self.front)
