@@ -165,7 +165,7 @@ def test_rerank_reads_what_translate_writes(
         ]
         assert chosen[0] == chosen[1] and len(chosen[0]) == 3
     lists = str(tmp_path / "lists.jsonl")
-    assert exit_code(["rerank", lists, "--context-file", str(tmp_path / "nowhere"), *asked]) == 1
+    assert exit_code(["rerank", lists, "--after", str(tmp_path / "nowhere"), *asked]) == 1
     assert b"no such file" in capfdbinary.readouterr().err
     assert exit_code(["rerank", lists, "--search", "beam", *asked]) == 2
     assert b"does not choose from n-best lists" in capfdbinary.readouterr().err
