@@ -84,6 +84,11 @@ class FileTranslation:
         return [document.texts for file in self.files for document in file.documents]
 
     @cached_property
+    def speakers(self) -> list[bool]:
+        """Which of the documents are of subtitles."""
+        return [document.speakers for file in self.files for document in file.documents]
+
+    @cached_property
     def contexts(self) -> list[Context]:
         """What stands before each of the documents."""
         firsts = (number == 0 for file in self.files for number in range(len(file.documents)))
@@ -96,8 +101,7 @@ class FileTranslation:
 
     def in_order(self, track: Track = untracked) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        translations = self.translator.translate_documents(self.documents, contexts=self.contexts)
-        tracked = track(self._placed(translations), self.sentences)
+        tracked = track(self._placed(self._from(None)), self.sentences)
         return document_by_document(tracked, list(map(len, self.documents)))
 
     def _placed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
@@ -185,7 +189,11 @@ class FileTranslation:
         self, start: State | None, checkpoint: Callable[[State], None] | None = None
     ) -> Iterator[Translation]:
         return self.translator.translate_documents(
-            self.documents, contexts=self.contexts, start=start, checkpoint=checkpoint
+            self.documents,
+            contexts=self.contexts,
+            speakers=self.speakers,
+            start=start,
+            checkpoint=checkpoint,
         )
 
     def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool) -> None:
@@ -204,7 +212,9 @@ class FileTranslation:
 
     def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
-        text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
             "input": hashlib.sha256(text).hexdigest(),

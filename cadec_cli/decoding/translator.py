@@ -27,7 +27,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
-from cadec_cli.text.cores import Core, core_of, parts_of
+from cadec_cli.text.cores import Core, core_between, core_of, parts_of
 
 
 class Translator:
@@ -71,15 +71,17 @@ class Translator:
         *,
         contexts: Sequence[Context] | None = None,
         before: Sequence[Sequence[str]] | None = None,
+        speakers: Sequence[bool] | None = None,
         start: State | None = None,
         checkpoint: Callable[[State], None] | None = None,
     ) -> Iterator[Translation]:
         """Translate several documents in step; each one's sentences come in order.
 
         `contexts` is what stands before each document, in the D-LM's ids; `before` is that in the source,
-        for models that read it. `checkpoint` is called now and
-        then, when all that has been yielded is complete up to there; a translation that is given such a state
-        as its `start` goes on exactly from it.
+        for models that read it. `speakers` tells which documents are of subtitles, where a name before a
+        colon says who is speaking; none are, unless it is given. `checkpoint` is called now and then, when
+        all that has been yielded is complete up to there; a translation that is given such a state as its
+        `start` goes on exactly from it.
 
         A string in the place of a document, or of all of them, is a TypeError: it would be translated letter
         by letter.
@@ -89,17 +91,24 @@ class Translator:
                 "translate_documents() takes a sequence of documents, each a sequence of sentences: "
                 'translate_documents([["Who are you?", "I saw you."]])'
             )
-        pieces = [Pieces(self._split(sentences)) for sentences in documents]
-        cores = [document.replaced(self._core(text).text for text in document.items) for document in pieces]
+        speakers = speakers or [False] * len(documents)
+        pieces = [Pieces(self._split(*document)) for document in zip(documents, speakers, strict=True)]
+        cores = [
+            document.replaced(self._core(text, named).text for text in document.items)
+            for document, named in zip(pieces, speakers, strict=True)
+        ]
         state = start or State.at_start(len(documents), contexts)
         return _in_step(
             self._search,
             cores,
             state,
-            prepare=self._preparation(cores, before),
+            prepare=self._preparation(cores, before, speakers),
             source=lambda document, sentence: documents[document][sentence],
             finish=lambda document, piece, part: self._finished(
-                pieces[document].items[piece], part, state.documents[document]
+                pieces[document].items[piece],
+                self._core(pieces[document].items[piece], speakers[document]),
+                part,
+                state.documents[document],
             ),
             checkpoint=checkpoint,
         )
@@ -109,7 +118,7 @@ class Translator:
         lists = [
             replace(
                 part.nbest,
-                source=self._core(part.source).text,
+                source=self._core_of_part(part).text,
                 hypotheses=part.hypotheses[: self.options.list_size],
             )
             for part in parts
@@ -122,7 +131,7 @@ class Translator:
             prepare=_as_it_is,
             source=lambda document, piece: parts[piece].source,
             finish=lambda document, piece, part: self._finished(
-                parts[piece].source, part, state.documents[document]
+                parts[piece].source, self._core_of_part(parts[piece]), part, state.documents[document]
             ),
         )
         return [part for one in found for part in one.parts]
@@ -131,14 +140,14 @@ class Translator:
         """A part with another of its hypotheses, and in it what the source has inside."""
         assert part.choice is not None
         other = TranslatedPart(part.nbest, replace(part.choice, index=index))
-        return _placed(other, self._core(part.source), self.models.translation)
+        return _placed(other, self._core_of_part(part), self.models.translation)
 
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
         """What the S-NMT alone says of the parts of a sentence that was translated with some options."""
         if search_kind(options.search).needs == LISTS:
             return [part.nbest for part in parts]
         # Hypotheses that were not chosen from lists are in context, all of them.
-        cores = [self._core(part.source) for part in parts]
+        cores = [self._core_of_part(part) for part in parts]
         lists = self._translation.nbest([core.text for core in cores], options.beam)
         return [
             replace(nbest, source=part.source, before=core.before, after=core.after)
@@ -161,13 +170,20 @@ class Translator:
             rows.append(Explained.of("first", part, 0))
         return explain(self.models.language, rows, Context(part.choice.context), self.options.reading)
 
-    def _core(self, text: str) -> Core:
+    def _core(self, text: str, speakers: bool) -> Core:
         """What of a text is translated; all of it, where nothing is protected."""
-        return core_of(text, self.language) if self.options.protect else Core("", text, "")
+        return core_of(text, self.language, speakers=speakers) if self.options.protect else Core("", text, "")
 
-    def _finished(self, source: str, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
+    def _core_of_part(self, part: TranslatedPart) -> Core:
+        """What of a part was translated: it is known what stands around that."""
+        if not self.options.protect:
+            return Core("", part.source, "")
+        return core_between(part.source, part.nbest.before, part.nbest.after, self.language)
+
+    def _finished(
+        self, source: str, core: Core, part: TranslatedPart, state: DocumentState
+    ) -> TranslatedPart:
         """A core's translation as that of the text that it is the core of."""
-        core = self._core(source)
         if part.chosen is None:
             return replace(part, nbest=replace(part.nbest, source=source))
         if self.options.protect and search_kind(self.options.search).needs != LISTS:
@@ -208,11 +224,12 @@ class Translator:
                 context, sentences=(*context.sentences[:-1], instead), memory=None, remembered=0
             )
 
-    def _split(self, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
+    def _split(self, sentences: Sequence[str], speakers: bool) -> Iterator[tuple[int, str]]:
         """Pieces that the model can read, with the number of their sentence."""
         for number, sentence in enumerate(sentences):
-            if not self._core(sentence).text or self._fits(sentence):
-                for part in parts_of(sentence) if self.options.protect else [sentence]:
+            if not self._core(sentence, speakers).text or self._fits(sentence):
+                protected = self.options.protect
+                for part in parts_of(sentence, speakers=speakers) if protected else [sentence]:
                     yield number, part
             elif self.options.long == "refuse":
                 raise CadecError(
@@ -242,7 +259,10 @@ class Translator:
                     yield from self._pieces(half)
 
     def _preparation(
-        self, pieces: Sequence[Pieces[str]], before: Sequence[Sequence[str]] | None
+        self,
+        pieces: Sequence[Pieces[str]],
+        before: Sequence[Sequence[str]] | None,
+        speakers: Sequence[bool],
     ) -> Callable[[Wave[str]], Wave[Any]]:
         """What the search wants to be made of the pieces of a wave."""
         if search_kind(self.options.search).needs == LISTS:
@@ -251,7 +271,7 @@ class Translator:
         if not isinstance(search, PassageSearch):
             return _as_it_is
         whole = [
-            [*(self._core(text).text for text in before[number]), *document.items]
+            [*(self._core(text, speakers[number]).text for text in before[number]), *document.items]
             if before is not None
             else document.items
             for number, document in enumerate(pieces)
@@ -285,25 +305,50 @@ def choose(
     contexts: Sequence[Context] | None = None,
     ahead: tuple[KnownAhead, ...] = (),
     language: str = "",
+    placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:
-    """Choose from n-best lists that are there already: those of several documents, in step."""
+    """Choose from n-best lists that are there already: those of several documents, in step.
+
+    Hypotheses are of what is between `before` and `after` of their list's source. `placing` gives the model
+    that knows where tags belong; it is asked only if there are some.
+    """
     if search_kind(options.search).needs != LISTS:
         raise UsageError(
             f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
         )
-    shortened = [
-        [replace(nbest, hypotheses=nbest.hypotheses[: options.list_size]) for nbest in document]
+    cores = [
+        [
+            core_between(nbest.source, nbest.before, nbest.after, language)
+            if options.protect
+            else Core("", nbest.source, "")
+            for nbest in document
+        ]
         for document in lists
     ]
+    shortened = [
+        [
+            replace(
+                nbest,
+                source=core.text or nbest.source,
+                hypotheses=nbest.hypotheses[: options.list_size],
+            )
+            for nbest, core in zip(document, of_document, strict=True)
+        ]
+        for document, of_document in zip(lists, cores, strict=True)
+    ]
+
+    def finished(document: int, sentence: int, part: TranslatedPart) -> TranslatedPart:
+        core = cores[document][sentence]
+        whole = replace(part, nbest=replace(part.nbest, source=lists[document][sentence].source))
+        return _placed(whole, core, placing() if core.tags else None)
+
     return _in_step(
         build(models, options, with_soundness(ahead, options, language)),
         [Pieces(enumerate(document)) for document in shortened],
         State.at_start(len(lists), contexts),
         prepare=_as_it_is,
         source=lambda document, sentence: lists[document][sentence].source,
-        finish=lambda document, sentence, part: (
-            _placed(part, core_of(part.source, language), None) if options.protect else part
-        ),
+        finish=finished,
     )
 
 

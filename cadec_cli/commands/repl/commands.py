@@ -233,7 +233,8 @@ def _opened(session: Session, file: TextFile) -> Iterator[Entry]:
     """Translate a file's documents as documents of the session; the last stays the current one."""
     for document in file.documents:
         session.new()
-        yield from session.translate([text.encode("utf-8", "replace").decode() for text in document.texts])
+        texts = [text.encode("utf-8", "replace").decode() for text in document.texts]
+        yield from session.translate(texts, speakers=document.speakers)
 
 
 def show_help(repl: Repl, rest: str) -> None:
