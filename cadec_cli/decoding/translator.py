@@ -8,7 +8,7 @@ open end of each document is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
@@ -30,6 +30,17 @@ from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.cores import Core, core_between, core_of, parts_of
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A piece of a sentence as a search sees it, and its hypotheses as they would be written.
+
+    A piece with nothing to translate has no hypotheses, and is written as it is.
+    """
+
+    nbest: NBest
+    texts: tuple[str, ...]
+
+
 class Translator:
     """Models and options, ready to translate."""
 
@@ -48,7 +59,7 @@ class Translator:
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
-        self._search = build(models, self.options, with_soundness(ahead, self.options, language))
+        self.search = build(models, self.options, with_soundness(ahead, self.options, language))
         self._translation = models.translation
         if self.options.protect:
             self._translation = protected(models.translation, language)
@@ -99,7 +110,7 @@ class Translator:
         ]
         state = start or State.at_start(len(documents), contexts)
         return _in_step(
-            self._search,
+            self.search,
             cores,
             state,
             prepare=self._preparation(cores, before, speakers),
@@ -113,6 +124,23 @@ class Translator:
             checkpoint=checkpoint,
         )
 
+    def lists(self, sentences: Sequence[str]) -> list[list[Listed]]:
+        """The n-best lists that sentences are chosen from: of each sentence those of its pieces."""
+        pieces = list(self._split(sentences, speakers=False))
+        cores = [self._core(text, speakers=False) for _, text in pieces]
+        made = self._translation.nbest([core.text for core in cores], self.options.list_size)
+        found: list[list[Listed]] = [[] for _ in sentences]
+        for (sentence, source), core, nbest in zip(pieces, cores, made, strict=True):
+            texts = tuple(
+                core.before + self._written(core, hypothesis.text) + core.after
+                for hypothesis in nbest.hypotheses
+            )
+            found[sentence].append(Listed(nbest, texts or (source,)))
+        return found
+
+    def _written(self, core: Core, text: str) -> str:
+        return placed(core, text, self.models.translation) if core.tags or core.capitals else text
+
     def choose_again(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
         """The parts of one sentence, chosen again from the lists that they were chosen from."""
         lists = [
@@ -125,7 +153,7 @@ class Translator:
         ]
         state = State.at_start(1, [context])
         found = _in_step(
-            self._search,
+            self.search,
             [Pieces(enumerate(lists))],
             state,
             prepare=_as_it_is,
@@ -242,7 +270,7 @@ class Translator:
 
     def _fits(self, sentence: str) -> bool:
         """Tell whether all models that read the source can read a sentence whole."""
-        search = self._search
+        search = self.search
         # Stand-ins are short, but only lists are made with them.
         listed = search_kind(self.options.search).needs == LISTS
         model = self._translation if listed else self.models.translation
@@ -267,7 +295,7 @@ class Translator:
         """What the search wants to be made of the pieces of a wave."""
         if search_kind(self.options.search).needs == LISTS:
             return self._with_lists
-        search = self._search
+        search = self.search
         if not isinstance(search, PassageSearch):
             return _as_it_is
         whole = [
