@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes import TableLM, TableNMT
 
 import cadec_cli
+from cadec_cli.engines.given import GivenModels
 from cadec_cli.errors import CadecError
 
 HEAVY = {"torch", "ctranslate2", "numpy", "sacremoses", "sentencepiece"}
@@ -32,6 +34,15 @@ def test_a_bundle_becomes_a_translator_that_streams(made_up_bundle: Path) -> Non
     assert isinstance(first, cadec_cli.Translation)
     assert (first.source, first.text) == ("good day sir.", "Bondia senor.")
     assert [translation.text for translation in found] == ["Vos videz la lampo."]
+
+
+def test_a_string_is_no_document() -> None:
+    translator = cadec_cli.Translator(GivenModels(TableNMT({}), TableLM({})))
+    with pytest.raises(TypeError, match=r"translate\(\['Who are you\?'\]\)"):
+        translator.translate("Who are you?")
+    for documents in ("Who are you?", ["Who are you?"], [["Who are you?"], "I saw you."]):
+        with pytest.raises(TypeError, match="each a sequence of sentences"):
+            translator.translate_documents(documents)
 
 
 def test_options_are_the_bundles_but_for_what_is_said(made_up_bundle: Path) -> None:

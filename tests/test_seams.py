@@ -24,7 +24,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers
-from cadec_cli.evaluation.tuning.grid import prepared
+from cadec_cli.evaluation.tuning.grid import prepared, reranking_translator
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -184,7 +184,9 @@ def test_tuning_finds_the_weight_that_the_tables_ask_for() -> None:
     sources = [["good day", "you see", "you go"]] * 3
     references = [["bondia senor", "vos videz", "vos vadez"]] * 3
     settings = [Setting(temperature, weight) for weight in (0.0, 1.0, 9.0) for temperature in (1.0, 4.0)]
-    development = prepared(models(), sources, references, "c-score", settings, context=3, nbest=5)
+    development = prepared(
+        reranking_translator(models(), TranslationOptions(nbest=5), "c-score"), sources, references, settings
+    )
     level, points = development.points(settings)
     for setting, point in zip(settings, points, strict=True):
         options = TranslationOptions(temperature=setting.temperature, weight={"lm": setting.weight}, nbest=5)

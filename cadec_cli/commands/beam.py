@@ -53,5 +53,5 @@ def beam(
         compute_type=compute_type,
         threads=threads,
     )
-    for piece in json_bytes(translations_in_order(work)):
+    for piece in json_bytes(translations_in_order(work), work.judge):
         write_result(piece)

@@ -49,14 +49,13 @@ def begin(instructions: Instructions) -> ByItself:
     """Load the models, and translate document after document."""
     from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.by_itself import ByItself
-    from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.method.context import Context
 
     models = instructions.models.open()
     options, language = instructions.options, models.languages.source_code
     translator = Translator(models, options, language=language)
-    judge = judge_for(options, language, instructions.below)
+    judge = translator.judge(instructions.below)
     before = context_of(models, options, instructions.before) if instructions.before else Context()
     beside = None
     if instructions.report:

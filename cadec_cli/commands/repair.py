@@ -104,7 +104,7 @@ def repair(
     models = GivenModels(
         translation=drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)}
     )
-    translator = Translator(models, TranslationOptions(search="repair", beam=beam))
+    translator = Translator(models, TranslationOptions(search="repair", beam=beam), language=language)
     origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
     work = FileTranslation(translator, files, origin, plan)
     if not compare:

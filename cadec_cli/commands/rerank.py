@@ -7,6 +7,7 @@ import typer
 
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import (
+    After,
     BundleOption,
     ComputeType,
     Device,
@@ -25,10 +26,7 @@ def rerank(
         Path,
         typer.Argument(metavar="NBEST", help="N-best lists: JSON lines, or Moses' and Marian's |||."),
     ],
-    context_file: Annotated[
-        Path | None,
-        typer.Option(help="Target sentences, one per line, that come before the first document."),
-    ] = None,
+    after: After = None,
     feature: Annotated[
         str,
         typer.Option(
@@ -50,17 +48,17 @@ def rerank(
 
     Reads what `cadec translate --json` writes: {"source", "hypotheses": [{"text", "log_prob"}, …]}.
 
-    Example: cadec rerank nbest.jsonl --search lattice --temperature 4
+    Example: cadec rerank nbest.jsonl --search lattice --temperature 4 --after last-episode.ru.srt
 
     Example: cadec rerank marian.nbest --feature F0 --json
     """
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.commands.results import write_result
-    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.commands.wiring import before_all, open_models
     from cadec_cli.decoding.nbest_files import read_documents
     from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.decoding.translator import choose
-    from cadec_cli.files import read_lines
     from cadec_cli.method.context import Context
     from cadec_cli.method.options import with_flags
 
@@ -68,19 +66,23 @@ def rerank(
         bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language
     )
     options = with_flags(default_options(models.bundle), flags)
+    language = models.languages.source_code
     documents = read_documents(nbest_lists, feature=feature, most=max_input)
-    contexts = [Context() for _ in documents]
-    if context_file is not None:
-        before = list(read_lines(context_file, most=max_input))
-        if models.language is not None:
-            encoded = (tuple(models.language.text.encode(line)) for line in before)
-            contexts[0] = Context(tuple(filter(None, encoded)))
+    before = before_all(after, models, options, max_input)
+    translations = choose(
+        documents,
+        models,
+        options,
+        contexts=[before, *(Context() for _ in documents[1:])],
+        language=language,
+        placing=lambda: models.translation if models.bundle.has_translation else None,
+    )
     chosen = sorted(
-        choose(documents, models, options, contexts=contexts),
+        translations,
         key=lambda translation: (translation.document, translation.sentence),
     )
     if json_lines:
-        for piece in json_bytes(chosen):
+        for piece in json_bytes(chosen, judge_for(options, language)):
             write_result(piece)
         return
     for number, translation in enumerate(chosen):

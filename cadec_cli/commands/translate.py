@@ -168,7 +168,6 @@ def translate(
         write_translations,
     )
     from cadec_cli.decoding.doubts import Doubts
-    from cadec_cli.decoding.soundness import judge_for
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import Screen
     from cadec_cli.text.formats.wrapping import LINE_WIDTH
@@ -236,7 +235,7 @@ def translate(
     if report is not None and work.plan is not None and work.plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
     translator = work.translator
-    work = dataclasses.replace(work, judge=judge_for(translator.options, translator.language, below))
+    work = dataclasses.replace(work, below=below)
     companion = report_beside_translation(report, work, paths)
     if not terminal:
         doubts = write_translations(

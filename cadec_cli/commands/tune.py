@@ -128,6 +128,7 @@ def tune(
     """
     from cadec_cli import console
     from cadec_cli.bundle.finding import find_bundle
+    from cadec_cli.bundle.loading import default_options
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.progress import bars
     from cadec_cli.commands.views.contrastive import wide_console
@@ -139,6 +140,7 @@ def tune(
     from cadec_cli.evaluation.tuning.plot import draw_tuning
     from cadec_cli.evaluation.tuning.run import run_tuning
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
+    from cadec_cli.method.options import with_flags
     from cadec_cli.plotting import require_matplotlib
     from cadec_cli.whole_files import write_json, writing
 
@@ -169,6 +171,8 @@ def tune(
             output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference], warn=console.warn, most=max_input)
     console.note(f"{trial.objective}: {len(trial.settings)} settings, {trial.present} at present")
+    asked = {"context": context, "nbest": nbest}
+    given = {name: value for name, value in asked.items() if value is not None}
     with bars() as counted:
         tuning = run_tuning(
             models,
@@ -176,8 +180,8 @@ def tune(
             references.documents,
             trial,
             protocol,
-            context=defaults.context if context is None else context,
-            nbest=nbest or defaults.nbest,
+            options=with_flags(default_options(models.bundle), given),
+            language=models.languages.source_code,
             split_language=models.languages.source_code if split else None,
             contrastive=test,
             counted=counted,

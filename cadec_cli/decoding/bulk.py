@@ -180,7 +180,7 @@ class BulkTranslation:
     def keys_of(self, file: TextFile) -> list[str]:
         """What the documents of a file are known by."""
         return [
-            document_key(document.texts, () if number else self.before)
+            document_key(document.texts, () if number else self.before, speakers=document.speakers)
             for number, document in enumerate(file.documents)
         ]
 
@@ -228,7 +228,7 @@ class _OpenFile:
     def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, WholeDocument]]:
         """Its documents that are missing and that nobody has in hand, the longest first."""
         new = {
-            key: WholeDocument(document.texts, first=number == 0)
+            key: WholeDocument(document.texts, first=number == 0, speakers=document.speakers)
             for number, (key, document) in enumerate(self.documents)
             if key in self.missing and key not in known
         }

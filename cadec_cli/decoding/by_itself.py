@@ -19,6 +19,7 @@ class WholeDocument:
 
     texts: tuple[str, ...]
     first: bool  # of its file: what comes before all files comes before it
+    speakers: bool = False  # it is of subtitles
 
 
 @dataclass(frozen=True)
@@ -36,5 +37,7 @@ class ByItself:
         context = self.before if document.first else Context()
         return [
             kept_record(translation, self.judge, json_lines=self.json_lines, beside=self.beside)
-            for translation in self.translator.translate_documents([document.texts], contexts=[context])
+            for translation in self.translator.translate_documents(
+                [document.texts], contexts=[context], speakers=[document.speakers]
+            )
         ]

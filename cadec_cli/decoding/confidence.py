@@ -12,11 +12,9 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation
-
-# (source, translation) → what is plainly wrong with the translation, each in a few words
-Defects = Callable[[str, str], tuple[str, ...]]
 
 # chrF from which a translation counts as good: next to none reaches it against another sentence's reference.
 GOOD = 20
@@ -29,6 +27,14 @@ DEFECTIVE = 0.1
 SLACK, LETTERS = 10, 3
 # Letters of other scripts that say as much as one of these (Chinese, Japanese, Korean).
 WIDE = 2.5
+
+
+class Defects(Protocol):
+    """Finds what is plainly wrong with a translation."""
+
+    def __call__(self, source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
+        """Each defect in a few words; `before` and `after` were not translated, and are part of both."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ def signals(part: TranslatedPart) -> Signals | None:
     )
 
 
-def nothing_wrong(source: str, text: str) -> tuple[str, ...]:
+def nothing_wrong(source: str, text: str, /, *, before: str = "", after: str = "") -> tuple[str, ...]:
     """Nobody has looked for defects."""
     return ()
 
@@ -158,10 +164,12 @@ class Judge:
         if not found:
             return None
         weakest = min(found, key=lambda one: one.value)
-        wrong = self.defects(source, " ".join(part.text for part in parts))
+        text = " ".join(part.text for part in parts)
+        wrong = self.defects(source, text, before=parts[0].nbest.before, after=parts[-1].nbest.after)
         if not wrong:
             return weakest
-        return Confidence(min(weakest.value, DEFECTIVE), (*wrong, *weakest.reasons))
+        reasons = dict.fromkeys((*wrong, *weakest.reasons))  # both may say that it is too short
+        return Confidence(min(weakest.value, DEFECTIVE), tuple(reasons))
 
     def doubts(self, found: Confidence) -> bool:
         """Tell whether that is worth a look."""

@@ -24,9 +24,12 @@ from cadec_cli.errors import CadecError
 _COMPLETE = {"complete": True}
 
 
-def document_key(texts: Sequence[str], before: Sequence[str] = ()) -> str:
-    """What a document is known by: its sentences, and those that come before it in the target language."""
-    content = json.dumps([list(texts), list(before)], ensure_ascii=False)
+def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False) -> str:
+    """What a document is known by: its sentences, and those that come before it in the target language.
+
+    And by whether it is of subtitles, where names of speakers are not translated.
+    """
+    content = json.dumps([list(texts), list(before), speakers], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

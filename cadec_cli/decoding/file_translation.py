@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from cadec_cli.claims import remove_unclaimed
-from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.doubts import Doubt, doubts_among
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.journal_reading import Gap
@@ -62,20 +62,31 @@ class Companion:
 class FileTranslation:
     """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
 
-    `judge` says which sentences are worth a look; `before` is the context of the first document of each file.
+    Sentences with a confidence below `below` are flagged; `before` is the context of the first document of
+    each file.
     """
 
     translator: Translator
     files: Sequence[TextFile]
     origin: tuple[tuple[str, str], ...] = ()
     plan: OutputPlan | None = None  # where they go, if that is files
-    judge: Judge = field(default_factory=Judge)
+    below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Who says which sentences are worth a look."""
+        return self.translator.judge(self.below)
 
     @cached_property
     def documents(self) -> list[tuple[str, ...]]:
         """The documents of all files."""
         return [document.texts for file in self.files for document in file.documents]
+
+    @cached_property
+    def speakers(self) -> list[bool]:
+        """Which of the documents are of subtitles."""
+        return [document.speakers for file in self.files for document in file.documents]
 
     @cached_property
     def contexts(self) -> list[Context]:
@@ -90,8 +101,7 @@ class FileTranslation:
 
     def in_order(self, track: Track = untracked) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        translations = self.translator.translate_documents(self.documents, contexts=self.contexts)
-        tracked = track(self._placed(translations), self.sentences)
+        tracked = track(self._placed(self._from(None)), self.sentences)
         return document_by_document(tracked, list(map(len, self.documents)))
 
     def _placed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
@@ -179,7 +189,11 @@ class FileTranslation:
         self, start: State | None, checkpoint: Callable[[State], None] | None = None
     ) -> Iterator[Translation]:
         return self.translator.translate_documents(
-            self.documents, contexts=self.contexts, start=start, checkpoint=checkpoint
+            self.documents,
+            contexts=self.contexts,
+            speakers=self.speakers,
+            start=start,
+            checkpoint=checkpoint,
         )
 
     def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool) -> None:
@@ -198,7 +212,9 @@ class FileTranslation:
 
     def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
-        text = json.dumps(self.documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
             "input": hashlib.sha256(text).hexdigest(),
@@ -208,7 +224,7 @@ class FileTranslation:
                 self.translator.options,
                 json_lines=json_lines,
                 report=companion is not None,
-                below=self.judge.below,
+                below=self.below,
             ),
         }
 

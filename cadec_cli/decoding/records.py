@@ -55,7 +55,7 @@ def judged(found: Confidence | None, judge: Judge) -> dict[str, Any]:
     return {"confidence": round(found.value, 3), **flags}
 
 
-def json_bytes(translations: Iterable[Translation], judge: Judge | None = None) -> Iterator[bytes]:
+def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[bytes]:
     """Translations as lines."""
     for translation in translations:
         for record in records(translation, judge):

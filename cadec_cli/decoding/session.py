@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cadec_cli.decoding.before import context_policy
+from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translations import TranslatedPart
@@ -23,12 +24,16 @@ from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
+from cadec_cli.text.languages import iso_code
 from cadec_cli.text.sentences import split_sentences
 
 
 @dataclass(frozen=True)
 class Direction:
-    """From which language to which, by which models: two with the same identity say the same."""
+    """From which language to which, as a person or a bundle says, by which models.
+
+    Two with the same identity say the same.
+    """
 
     source: str = ""
     target: str = ""
@@ -42,7 +47,7 @@ class Entry:
     `parts` is what the models said, one but for over-long sentences, none where only the text is known.
     `context_ids` is the translation as context, and `read` the context that its last part was chosen in, or
     would have been, had the S-NMT not decided alone; both in the D-LM's ids. The first `pinned` of what was
-    read are a seed. What was `picked` or edited is a person's decision.
+    read are a seed. What was `picked` or edited is a person's decision. With `speakers` it is of subtitles.
     """
 
     source: str
@@ -53,6 +58,7 @@ class Entry:
     edited: str | None = None
     pinned: int = 0
     picked: bool = False
+    speakers: bool = False
 
     @property
     def decided(self) -> bool:
@@ -84,6 +90,7 @@ class Entry:
             "read": self.read,
             "pinned": self.pinned,
             "picked": self.picked,
+            "speakers": self.speakers,
             "options": dataclasses.asdict(self.options),
             "parts": [part_json(part) for part in self.parts],
         }
@@ -117,6 +124,7 @@ class Session:
         self.models = models
         self.options = options
         self.direction = direction or Direction()
+        self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
         self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
         self.changed: int | None = None  # the sentence of the current document that a person changed last
@@ -150,6 +158,11 @@ class Session:
             return Context()
         return self._read(self._before(None), 1, self.options)
 
+    @property
+    def judge(self) -> Judge:
+        """Who says how far translations with the options of now can be trusted."""
+        return self._translator.judge()
+
     def sentence(self, number: int | None = None) -> Entry:
         """A sentence of the current document; the newest one, if no number is given."""
         return self.current[self._place(number)]
@@ -161,22 +174,29 @@ class Session:
             self.options = options
 
     def _translating(self, options: TranslationOptions) -> Translator:
-        return Translator(self.models, options, language=self.direction.source)
+        return Translator(self.models, options, language=self.language)
 
     def sentences(self, line: str) -> list[str]:
         """The sentences of a line; what no encoding can write is replaced."""
         clean = line.encode("utf-8", "replace").decode("utf-8")
-        return split_sentences(clean, self.direction.source)
+        return split_sentences(clean, self.language)
 
-    def translate(self, sentences: Sequence[str]) -> Iterator[Entry]:
-        """Go on with the current document; each sentence is part of it when it is yielded."""
+    def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
+        """Go on with the current document; each sentence is part of it when it is yielded.
+
+        `speakers` says whether they are of subtitles; if it does not, they are what the document is.
+        """
         current = self.current
+        if speakers is None:
+            speakers = bool(current) and current[-1].speakers
         before = self._before(None)
         sources = [part.source for entry in current for part in entry.parts]
         for translation in self._translator.translate_documents(
-            [sentences], contexts=[before], before=[sources]
+            [sentences], contexts=[before], before=[sources], speakers=[speakers]
         ):
-            entry = self._entry(translation.source, translation.parts, self._before(None), self.options)
+            entry = self._entry(
+                translation.source, translation.parts, self._before(None), self.options, speakers
+            )
             current.append(entry)
             yield entry
 
@@ -195,7 +215,8 @@ class Session:
                 f"there is no hypothesis {rank}", f"there are 1 to {len(order)}; /nbest shows them"
             )
         parts = (*entry.parts[:-1], self._translator.with_choice(part, order[rank - 1]))
-        picked = self._entry(entry.source, parts, self._before(place, entry.options), entry.options)
+        before = self._before(place, entry.options)
+        picked = self._entry(entry.source, parts, before, entry.options, entry.speakers)
         return self._put(place, dataclasses.replace(picked, picked=True))
 
     def edit(self, text: str, number: int | None = None) -> Entry:
@@ -241,11 +262,14 @@ class Session:
             parts = self._translator.choose_again(entry.parts, before)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
-            return dataclasses.replace(self._entry(entry.source, parts, before, options), picked=entry.picked)
+            chosen = self._entry(entry.source, parts, before, options, entry.speakers)
+            return dataclasses.replace(chosen, picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
             return entry
-        (again,) = self._translator.translate_documents([[entry.source]], contexts=[before])
-        return self._entry(entry.source, again.parts, before, options)
+        (again,) = self._translator.translate_documents(
+            [[entry.source]], contexts=[before], speakers=[entry.speakers]
+        )
+        return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
         """A part in another context, with the hypothesis that was taken before."""
@@ -335,6 +359,7 @@ class Session:
         parts: Sequence[TranslatedPart],
         context: Context,
         options: TranslationOptions,
+        speakers: bool,
     ) -> Entry:
         reader = self.models.reader
         context_ids: list[Ids] = []
@@ -351,7 +376,9 @@ class Session:
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
                 context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
-        return Entry(source, tuple(parts), tuple(context_ids), read, options, pinned=pinned)
+        return Entry(
+            source, tuple(parts), tuple(context_ids), read, options, pinned=pinned, speakers=speakers
+        )
 
     def _encoded(self, text: str) -> tuple[Ids, ...]:
         reader = self.models.reader

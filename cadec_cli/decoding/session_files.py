@@ -139,7 +139,10 @@ class _EntryReader:
         pinned, picked = data.get("pinned", 0), data.get("picked", False)
         _check_pinned(pinned, read, where)
         _require(type(picked) is bool, f"{where} was picked or not, and not {picked!r}")
-        entry = Entry(source, parts, context_ids, read, _options(data["options"]), edited, pinned, picked)
+        speakers = data.get("speakers", False)
+        _require(type(speakers) is bool, f"{where} is of subtitles or not, and not {speakers!r}")
+        options = _options(data["options"])
+        entry = Entry(source, parts, context_ids, read, options, edited, pinned, picked, speakers)
         _require(entry.text == target, f"the hypotheses of {where} do not have its target")
         return entry
 

@@ -19,7 +19,7 @@ from cadec_cli.engines.protocols import KnownAhead
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.text.cores import core_of
+from cadec_cli.text.cores import core_between
 from cadec_cli.text.spans import lost
 
 # A run of up to so many words, at least so often in a row, is a loop.
@@ -38,9 +38,14 @@ _SHORTEST, _LONGEST = 0.2, 4.0
 
 
 @lru_cache(maxsize=8192)  # the same lists are looked at when they are made and when they are scored
-def defects(source: str, text: str, language: str = "") -> tuple[str, ...]:
-    """Tell what is wrong with a translation of a source in a language, in words for a person."""
-    core = core_of(source, language)
+def defects(
+    source: str, text: str, language: str = "", *, before: str = "", after: str = ""
+) -> tuple[str, ...]:
+    """Tell what is wrong with a translation of a source in a language, in words for a person.
+
+    `before` and `after` are those parts of the source, and of the text, that were not translated.
+    """
+    core = core_between(source, before, after, language)
     if not core.text:
         return ()
     found = [f"{span} is missing" for span in lost(list(core.spans), text)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.file_translation import Track, document_by_document, untracked
 from cadec_cli.decoding.state import DocumentState, Partial, State
 from cadec_cli.decoding.translations import Translation
@@ -34,17 +34,23 @@ class _Growing:
 class StreamTranslation:
     """A stream, and what it is translated with; to who shows and writes, it is like a `FileTranslation`.
 
-    `file` is how it is written; `before` is the context of the first document. Where the search does not
+    `file` is how it is written; `before` is the context of the first document; sentences with a confidence
+    below `below` are flagged. Where the search does not
     settle a sentence before it knows the next, the stream has to come in whole documents.
     """
 
     translator: Translator
     text: StreamedText
     file: TextFile
-    judge: Judge = field(default_factory=Judge)
+    below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
     sentences: int = 0  # so far
     plan: None = None  # it goes to standard output
+
+    @property
+    def judge(self) -> Judge:
+        """Who says which sentences are worth a look."""
+        return self.translator.judge(self.below)
 
     def in_order(self, track: Track = untracked) -> Iterator[Translation]:
         """Translations document by document, as the text comes; nobody knows how many there will be."""

@@ -8,15 +8,16 @@ open end of each document is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explaining import Explained, Explanation, explain
 from cadec_cli.decoding.placing import placed
 from cadec_cli.decoding.protection import protected
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
-from cadec_cli.decoding.soundness import defects, soundest, with_soundness
+from cadec_cli.decoding.soundness import defects, judge_for, soundest, with_soundness
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
@@ -26,7 +27,18 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
-from cadec_cli.text.cores import Core, core_of, parts_of
+from cadec_cli.text.cores import Core, core_between, core_of, parts_of
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A piece of a sentence as a search sees it, and its hypotheses as they would be written.
+
+    A piece with nothing to translate has no hypotheses, and is written as it is.
+    """
+
+    nbest: NBest
+    texts: tuple[str, ...]
 
 
 class Translator:
@@ -47,13 +59,21 @@ class Translator:
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
-        self._search = build(models, self.options, with_soundness(ahead, self.options, language))
+        self.search = build(models, self.options, with_soundness(ahead, self.options, language))
         self._translation = models.translation
         if self.options.protect:
             self._translation = protected(models.translation, language)
 
+    def judge(self, below: float = FLAG_BELOW) -> Judge:
+        """Who says how far its translations can be trusted, and flags confidences below a limit."""
+        return judge_for(self.options, self.language, below)
+
     def translate(self, document: Sequence[str]) -> Iterator[Translation]:
-        """Translate one document, sentence by sentence."""
+        """Translate one document, given as a sequence of sentences; a bare string is a TypeError."""
+        if isinstance(document, str):
+            raise TypeError(
+                f"translate() takes a sequence of sentences, not a string: translate([{document[:40]!r}])"
+            )
         return self.translate_documents([document])
 
     def translate_documents(
@@ -62,50 +82,84 @@ class Translator:
         *,
         contexts: Sequence[Context] | None = None,
         before: Sequence[Sequence[str]] | None = None,
+        speakers: Sequence[bool] | None = None,
         start: State | None = None,
         checkpoint: Callable[[State], None] | None = None,
     ) -> Iterator[Translation]:
         """Translate several documents in step; each one's sentences come in order.
 
         `contexts` is what stands before each document, in the D-LM's ids; `before` is that in the source,
-        for models that read it. `checkpoint` is called now and
-        then, when all that has been yielded is complete up to there; a translation that is given such a state
-        as its `start` goes on exactly from it.
+        for models that read it. `speakers` tells which documents are of subtitles, where a name before a
+        colon says who is speaking; none are, unless it is given. `checkpoint` is called now and then, when
+        all that has been yielded is complete up to there; a translation that is given such a state as its
+        `start` goes on exactly from it.
+
+        A string in the place of a document, or of all of them, is a TypeError: it would be translated letter
+        by letter.
         """
-        pieces = [Pieces(self._split(sentences)) for sentences in documents]
-        cores = [document.replaced(self._core(text).text for text in document.items) for document in pieces]
+        if isinstance(documents, str) or any(isinstance(document, str) for document in documents):
+            raise TypeError(
+                "translate_documents() takes a sequence of documents, each a sequence of sentences: "
+                'translate_documents([["Who are you?", "I saw you."]])'
+            )
+        speakers = speakers or [False] * len(documents)
+        pieces = [Pieces(self._split(*document)) for document in zip(documents, speakers, strict=True)]
+        cores = [
+            document.replaced(self._core(text, named).text for text in document.items)
+            for document, named in zip(pieces, speakers, strict=True)
+        ]
         state = start or State.at_start(len(documents), contexts)
         return _in_step(
-            self._search,
+            self.search,
             cores,
             state,
-            prepare=self._preparation(cores, before),
+            prepare=self._preparation(cores, before, speakers),
             source=lambda document, sentence: documents[document][sentence],
             finish=lambda document, piece, part: self._finished(
-                pieces[document].items[piece], part, state.documents[document]
+                pieces[document].items[piece],
+                self._core(pieces[document].items[piece], speakers[document]),
+                part,
+                state.documents[document],
             ),
             checkpoint=checkpoint,
         )
+
+    def lists(self, sentences: Sequence[str]) -> list[list[Listed]]:
+        """The n-best lists that sentences are chosen from: of each sentence those of its pieces."""
+        pieces = list(self._split(sentences, speakers=False))
+        cores = [self._core(text, speakers=False) for _, text in pieces]
+        made = self._translation.nbest([core.text for core in cores], self.options.list_size)
+        found: list[list[Listed]] = [[] for _ in sentences]
+        for (sentence, source), core, nbest in zip(pieces, cores, made, strict=True):
+            texts = tuple(
+                core.before + self._written(core, hypothesis.text) + core.after
+                for hypothesis in nbest.hypotheses
+            )
+            found[sentence].append(Listed(nbest, texts or (source,)))
+        return found
+
+    def _written(self, core: Core, text: str) -> str:
+        return placed(core, text, self.models.translation) if core.tags or core.capitals else text
 
     def choose_again(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
         """The parts of one sentence, chosen again from the lists that they were chosen from."""
         lists = [
             replace(
                 part.nbest,
-                source=self._core(part.source).text,
+                source=self._core_of_part(part).text,
                 hypotheses=part.hypotheses[: self.options.list_size],
             )
             for part in parts
         ]
         state = State.at_start(1, [context])
         found = _in_step(
-            self._search,
+            self.search,
             [Pieces(enumerate(lists))],
             state,
             prepare=_as_it_is,
             source=lambda document, piece: parts[piece].source,
             finish=lambda document, piece, part: self._finished(
-                parts[piece].source, part, state.documents[document]
+                parts[piece].source, self._core_of_part(parts[piece]), part, state.documents[document]
             ),
         )
         return [part for one in found for part in one.parts]
@@ -114,14 +168,14 @@ class Translator:
         """A part with another of its hypotheses, and in it what the source has inside."""
         assert part.choice is not None
         other = TranslatedPart(part.nbest, replace(part.choice, index=index))
-        return _placed(other, self._core(part.source), self.models.translation)
+        return _placed(other, self._core_of_part(part), self.models.translation)
 
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
         """What the S-NMT alone says of the parts of a sentence that was translated with some options."""
         if search_kind(options.search).needs == LISTS:
             return [part.nbest for part in parts]
         # Hypotheses that were not chosen from lists are in context, all of them.
-        cores = [self._core(part.source) for part in parts]
+        cores = [self._core_of_part(part) for part in parts]
         lists = self._translation.nbest([core.text for core in cores], options.beam)
         return [
             replace(nbest, source=part.source, before=core.before, after=core.after)
@@ -144,13 +198,20 @@ class Translator:
             rows.append(Explained.of("first", part, 0))
         return explain(self.models.language, rows, Context(part.choice.context), self.options.reading)
 
-    def _core(self, text: str) -> Core:
+    def _core(self, text: str, speakers: bool) -> Core:
         """What of a text is translated; all of it, where nothing is protected."""
-        return core_of(text, self.language) if self.options.protect else Core("", text, "")
+        return core_of(text, self.language, speakers=speakers) if self.options.protect else Core("", text, "")
 
-    def _finished(self, source: str, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
+    def _core_of_part(self, part: TranslatedPart) -> Core:
+        """What of a part was translated: it is known what stands around that."""
+        if not self.options.protect:
+            return Core("", part.source, "")
+        return core_between(part.source, part.nbest.before, part.nbest.after, self.language)
+
+    def _finished(
+        self, source: str, core: Core, part: TranslatedPart, state: DocumentState
+    ) -> TranslatedPart:
         """A core's translation as that of the text that it is the core of."""
-        core = self._core(source)
         if part.chosen is None:
             return replace(part, nbest=replace(part.nbest, source=source))
         if self.options.protect and search_kind(self.options.search).needs != LISTS:
@@ -191,11 +252,12 @@ class Translator:
                 context, sentences=(*context.sentences[:-1], instead), memory=None, remembered=0
             )
 
-    def _split(self, sentences: Sequence[str]) -> Iterator[tuple[int, str]]:
+    def _split(self, sentences: Sequence[str], speakers: bool) -> Iterator[tuple[int, str]]:
         """Pieces that the model can read, with the number of their sentence."""
         for number, sentence in enumerate(sentences):
-            if not self._core(sentence).text or self._fits(sentence):
-                for part in parts_of(sentence) if self.options.protect else [sentence]:
+            if not self._core(sentence, speakers).text or self._fits(sentence):
+                protected = self.options.protect
+                for part in parts_of(sentence, speakers=speakers) if protected else [sentence]:
                     yield number, part
             elif self.options.long == "refuse":
                 raise CadecError(
@@ -208,7 +270,7 @@ class Translator:
 
     def _fits(self, sentence: str) -> bool:
         """Tell whether all models that read the source can read a sentence whole."""
-        search = self._search
+        search = self.search
         # Stand-ins are short, but only lists are made with them.
         listed = search_kind(self.options.search).needs == LISTS
         model = self._translation if listed else self.models.translation
@@ -225,16 +287,19 @@ class Translator:
                     yield from self._pieces(half)
 
     def _preparation(
-        self, pieces: Sequence[Pieces[str]], before: Sequence[Sequence[str]] | None
+        self,
+        pieces: Sequence[Pieces[str]],
+        before: Sequence[Sequence[str]] | None,
+        speakers: Sequence[bool],
     ) -> Callable[[Wave[str]], Wave[Any]]:
         """What the search wants to be made of the pieces of a wave."""
         if search_kind(self.options.search).needs == LISTS:
             return self._with_lists
-        search = self._search
+        search = self.search
         if not isinstance(search, PassageSearch):
             return _as_it_is
         whole = [
-            [*(self._core(text).text for text in before[number]), *document.items]
+            [*(self._core(text, speakers[number]).text for text in before[number]), *document.items]
             if before is not None
             else document.items
             for number, document in enumerate(pieces)
@@ -268,25 +333,50 @@ def choose(
     contexts: Sequence[Context] | None = None,
     ahead: tuple[KnownAhead, ...] = (),
     language: str = "",
+    placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:
-    """Choose from n-best lists that are there already: those of several documents, in step."""
+    """Choose from n-best lists that are there already: those of several documents, in step.
+
+    Hypotheses are of what is between `before` and `after` of their list's source. `placing` gives the model
+    that knows where tags belong; it is asked only if there are some.
+    """
     if search_kind(options.search).needs != LISTS:
         raise UsageError(
             f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
         )
-    shortened = [
-        [replace(nbest, hypotheses=nbest.hypotheses[: options.list_size]) for nbest in document]
+    cores = [
+        [
+            core_between(nbest.source, nbest.before, nbest.after, language)
+            if options.protect
+            else Core("", nbest.source, "")
+            for nbest in document
+        ]
         for document in lists
     ]
+    shortened = [
+        [
+            replace(
+                nbest,
+                source=core.text or nbest.source,
+                hypotheses=nbest.hypotheses[: options.list_size],
+            )
+            for nbest, core in zip(document, of_document, strict=True)
+        ]
+        for document, of_document in zip(lists, cores, strict=True)
+    ]
+
+    def finished(document: int, sentence: int, part: TranslatedPart) -> TranslatedPart:
+        core = cores[document][sentence]
+        whole = replace(part, nbest=replace(part.nbest, source=lists[document][sentence].source))
+        return _placed(whole, core, placing() if core.tags else None)
+
     return _in_step(
         build(models, options, with_soundness(ahead, options, language)),
         [Pieces(enumerate(document)) for document in shortened],
         State.at_start(len(lists), contexts),
         prepare=_as_it_is,
         source=lambda document, sentence: lists[document][sentence].source,
-        finish=lambda document, sentence, part: (
-            _placed(part, core_of(part.source, language), None) if options.protect else part
-        ),
+        finish=finished,
     )
 
 

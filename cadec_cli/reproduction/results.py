@@ -148,7 +148,8 @@ def _quality(places: Places, name: str) -> dict[str, Quality]:
         against = records[1]["figures"] if len(records) > 1 else {}
         return {
             measure: Quality(
-                float(figure["score"]), against[measure]["difference"]["p"] if measure in against else None
+                float(figure["score"]),
+                against[measure]["difference"].get("p") if measure in against else None,
             )
             for measure, figure in records[0]["figures"].items()
         }

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cadec_cli.text.affixes import affixes
+from cadec_cli.text.affixes import Affixes, affixes
 from cadec_cli.text.spans import Span, find_spans, has_words
 from cadec_cli.text.tags import Tag, without_tags
 
@@ -35,15 +35,15 @@ class Core:
         return translation.upper() if self.capitals else translation
 
 
-def parts_of(sentence: str) -> list[str]:
-    """A sentence, and before it what is said of it in brackets: “[sighs] Hello.” is two things to say.
+def parts_of(sentence: str, *, speakers: bool = False) -> list[str]:
+    """A sentence of subtitles, and before it what is said of it in brackets: “[sighs] Hello.” is two parts.
 
-    The cells of a table's row are parts of it as well. Put together with spaces they are the sentence.
+    The cells of a table's row are parts of it, in any text. Put together with spaces they are the sentence.
     """
     if sentence.startswith("|") and sentence.count("|") > 2:
         return re.split(r"\s(?=\|)", sentence)
     parts = []
-    while found := _described(sentence):
+    while speakers and (found := _described(sentence)):
         parts.append(sentence[: found - 1])
         sentence = sentence[found:]
     return [*parts, sentence]
@@ -64,14 +64,26 @@ def _described(sentence: str) -> int:
 
 
 @lru_cache(maxsize=8192)
-def core_of(sentence: str, language: str = "") -> Core:
-    """Take a sentence of a language apart."""
-    around = affixes(sentence, speakers=True)
+def core_of(sentence: str, language: str = "", *, speakers: bool = False) -> Core:
+    """Take a sentence of a language apart; `speakers` says that it is one of subtitles."""
+    return _core(affixes(sentence, speakers=speakers), language)
+
+
+@lru_cache(maxsize=8192)
+def core_between(sentence: str, before: str = "", after: str = "", language: str = "") -> Core:
+    """Take a sentence apart of which it is known what stands around it; without that, nothing does."""
+    end = len(sentence) - len(after)
+    if len(before) > end or not (sentence.startswith(before) and sentence.endswith(after)):
+        return _core(Affixes("", sentence, ""), language)
+    return _core(Affixes(before, sentence[len(before) : end], after), language)
+
+
+def _core(around: Affixes, language: str) -> Core:
+    before, after = around.before, around.after
     plain, tags = without_tags(around.inner)
     spans = find_spans(plain, language)
     if not has_words(plain, spans):
-        return Core(sentence, "", "")
-    before, after = around.before, around.after
+        return Core(before + around.inner + after, "", "")
     # Sounds and shouting are read in small letters, which models know better; an abbreviation is neither.
     letters = sum(map(str.isalpha, plain))
     described = bool(before) and letters > 3

@@ -24,9 +24,13 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Document:
-    """Sentences that are read together, in order; the context of each is what stands before it."""
+    """Sentences that are read together, in order; the context of each is what stands before it.
+
+    With `speakers` it is of subtitles, where a name before a colon says who is speaking.
+    """
 
     sentences: tuple[Sentence, ...]
+    speakers: bool = False
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Document":

@@ -30,12 +30,19 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+def repeat(texts: Path, times: int) -> None:
+    """Make the texts longer, with more documents and the same scores."""
+    for name, text in (("ref", REFERENCE), ("good", GOOD), ("bad", BAD)):
+        (texts / f"{name}.txt").write_text("\n".join([text] * times), "utf-8")
+
+
 def test_figures_by_json(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repeat(texts, 2)
     command = ("good.txt", "--ref", "ref.txt", "--baseline", "bad.txt", "--baseline", "good.txt", "-l", "en")
     good, bad, same = evaluated(capsys, *command)
     assert [one["part"] for one in (good, bad, same)] == ["hypothesis", "baseline", "baseline"]
-    assert (good["sentences"], good["documents"]) == (4, 2)
-    # Of 19 words 18 are right, of 15 pairs 13, of 11 triples 9, of 7 quadruples 5.
+    assert (good["sentences"], good["documents"]) == (8, 4)
+    # Twice: of 19 words 18 are right, of 15 pairs 13, of 11 triples 9, of 7 quadruples 5.
     expected = 100 * (18 / 19 * 13 / 15 * 9 / 11 * 5 / 7) ** 0.25
     for name in ("BLEU", "multi-BLEU"):
         assert good["figures"][name]["score"] == pytest.approx(expected)
@@ -58,7 +65,26 @@ def test_samples_repeat_and_units_matter(texts: Path, capsys: pytest.CaptureFixt
     assert first[1]["figures"]["chrF2"]["low"] != by_document[1]["figures"]["chrF2"]["low"]
 
 
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_too_few_units_are_said_instead_of_tested(
+    seed: str, texts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["good.txt", "--ref", "ref.txt", "--baseline", "bad.txt", "--by", "document", "--seed", seed]
+    for times, documents in ((1, 2), (2, 4), (3, 6)):
+        repeat(texts, times)
+        _, bad = evaluated(capsys, *command)
+        for figure in bad["figures"].values():
+            assert ({"p", "wins"} <= figure["difference"].keys()) == (documents >= 6)
+            assert None not in figure["difference"].values()
+        assert exit_code(["evaluate", *command]) == 0
+        shown = capsys.readouterr()
+        assert ("documents are too few for a test" in shown.err) == (documents < 6)
+        assert ("no test: it takes 6 documents or more" in shown.out) == (documents < 6)
+        assert ("p 0.0" in shown.out) == (documents >= 6)
+
+
 def test_the_table_tells_how_it_was_made(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repeat(texts, 2)
     assert exit_code(["evaluate", "good.txt", "-r", "ref.txt", "--baseline", "bad.txt", "--tokenized"]) == 0
     shown = capsys.readouterr().out
     assert "good.txt: BLEU = " in shown

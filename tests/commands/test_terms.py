@@ -165,10 +165,24 @@ def test_rerank_reads_what_translate_writes(
         ]
         assert chosen[0] == chosen[1] and len(chosen[0]) == 3
     lists = str(tmp_path / "lists.jsonl")
-    assert exit_code(["rerank", lists, "--context-file", str(tmp_path / "nowhere"), *asked]) == 1
+    assert exit_code(["rerank", lists, "--after", str(tmp_path / "nowhere"), *asked]) == 1
     assert b"no such file" in capfdbinary.readouterr().err
     assert exit_code(["rerank", lists, "--search", "beam", *asked]) == 2
     assert b"does not choose from n-best lists" in capfdbinary.readouterr().err
+
+
+def test_rerank_flags_what_a_hypothesis_has_lost(
+    tmp_path: Path, made_up_bundle: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lists = tmp_path / "lists.jsonl"
+    hypotheses = [{"text": "tu vides la lampo.", "log_prob": -1.0}]
+    lists.write_text(json.dumps({"source": "you see Привет and 25.", "hypotheses": hypotheses}) + "\n")
+    asked = ["--bundle", str(made_up_bundle), "--compute-type", "float32", "--json"]
+    assert exit_code(["rerank", str(lists), *asked]) == 0
+    record = json.loads(capfd.readouterr().out)
+    assert record["flags"][:2] == ["Привет is missing", "25 is missing"] and record["confidence"] <= 0.1
+    assert exit_code(["rerank", str(lists), *asked, "--no-protect"]) == 0
+    assert json.loads(capfd.readouterr().out)["confidence"] > 0.1
 
 
 def test_the_repl_shows_no_pmi_that_nobody_computed(

@@ -92,8 +92,20 @@ def test_moses_lists_can_be_reranked(
     context = tmp_path / "before.txt"
     context.write_text("Salu ami.\nTu voles lo.\n")
     lists.write_text("\n".join(rows[1:]) + "\n")
-    assert exit_code([*arguments, "--context-file", str(context)]) == 0
+    assert exit_code([*arguments, "--after", str(context)]) == 0
     assert capsys.readouterr().out == "tu vides la lampo.\n"
+    film = tmp_path / "before.srt"
+    film.write_text(
+        "1\n00:00:01,000 --> 00:00:02,000\n<i>Salu ami.</i>\n\n"
+        "2\n00:00:03,000 --> 00:00:04,000\nTu voles lo.\n"
+    )
+    assert exit_code([*arguments, "--after", str(film)]) == 0
+    assert capsys.readouterr().out == "tu vides la lampo.\n"
+    assert exit_code([*arguments, "--after", str(film), "--objective", "sentence"]) == 2
+    assert "--objective sentence reads none" in capsys.readouterr().err
+    film.write_text("")
+    assert exit_code([*arguments, "--after", str(film)]) == 1
+    assert "has no sentences" in capsys.readouterr().err
 
 
 def test_several_files_go_to_a_directory_and_are_as_if_alone(made_up_bundle: Path, tmp_path: Path) -> None:

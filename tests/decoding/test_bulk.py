@@ -11,7 +11,6 @@ from fakes import TableLM, TableNMT
 
 from cadec_cli.crews import LostMembersError, Task
 from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.doubts import Doubt
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.translator import Translator
@@ -63,7 +62,7 @@ def test_a_file_alone_is_what_translating_it_in_step_makes_of_it(library: Callab
             Translator(models, options),
             [read_text_file(path, language="en")],
             plan=OutputPlan((bulk.target / "step",), bulk.target / "journal"),
-            judge=Judge(BELOW),
+            below=BELOW,
             before=context_of(models, options, BEFORE),
         )
         in_step = work.to_files(json_lines=True, resume=False)

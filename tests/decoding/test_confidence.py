@@ -162,7 +162,7 @@ def test_a_sentence_is_as_good_as_its_weakest_part() -> None:
 
 
 def test_defects_outweigh_everything() -> None:
-    def missing(source: str, text: str) -> tuple[str, ...]:
+    def missing(source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
         return ("the lamp is missing",) if "lamp" in source and "lampo" not in text else ()
 
     assert confidence(sentence(GOOD), missing) == confidence(sentence(GOOD))
@@ -170,7 +170,7 @@ def test_defects_outweigh_everything() -> None:
     sound, found = confidence(sentence(wrong)), confidence(sentence(wrong), missing)
     assert sound is not None and sound.value > 0.8
     assert found == Confidence(DEFECTIVE, ("the lamp is missing", *sound.reasons))
-    weak = confidence(sentence(BAD), lambda source, text: ("x",))
+    weak = confidence(sentence(BAD), lambda source, text, *, before, after: ("x",))
     assert weak is not None and weak.value <= DEFECTIVE and weak.reasons[0] == "x"
 
 
@@ -219,7 +219,7 @@ def test_what_was_done_before_it_was_interrupted_is_not_forgotten(tmp_path: Path
     def run(name: str, *, resume: bool = False) -> list[Doubt]:
         translator = Translator(GivenModels(TableNMT(TABLE), TableLM({})))
         plan = OutputPlan((tmp_path / name,), tmp_path / f"{name}.cadec-journal")
-        work = FileTranslation(translator, [file], plan=plan, judge=Judge(below=0.6))
+        work = FileTranslation(translator, [file], plan=plan, below=0.6)
         return work.to_files(json_lines=json_lines, resume=resume)
 
     whole = run("whole")

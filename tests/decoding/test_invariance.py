@@ -69,7 +69,7 @@ def test_another_process_with_all_cores_says_the_same(loaded: Translator) -> Non
     program = (
         "import sys; from cadec_cli import api; from cadec_cli.decoding.records import json_bytes\n"
         f"translator = api.load(options={OPTIONS})\n"
-        "sys.stdout.buffer.writelines(json_bytes(translator.translate(sys.argv[1:])))"
+        "sys.stdout.buffer.writelines(json_bytes(translator.translate(sys.argv[1:]), translator.judge()))"
     )
     ran = subprocess.run([sys.executable, "-c", program, *DOCUMENTS[0]], stdout=subprocess.PIPE, check=True)
     assert ran.stdout == found(loaded, DOCUMENTS)[0]

@@ -16,7 +16,6 @@ from fakes import TableLM, TableNMT
 
 from cadec_cli.decoding import waves
 from cadec_cli.decoding.checked_lines import key_of, sealed
-from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.file_translation import Companion, FileTranslation
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.translator import Translator
@@ -93,7 +92,7 @@ def made(
         path = directory / f"in{number}"
         path.write_text("\n\n".join("\n".join(rng.choices(sentences, k=count)) for count in lengths) + "\n")
         files.append(read_text_file(path, language="en"))
-    work = FileTranslation(translator, files, judge=Judge(below=0.6))
+    work = FileTranslation(translator, files, below=0.6)
     place = directory / "out"
 
     class FullError(Exception):

@@ -155,7 +155,8 @@ def test_what_stands_around_comes_back_and_what_has_no_words_is_copied() -> None
     model = Spoiling(copied=NUMBERS)
     document = ["- JOHN: call him", "♪", "12:30", "[call him]", "Привет!", "## Call <b>him</b> now 🎉"]
     options = TranslationOptions(search="sentence")
-    found = list(Translator(GivenModels(model), options, language="en").translate(document))
+    translator = Translator(GivenModels(model), options, language="en")
+    found = list(translator.translate_documents([document], speakers=[True]))
     assert [one.text for one in found] == [
         "- JOHN: CALL HIM",
         "♪",
@@ -187,9 +188,9 @@ def test_a_span_too_long_for_the_model_is_no_reason_to_cut_it() -> None:
 
 def test_capitals_are_of_the_words_and_not_of_the_tags() -> None:
     model = Spoiling()
-    document = ["JOHN: WHAT IS <b>THIS</b> THING", "COME OVER HERE RIGHT NOW", "NASA, ESA"]
+    document = ["- WHAT IS <b>THIS</b> THING", "COME OVER HERE RIGHT NOW", "NASA, ESA"]
     found = Translator(GivenModels(model), TranslationOptions(search="sentence"), language="en")
-    assert next(found.translate(document)).text == "JOHN: WHAT IS <b>THIS</b> THING"
+    assert next(found.translate(document)).text == "- WHAT IS <b>THIS</b> THING"
     assert "Come over here right now" in [core_of(one, "en").text for one in document]
     assert core_of(document[2], "en").text == "NASA, ESA"
 

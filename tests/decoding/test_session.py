@@ -4,13 +4,15 @@ import dataclasses
 from typing import Any
 
 import pytest
+from fakes import TableLM, TableNMT
 from repl_parts import SENTENCES, tiny_bundle
 from session_parts import LONG, OPTIONS, add, models_of, new_session
 
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Session
+from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.engines.given import GivenModels
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.text.pipeline import TextPipeline
@@ -43,6 +45,18 @@ def test_sentence_by_sentence_is_the_document_at_once(bundle: Bundle, search: st
             assert part.choice.context == other.choice.context
             assert search == "sentence" or part is not entry.parts[-1] or entry.read == other.choice.context
     assert new_session(bundle, options).documents == [[]]
+
+
+@pytest.mark.parametrize("said", ["en", "eng", "eng_Latn", "en-GB", "__en__"])
+def test_a_language_is_the_same_however_it_is_called(said: str) -> None:
+    first, second = "Smith vs. No. 5 said Привет.", "We left."
+    models = GivenModels(
+        TableNMT({first: {"Smith said Hello.": -1.0, "Smith said Привет 5.": -2.0}}), TableLM({})
+    )
+    session = Session(models, OPTIONS, direction=Direction(said, "eo"))
+    assert session.sentences(f"{first} {second}") == [first, second]  # abbreviations are the language's
+    (entry,) = session.translate([first])
+    assert entry.text == "Smith said Привет 5."  # text in another script is kept
 
 
 @pytest.mark.parametrize("rolling", [False, True])

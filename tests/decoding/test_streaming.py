@@ -112,7 +112,7 @@ def streaming(
 
 
 def result(work: FileTranslation | StreamTranslation, as_json: bool) -> bytes:
-    return b"".join(json_bytes(work.in_order()) if as_json else work.restored(work.in_order()))
+    return b"".join(json_bytes(work.in_order(), work.judge) if as_json else work.restored(work.in_order()))
 
 
 LINES_OF_TEXT = st.sampled_from(

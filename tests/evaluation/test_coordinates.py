@@ -11,11 +11,13 @@ from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning.choosing import choose
 from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import Prepared, prepared
+from cadec_cli.evaluation.tuning.grid import Prepared, prepared, reranking_translator
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.objectives import objective
+from cadec_cli.method.options import TranslationOptions
 
 BAYES = dict(objective("bayes").weights)
+OPTIONS = TranslationOptions(nbest=4)
 DOCUMENTS = made_up.documents(6, seed=21, length=5)
 
 
@@ -28,7 +30,7 @@ def models(document_bundle: Path) -> LoadedModels:
 def development(models: LoadedModels) -> Prepared:
     sources, references = ([[pair[side] for pair in document] for document in DOCUMENTS] for side in (0, 1))
     start = [Setting(1.0, named=tuple(BAYES.items()))]
-    return prepared(models, sources, references, "bayes", start, context=3, nbest=4)
+    return prepared(reranking_translator(models, OPTIONS, "bayes"), sources, references, start)
 
 
 def test_bleu_never_falls_and_nothing_is_tried_twice(development: Prepared) -> None:
@@ -55,6 +57,5 @@ def test_one_round_changes_one_weight_at_a_time(development: Prepared) -> None:
 
 def test_a_backward_model_is_needed(made_up_bundle: Path) -> None:
     plain = load_models(Bundle.open(made_up_bundle), compute_type="float32", threads=1)
-    start = [Setting(1.0, named=tuple(BAYES.items()))]
     with pytest.raises(CadecError, match="needs a backward model"):
-        prepared(plain, [["you see it."]], [["tu vides lo."]], "bayes", start, context=3, nbest=4)
+        reranking_translator(plain, OPTIONS, "bayes")

@@ -7,7 +7,7 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.quality.measures import Measure, System, compare, mean_measure
-from cadec_cli.evaluation.quality.significance import Resampling, difference, middle_of_samples
+from cadec_cli.evaluation.quality.significance import FEWEST, Resampling, difference, middle_of_samples
 
 MEAN = mean_measure("mean", "")
 
@@ -20,18 +20,18 @@ def system(name: str, values: list[float]) -> System:
 def test_p_by_hand() -> None:
     # Differences of five samples: mean 1, off it by 1, 0, 1, 2, 2. Two of five are as large as Δ = 1.5.
     deltas = np.array([0.0, 1.0, 2.0, 3.0, -1.0])
-    found = difference(1.5, deltas + 10, np.full(5, 10.0))
+    found = difference(1.5, deltas + 10, np.full(5, 10.0), units=9)
     assert found.p == pytest.approx((2 + 1) / (5 + 1))
     assert found.wins == pytest.approx(3 / 5)
     assert not found.significant
     assert (found.low, found.high) == middle_of_samples(deltas)
     # Those that are exactly as large count: Δ = 1 has four.
-    assert difference(-1.0, deltas + 10, np.full(5, 10.0)).p == pytest.approx((4 + 1) / (5 + 1))
+    assert difference(-1.0, deltas + 10, np.full(5, 10.0), units=9).p == pytest.approx((4 + 1) / (5 + 1))
 
 
 def test_equal_systems_do_not_differ() -> None:
-    values = [0.1, 0.7, 0.3, 0.9]
-    first, second = compare([MEAN], [system("a", values), system("b", values)], Resampling(np.arange(4)))
+    values = [0.1, 0.7, 0.3, 0.9, 0.2, 0.4]
+    first, second = compare([MEAN], [system("a", values), system("b", values)], Resampling(np.arange(6)))
     assert first["mean"].difference is None
     found = second["mean"].difference
     assert found is not None
@@ -39,15 +39,15 @@ def test_equal_systems_do_not_differ() -> None:
 
 
 def test_samples_are_those_of_all_drawings() -> None:
-    # Three sentences: 27 equally likely samples can be listed, and the bootstrap must come near them.
-    ours, theirs = [3.0, 1.0, 2.0], [1.0, 1.5, 2.0]
+    # Six sentences: 46,656 equally likely samples can be listed, and the bootstrap must come near them.
+    ours, theirs = [3.1, 1.0, 2.0, 2.7, 0.6, 1.9], [1.0, 1.53, 2.0, 1.1, 1.27, 1.4]
     deltas = np.array(
-        [sum(ours[i] - theirs[i] for i in drawn) / 3 for drawn in itertools.product(range(3), repeat=3)]
+        [sum(ours[i] - theirs[i] for i in drawn) / 6 for drawn in itertools.product(range(6), repeat=6)]
     )
-    delta = 0.5
+    delta = float(deltas.mean())
     exact = float((np.abs(deltas - deltas.mean()) >= delta - 1e-9).mean())
     _, figures = compare(
-        [MEAN], [system("a", ours), system("b", theirs)], Resampling(np.arange(3), samples=20_000)
+        [MEAN], [system("a", ours), system("b", theirs)], Resampling(np.arange(6), samples=20_000)
     )
     found = figures["mean"].difference
     assert found is not None
@@ -84,6 +84,19 @@ def test_a_seed_repeats_and_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(significance, "_DRAWN", 100)
     np.testing.assert_allclose(Resampling(np.arange(30), samples=40, seed=3).sums(statistics), whole)
     assert not np.allclose(Resampling(np.arange(30), samples=40, seed=4).sums(statistics), whole)
+
+
+@pytest.mark.parametrize("units", [2, 5, 6])
+def test_too_few_units_are_not_tested(units: int) -> None:
+    assert 2 / 2 ** (FEWEST - 1) > 0.05 > 2 / 2**FEWEST
+    for seed in range(5):
+        both = [system("a", [float(one + 1) for one in range(units)]), system("b", [0.0] * units)]
+        _, figures = compare([MEAN], both, Resampling(np.arange(units), seed=seed))
+        found = figures["mean"].difference
+        assert found is not None and found.delta > 0
+        assert (found.p is None) == (found.wins is None) == (units < FEWEST)
+        assert not (found.significant and found.p is None)
+        assert ("p" in found.record()) == ("wins" in found.record()) == (units >= FEWEST)
 
 
 def test_one_unit_can_not_be_compared() -> None:

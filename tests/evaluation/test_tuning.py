@@ -1,18 +1,22 @@
 """All settings at once choose what each chooses alone; protocols choose as the paper says, noise never."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import sacrebleu
 from bundle_parts import tiny_lm
+from fakes import TableLM, TableNMT
 
 from cadec_cli.decoding.search.lattice import LatticeSearch, settled
 from cadec_cli.decoding.state import Partial
+from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.given import GivenModels
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
 from cadec_cli.evaluation.tuning.choosing import choose, decide
-from cadec_cli.evaluation.tuning.grid import grid_search, rerank_with_all
+from cadec_cli.evaluation.tuning.grid import grid_search, prepared, rerank_with_all, reranking_translator
 from cadec_cli.evaluation.tuning.pareto import front
 from cadec_cli.evaluation.tuning.points import Point, above, measured
 from cadec_cli.evaluation.tuning.settings import (
@@ -26,7 +30,7 @@ from cadec_cli.evaluation.tuning.settings import (
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import DecodingDefaults, Reading
+from cadec_cli.method.options import DecodingDefaults, Reading, TranslationOptions
 
 LM = TorchLanguageModel(tiny_lm(30), WordText(30))
 SETTINGS = [Setting(1.0, 1.0), Setting(3.0, 1.0), Setting(1.0, 0.4), Setting(8.0, 2.0)]
@@ -54,7 +58,12 @@ def lists(seed: int, sentences: int) -> list[NBest]:
 @pytest.mark.parametrize("context", [0, 2])
 def test_all_at_once_is_each_alone(name: str, context: int) -> None:
     documents = [lists(seed, length) for seed, length in ((1, 9), (2, 4), (3, 7), (4, 0))]
-    together = grid_search(GivenModels(language=LM), name, SETTINGS, context)
+    together = grid_search(
+        reranking_translator(
+            GivenModels(TableNMT({}), LM), TranslationOptions(context=context, protect=False), name
+        ),
+        SETTINGS,
+    )
     assert together.reading.temperatures == (1.0, 3.0, 8.0)
     columns = [together.columns(document) for document in documents]
     found = rerank_with_all(together, columns, SETTINGS)
@@ -118,6 +127,36 @@ def test_sentences_of_a_line_are_measured_as_one() -> None:
     references = [["the cat sat on the mat", "yes , it did"]]
     _, (right,) = measured([Setting(1.0, 1.0)], [[[1, 1, 0]]], texts, references, [2, 1])
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("formality", ["auto", "formal"])
+def test_what_is_tuned_is_what_translates(formality: str) -> None:
+    """The same lists and the same search: protection, defects, affixes, long sentences and the seed."""
+    table = {
+        "i see 25 of you": {"mi vidas vin": -1.0, "mi vidas 25 de vi": -1.5, "mi vidas 25 de ci": -1.6},
+        "go on": {"iru iru iru iru iru iru": -0.1, "vi iru plu": -2.0, "ci iru plu": -2.1},
+        "come": {"venu vi": -1.0, "venu ci": -1.3},
+    }
+    long = " ".join(["come", "go on"] * 6)
+    document = ["i see 25 of you", "- go on", "12:30", "<b>come</b>", "COME", long, "## come"]
+    calls = {("vi", "ci"): 0.4, ("ci", "ci"): 0.4, ("sinjoro", "vi"): 3.0}
+    models = GivenModels(
+        TableNMT({**table, "COME": table["come"]}, most=6), TableLM(calls), seeds={"formal": ["sinjoro"]}
+    )
+    options = TranslationOptions(formality=formality, context=2, nbest=3)
+    settings = [Setting(1.0, 1.0), Setting(4.0, 1.0), Setting(1.0, 6.0)]
+    outcomes = []
+    for setting in settings:
+        own = dataclasses.replace(
+            options, temperature=setting.temperature, weight={"lm": setting.weight}, search="rerank"
+        )
+        outcomes.append([one.text for one in Translator(models, own, language="en").translate(document)])
+    assert any("ci" in " ".join(texts) for texts in outcomes) == (formality == "auto")
+    for setting, texts in zip(settings, outcomes, strict=True):
+        translator = reranking_translator(models, options, "c-score", "en")
+        _, points = prepared(translator, [document], [texts], settings).points(settings)
+        assert points[settings.index(setting)].bleu == pytest.approx(100)
+        assert points[settings.index(setting)].chrf == pytest.approx(100)
 
 
 def improved(better: int, worse: int, lines: int = 60) -> tuple[Point, Point, Point]:

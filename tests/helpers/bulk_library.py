@@ -13,7 +13,6 @@ from cadec_cli.crews import Alone, Crew, Task
 from cadec_cli.decoding.before import context_of
 from cadec_cli.decoding.bulk import Beside, BulkTranslation
 from cadec_cli.decoding.by_itself import ByItself, WholeDocument
-from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.given import GivenModels
@@ -47,9 +46,10 @@ class Told:
 
 def begin(told: Told, json_lines: bool, report: bool, before: tuple[str, ...]) -> Any:
     models, options = GivenModels(TableNMT(TABLE), TableLM(CALLS)), TranslationOptions(context=3)
+    translator = Translator(models, options)
     work = ByItself(
-        Translator(models, options),
-        Judge(BELOW),
+        translator,
+        translator.judge(BELOW),
         json_lines,
         context_of(models, options, before),
         _segment if report else None,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.cores import core_of, parts_of
+from cadec_cli.text.cores import core_between, core_of, parts_of
 from cadec_cli.text.spans import find_spans, has_words, lost
 
 EXAMPLES = [
@@ -98,10 +98,34 @@ RUNS = ["-", "a-", "--a", "a", "_", "a.", "a/", "1.", "1-", "@a", "%", "{", "[",
 def test_long_runs_of_one_thing_come_to_an_end(run: str) -> None:
     """Patterns that go back and forth over them would take hours."""
     text = (run * 10_000)[:10_000]
-    core = core_of(text, "en")
-    assert "".join(parts_of(text)) == text
+    core = core_of(text, "en", speakers=True)
+    assert "".join(parts_of(text, speakers=True)) == text
     assert core.before + core.text + core.after == text
 
 
 def test_many_descriptions_are_many_parts() -> None:
-    assert parts_of("[abc] " * 2000 + "x") == [*["[abc]"] * 2000, "x"]
+    text = "[abc] " * 2000 + "x"
+    assert parts_of(text, speakers=True) == [*["[abc]"] * 2000, "x"]
+    assert parts_of(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "parts"),
+    [
+        ("JOHN: Who are you?", "JOHN: ", ["JOHN: Who are you?"]),
+        ("Three words: Yes, no, maybe.", "", ["Three words: Yes, no, maybe."]),
+        ("- MARY: [sighs] Well.", "- MARY: [sighs] ", ["- MARY: [sighs]", "Well."]),
+    ],
+)
+def test_only_subtitles_have_speakers(text: str, before: str, parts: list[str]) -> None:
+    assert core_of(text, "en", speakers=True).before == before
+    assert parts_of(text, speakers=True) == parts
+    assert core_of(text, "en").before == ("- " if text.startswith("-") else "")
+    assert parts_of(text) == [text]
+
+
+@given(st.text(alphabet="aB1 .,:-()[]♪#<>i/é", max_size=40), st.booleans())
+def test_what_stands_around_is_enough_to_know_the_core(text: str, speakers: bool) -> None:
+    core = core_of(text, "en", speakers=speakers)
+    if core.text:
+        assert core_between(text, core.before, core.after, "en") == core

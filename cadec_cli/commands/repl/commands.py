@@ -220,9 +220,7 @@ def open_file(repl: Repl, rest: str) -> None:
     path = _file("open", rest)
     if str(path) == "-":
         raise CadecError("/open needs a file name; it can't read standard input")
-    file = read_text_file(
-        path, language=repl.session.direction.source, encoding=repl.encoding, most=repl.max_input
-    )
+    file = read_text_file(path, language=repl.session.language, encoding=repl.encoding, most=repl.max_input)
     total = sum(map(len, file.documents))
     if not total:
         raise CadecError(f"{path} has no sentences")
@@ -235,7 +233,8 @@ def _opened(session: Session, file: TextFile) -> Iterator[Entry]:
     """Translate a file's documents as documents of the session; the last stays the current one."""
     for document in file.documents:
         session.new()
-        yield from session.translate([text.encode("utf-8", "replace").decode() for text in document.texts])
+        texts = [text.encode("utf-8", "replace").decode() for text in document.texts]
+        yield from session.translate(texts, speakers=document.speakers)
 
 
 def show_help(repl: Repl, rest: str) -> None:

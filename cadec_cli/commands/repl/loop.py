@@ -16,7 +16,6 @@ from typing import IO, cast
 from cadec_cli import console
 from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.translations import joined_first
 from cadec_cli.errors import CadecError
@@ -60,7 +59,6 @@ class Repl:
         self.output = output
         self.commands = commands
         self.comparing = compare
-        self.judge = Judge()
         self.ask: Callable[[str], str | None] | None = None  # lets a person edit a text, where one is there
         self.autosave = autosave
         self.encoding = encoding  # of the files that are opened
@@ -153,7 +151,8 @@ class Repl:
         for entry in self.session.translate(self.session.sentences(line)):
             self.changed(at_once=not self._more)
             self.show(entry)
-            self.output.doubt(self.judge.of_parts(entry.source, entry.parts), self.judge)
+            judge = self.session.judge
+            self.output.doubt(judge.of_parts(entry.source, entry.parts), judge)
 
     def show(self, entry: Entry) -> None:
         """Show a translation, beside the sentence level's if that is wanted."""

@@ -14,6 +14,7 @@ from cadec_cli.commands.views.translations import stdout_console
 from cadec_cli.console import visible
 from cadec_cli.evaluation.quality.evaluation import Evaluation
 from cadec_cli.evaluation.quality.measures import MeasuredFigure
+from cadec_cli.evaluation.quality.significance import FEWEST
 
 
 def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -27,7 +28,7 @@ def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             "documents": evaluation.documents,
             "resampling": dataclasses.asdict(evaluation.sampling),
             "figures": {
-                name: {**dataclasses.asdict(figure), "signature": signatures[name]}
+                name: {**_record(figure), "signature": signatures[name]}
                 for name, figure in system.figures.items()
             },
         }
@@ -37,6 +38,11 @@ def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
                 for name, value in dataclasses.asdict(system.source_pmi).items()
             }
         yield record
+
+
+def _record(figure: MeasuredFigure) -> dict[str, Any]:
+    difference = figure.difference.record() if figure.difference is not None else None
+    return {**dataclasses.asdict(figure), "difference": difference}
 
 
 def show(evaluation: Evaluation) -> None:
@@ -50,7 +56,17 @@ def show(evaluation: Evaluation) -> None:
         f"± is half of the 95 % interval, {sampling.samples:,} samples by {sampling.by}, seed {sampling.seed}"
     ]
     if len(names) > 1:
-        notes.append(f"Δ is {names[0]} less the row; p of the paired bootstrap, two-sided")
+        tested = any(
+            figure.difference is not None and figure.difference.p is not None
+            for system in evaluation.systems
+            for figure in system.figures.values()
+        )
+        test = (
+            "p of the paired bootstrap, two-sided"
+            if tested
+            else f"no test: it takes {FEWEST} {sampling.by}s or more"
+        )
+        notes.append(f"Δ is {names[0]} less the row; {test}")
     notes += [f"{measure.name}  {measure.signature}" for measure in evaluation.measures]
     for note in notes:
         out.print(Text(note, "dim"), soft_wrap=True)
@@ -90,7 +106,8 @@ def _cell(figure: MeasuredFigure | None) -> Text:
         style = ("green" if difference.delta > 0 else "red") if difference.significant else ""
         text.append(f"\nΔ {difference.delta:+.2f}", style)
         text.append(f" ±{(difference.high - difference.low) / 2:.2f}", "dim")
-        text.append(f"\np {difference.p:.3f}", style)
+        if difference.p is not None:
+            text.append(f"\np {difference.p:.3f}", style)
     return text
 
 

@@ -28,7 +28,7 @@ from cadec_cli.evaluation.quality.measures import (
     multi_bleu_measure,
 )
 from cadec_cli.evaluation.quality.multi_bleu import script_line
-from cadec_cli.evaluation.quality.significance import Resampling
+from cadec_cli.evaluation.quality.significance import FEWEST, Resampling
 from cadec_cli.evaluation.reporting import Counted, Warn, uncounted, unheard
 from cadec_cli.files import MOST_INPUT
 from cadec_cli.method.context import ContextPolicy
@@ -205,10 +205,15 @@ def evaluate(
         ]
         correlations = [_correlation(source, s) if source is not None else None for s in scores]
     first = texts.hypotheses
-    if sampling.by == "document" and len(parts) > 1 and len(first.documents) < _FEW_DOCUMENTS:
-        warn(f"intervals and p by document are rough with {len(first.documents)} documents")
-    systems = [System(text.name, counts) for (_, text), counts in zip(parts, statistics, strict=True)]
     resampling = Resampling(sampling.units(first), sampling.samples, sampling.seed)
+    if len(parts) > 1 and resampling.count < FEWEST:
+        warn(
+            f"{resampling.count} {sampling.by}s are too few for a test, which takes {FEWEST} or more: "
+            "there is no p, and intervals are rough"
+        )
+    elif sampling.by == "document" and len(parts) > 1 and resampling.count < _FEW_DOCUMENTS:
+        warn(f"intervals and p by document are rough with {resampling.count} documents")
+    systems = [System(text.name, counts) for (_, text), counts in zip(parts, statistics, strict=True)]
     figures = compare(measures, systems, resampling)
     return Evaluation(
         len(first.sentences),

@@ -184,7 +184,7 @@ def compare(
         against = None
         if row and measure.name in firsts:
             first, first_sample = firsts[measure.name]
-            against = difference(first - score, first_sample, sample)
+            against = difference(first - score, first_sample, sample, units=resampling.count)
         elif not row:
             firsts[measure.name] = (score, sample)
         figures[row][measure.name] = MeasuredFigure(score, *middle_of_samples(sample), against)

@@ -7,14 +7,23 @@ p is two-sided. The differences Δ* of the samples, moved so that their mean is 
 to two equal systems; p is how often that is as large as what was seen:
 
     p = (#{ |Δ* − mean Δ*| ≥ |Δ| } + 1) / (samples + 1)
+
+Fewer than FEWEST units are not tested: there is no p.
 """
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cadec_cli.arrays import Floats, Ints
 
+# Units from which there is a test. An exact paired test flips the sign of each unit's difference: of n units
+# there are 2ⁿ ways, so its smallest two-sided p is 2/2ⁿ, which is below 0.05 from n = 6 on (0.031; of 5 it is
+# 0.0625). With fewer, no outcome whatever can be significant, and a small p of the bootstrap comes from
+# how few different samples there are: of two units, three.
+FEWEST = 6
 # Numbers drawn that exist at a time.
 _DRAWN = 8_000_000
 
@@ -48,28 +57,37 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a system is above another, with a 95 % interval."""
+    """How far a system is above another, with a 95 % interval; untested where there are too few units."""
 
     delta: float
     low: float
     high: float
-    p: float
-    wins: float  # the share of samples in which the system is the better one
+    p: float | None
+    wins: float | None  # the share of samples in which the system is the better one
 
     @property
     def significant(self) -> bool:
-        """Tell whether p is below 0.05."""
-        return self.p < 0.05
+        """Tell whether p is below 0.05; what was not tested is not significant."""
+        return self.p is not None and self.p < 0.05
+
+    def record(self) -> dict[str, Any]:
+        """As plain data; what was not computed is absent."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
-def difference(delta: float, system: Floats, baseline: Floats) -> Difference:
-    """Compare the scores of two systems in the same samples; `delta` is that on the whole text."""
+def difference(delta: float, system: Floats, baseline: Floats, *, units: int) -> Difference:
+    """Compare the scores of two systems in the same samples of so many units.
+
+    `delta` is the difference on the whole text.
+    """
     deltas = system - baseline
     # Systems that are equal differ by rounding alone, which is no difference.
     deltas[np.abs(deltas) < 1e-9] = 0.0
+    low, high = middle_of_samples(deltas)
+    if units < FEWEST:
+        return Difference(delta, low, high, None, None)
     by_chance = np.abs(deltas - deltas.mean())
     extreme = int((by_chance >= abs(delta) - 1e-9).sum())
-    low, high = middle_of_samples(deltas)
     return Difference(delta, low, high, (extreme + 1) / (len(deltas) + 1), float((deltas > 0).mean()))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.quality.significance import Difference
+from cadec_cli.evaluation.quality.significance import FEWEST, Difference
 from cadec_cli.evaluation.tuning.points import Point, above
 
 PROTOCOLS = ("best", "strongest")
@@ -61,5 +61,7 @@ def decide(protocol: str, level: Point, points: Sequence[Point], present: Point)
 
 
 def p_of(difference: Difference) -> str:
-    """The p-value as people write it."""
+    """The p-value as people write it, or why there is none."""
+    if difference.p is None:
+        return f"fewer than {FEWEST} lines can't be tested"
     return f"p = {difference.p:.2g}" if difference.p >= 0.001 else "p < 0.001"

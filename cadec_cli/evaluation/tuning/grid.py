@@ -1,51 +1,50 @@
 """A development set, reranked with many settings at once.
 
 Every setting reranks the whole set: its choices are its own contexts, so each runs as documents of its own,
-in step with all others, through the search that translates. Settings mostly choose alike, and what several of
-them ask (one list after one context) is scored once, with all temperatures in one pass. N-best lists and
-context-free scores are computed once.
+in step with all others, through the search that translates and from the lists that it chooses from. Settings
+mostly choose alike, and what several of them ask (one list after one context) is scored once, with all
+temperatures in one pass. N-best lists and context-free scores are computed once.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from cadec_cli.decoding.search.lattice import Column, LatticeSearch
 from cadec_cli.decoding.state import Partial
-from cadec_cli.engines.ahead import known_ahead
-from cadec_cli.engines.protocols import Models, TranslationModel
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.reporting import Advance, Counted, uncounted
 from cadec_cli.evaluation.tuning.points import Point, measured
 from cadec_cli.evaluation.tuning.settings import Setting
-from cadec_cli.method.context import ContextPolicy
-from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import Reading, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.text.sentences import split_sentences
 
 CHUNK = 256  # sentences translated at once
 
-T = TypeVar("T")
 # A document of the lattice; None where there is nothing to choose from.
 Columns = Sequence[Column | None]
 
 
-def grid_search(models: Models, name: str, settings: Sequence[Setting], context: int) -> LatticeSearch:
-    """The reranking search of all settings at once: it reads the D-LM at all their temperatures."""
+def reranking_translator(
+    models: Models, options: TranslationOptions, name: str, language: str = ""
+) -> Translator:
+    """What translates with some options, by reranking and with another objective, whose weights are tuned."""
     if models.language is None:
         raise CadecError("this bundle has no document language model: there is nothing to tune")
+    reranking = dataclasses.replace(options, search="rerank", objective=name, weight={})
+    return Translator(models, reranking, language=language)
+
+
+def grid_search(translator: Translator, settings: Sequence[Setting]) -> LatticeSearch:
+    """The translator's search for all settings at once: it reads the D-LM at all their temperatures."""
+    assert isinstance(translator.search, LatticeSearch), "only lists are reranked"
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
-    return LatticeSearch(
-        objective(name),
-        models.language,
-        reading=Reading(temperatures),
-        policy=ContextPolicy(context),
-        ahead=known_ahead(models, objective(name)),
-    )
+    return dataclasses.replace(translator.search, reading=Reading(temperatures, translator.options.alpha))
 
 
 def rerank_with_all(
@@ -106,18 +105,15 @@ class Prepared:
 
 
 def prepared(
-    models: Models,
+    translator: Translator,
     sources: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
-    name: str,
     settings: Sequence[Setting],
     *,
-    context: int,
-    nbest: int,
     split_language: str | None = None,
     counted: Counted = uncounted,
 ) -> Prepared:
-    """Make the lists of a development set, to be reranked at the temperatures of some settings.
+    """Make the lists that a translator would choose from, to be reranked at the temperatures of settings.
 
     With `split_language` a line is a paragraph of that language: its sentences are translated one by one, and
     measured as one.
@@ -126,35 +122,24 @@ def prepared(
         [[line] if split_language is None else split_sentences(line, split_language) for line in document]
         for document in sources
     ]
-    sources = [[sentence for line in document for sentence in line] for document in lines]
-    search = grid_search(models, name, settings, context)
-    lists: list[NBest] = []
-    columns: list[Column | None] = []
-    with counted("translated", sum(map(len, sources))) as advance:
-        for chunk in _chunks(models.translation, sources):
-            lists += models.translation.nbest(chunk, nbest)
-            columns += search.columns(lists[len(columns) :])
-            advance(len(chunk))
-    texts = _by_document([[hypothesis.text for hypothesis in nbest.hypotheses] for nbest in lists], sources)
+    sentences = [sentence for document in lines for line in document for sentence in line]
+    search = grid_search(translator, settings)
+    made: list[list[tuple[Column | None, Sequence[str]]]] = []
+    with counted("translated", len(sentences)) as advance:
+        for start in range(0, len(sentences), CHUNK):
+            lists = translator.lists(sentences[start : start + CHUNK])
+            columns = iter(search.columns([piece.nbest for pieces in lists for piece in pieces]))
+            made += [[(next(columns), piece.texts) for piece in pieces] for pieces in lists]
+            advance(len(lists))
+    of_sentence = iter(made)
+    by_line = [
+        [[piece for _ in line for piece in next(of_sentence)] for line in document] for document in lines
+    ]
+    pieces = [[piece for line in document for piece in line] for document in by_line]
     return Prepared(
         search,
-        _by_document(columns, sources),
-        texts,
+        [[column for column, _ in document] for document in pieces],
+        [[texts for _, texts in document] for document in pieces],
         references,
-        [len(line) for document in lines for line in document],
+        [len(line) for document in by_line for line in document],
     )
-
-
-def _chunks(model: TranslationModel, documents: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The sentences of all documents, so many at once: without context no document is alone."""
-    sentences = [sentence for document in documents for sentence in document]
-    for number, sentence in enumerate(sentences, 1):
-        if not model.fits(sentence):
-            raise CadecError(f"sentence {number} is too long for the model: {sentence[:60]!r}…")
-    return [sentences[start : start + CHUNK] for start in range(0, len(sentences), CHUNK)]
-
-
-def _by_document(flat: Sequence[T], documents: Sequence[Sequence[str]]) -> list[list[T]]:
-    """One thing per sentence, put into documents again."""
-    items = iter(flat)
-    return [[next(items) for _ in document] for document in documents]

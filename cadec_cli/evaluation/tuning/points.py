@@ -40,10 +40,11 @@ def above(baseline: Point, points: Sequence[Point]) -> list[Difference]:
     """How far each of the points is above the baseline in BLEU; all see the same samples of lines."""
     counts = [point.counts for point in (baseline, *points) if point.counts is not None]
     assert len(counts) == len(points) + 1, "these points were not measured here"
-    sums = Resampling(np.arange(len(counts[0]))).sums(np.hstack(counts))
+    resampling = Resampling(np.arange(len(counts[0])))
+    sums = resampling.sums(np.hstack(counts))
     first, *samples = map(bleu_measure().scores, np.split(sums, len(counts), axis=1))
     return [
-        difference(point.bleu - baseline.bleu, sample, first)
+        difference(point.bleu - baseline.bleu, sample, first, units=resampling.count)
         for point, sample in zip(points, samples, strict=True)
     ]
 

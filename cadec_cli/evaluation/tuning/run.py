@@ -14,10 +14,11 @@ from cadec_cli.evaluation.quality.significance import Difference
 from cadec_cli.evaluation.reporting import Counted, uncounted
 from cadec_cli.evaluation.tuning.choosing import Decision, decide
 from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import prepared
+from cadec_cli.evaluation.tuning.grid import prepared, reranking_translator
 from cadec_cli.evaluation.tuning.pareto import ContrastiveTest, front
 from cadec_cli.evaluation.tuning.points import Point, above
 from cadec_cli.evaluation.tuning.settings import Trial
+from cadec_cli.method.options import TranslationOptions
 
 Documents = Sequence[Sequence[str]]
 
@@ -76,7 +77,7 @@ class Tuning:
         if isinstance(self.decision, Decision):
             against = self.decision.difference
             record["reason"] = self.decision.reason
-            record["difference"] = dataclasses.asdict(against) if against is not None else None
+            record["difference"] = against.record() if against is not None else None
         if self.sets:
             record["contrastive"] = list(self.sets)
         return record
@@ -89,7 +90,7 @@ class Tuning:
             "changed": point.changed,
         }
         if over_level is not None:
-            record["over_sentence_level"] = dataclasses.asdict(over_level)
+            record["over_sentence_level"] = over_level.record()
         if self.sets:
             record["accuracies"] = dict(zip(self.sets, point.accuracies, strict=True))
             record["pareto"] = any(point is one for one in self.front)
@@ -103,13 +104,17 @@ def run_tuning(
     trial: Trial,
     protocol: str = "best",
     *,
-    context: int,
-    nbest: int,
+    options: TranslationOptions,
+    language: str = "",
     split_language: str | None = None,
     contrastive: ContrastiveTest | None = None,
     counted: Counted = uncounted,
 ) -> Tuning:
-    """Translate a development set with every setting of a trial, and choose."""
+    """Translate a development set with every setting of a trial, and choose.
+
+    All else is as the options say, for text in a language: lists, protection and context are those of a
+    translation with them.
+    """
     if sum(map(len, references)) < 2:
         raise CadecError(
             "a development set of one line can't tell a difference from noise", "some hundred lines are few"
@@ -117,13 +122,10 @@ def run_tuning(
     if contrastive is not None:
         contrastive.check()
     development = prepared(
-        models,
+        reranking_translator(models, options, trial.objective, language),
         sources,
         references,
-        trial.objective,
         trial.settings,
-        context=context,
-        nbest=nbest,
         split_language=split_language,
         counted=counted,
     )

@@ -47,7 +47,8 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             builder.add(run, cues)
         if len(builder.sentences) > first:
             found = zip(builder.sentences[first:], builder.starts[first:], strict=True)
-            documents.append(Document(tuple(Sentence(one.text, clock(start)) for one, start in found)))
+            sentences = tuple(Sentence(one.text, clock(start)) for one, start in found)
+            documents.append(Document(sentences, speakers=True))
     return tuple(documents), builder.layout(source, markup_of(subtitle_format))
 
 

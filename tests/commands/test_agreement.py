@@ -1,0 +1,214 @@
+"""One text, one outcome: every command that translates, and Python, say the same of the same sentences.
+
+Text, log p, scores, terms, confidence and flags; where something can't be shown or can't be the same, the
+test says why.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import cadec
+from pretrained_bundles import built_bundle, random_models
+
+import cadec_cli
+from cadec_cli.decoding.confidence import WEIGHINGS
+from cadec_cli.decoding.records import records
+from cadec_cli.decoding.state import part_of
+
+DOCUMENTS = [
+    [
+        "hello friend.",
+        "you see the lamp.",
+        "you take 25 of it.",
+        "you see the <b>red</b> house.",
+        "SMITH: you see the river.",
+        "YOU SEE THE BIG OLD TREE.",
+        "you see https://example.org/a?b=1 now.",
+    ],
+    [
+        "good day sir.",
+        "do you want the boat?",
+        "- i think you take it.",
+        "12:30",
+        "you see Привет and the stone.",
+        "1. you love the bird.",
+    ],
+]
+TEXT = "\n\n".join("\n".join(document) for document in DOCUMENTS) + "\n"
+OPTIONS = {"nbest": 5, "beam": 3, "context": 2, "temperature": 2.0}
+FLAGS = [part for name, value in OPTIONS.items() for part in (f"--{name}", str(value))]
+MACHINE = ["--compute-type", "float32", "--threads", "1", "--quiet"]
+SEARCHES = ("rerank", "lattice", "beam", "sentence")
+ROUNDING = 1e-3
+Record = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random models of other toolkits as a bundle; they say nonsense, which must agree as well."""
+    return built_bundle(random_models(tmp_path_factory.mktemp("agreement")))
+
+
+@pytest.fixture(params=["own", "pretrained"])
+def bundle(request: pytest.FixtureRequest) -> Path:
+    name = "made_up_bundle" if request.param == "own" else "pretrained"
+    found = request.getfixturevalue(name)
+    assert isinstance(found, Path)
+    return found
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "in.txt"
+    path.write_text(TEXT, "utf-8")
+    return path
+
+
+def ran(*arguments: object, stdin: str = "") -> str:
+    done = cadec(*arguments, *FLAGS, *MACHINE, stdin=stdin)
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+def parsed(lines: str) -> list[Record]:
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def steps(bundle: Path, search: str) -> bool:
+    """Tell whether a bundle can do a search: models of other toolkits are not stepped token by token."""
+    return search != "beam" or bundle.name != "built"
+
+
+def translated(bundle: Path, search: str, source: Path) -> list[Record]:
+    """What all others are held against."""
+    found = parsed(ran("translate", source, "-b", bundle, "--search", search, "--json"))
+    assert [record["source"] for record in found] == [text for document in DOCUMENTS for text in document]
+    assert [record["document"] for record in found] == [0] * len(DOCUMENTS[0]) + [1] * len(DOCUMENTS[1])
+    (copied,) = (record for record in found if "hypotheses" not in record)
+    assert copied["translation"] == "12:30"
+    by_source = {record["source"]: record for record in found}
+    assert by_source["- i think you take it."]["before"] == "- "
+    assert "before" not in by_source["SMITH: you see the river."]
+    return found
+
+
+def same(found: list[Record], expected: list[Record], *, within: float = 0.0, without: str = "") -> None:
+    """Hold records against others; numbers may differ by rounding, some fields may be left out by name."""
+    left_out = without.split()
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        left, right = (
+            {name: value for name, value in record.items() if name not in ("hypotheses", *left_out)}
+            for record in (one, other)
+        )
+        assert left.pop("confidence", None) == pytest.approx(right.pop("confidence", None), abs=within)
+        assert left == right
+        assert ("hypotheses" in one) == ("hypotheses" in other)
+        for mine, theirs in zip(by_text(one), by_text(other), strict=True):
+            assert mine == pytest.approx(theirs, abs=within)
+
+
+def by_text(record: Record) -> Iterator[Any]:
+    """The texts of hypotheses, and the numbers of each."""
+    hypotheses = sorted(record.get("hypotheses", []), key=lambda one: one["text"])
+    yield [one["text"] for one in hypotheses]
+    for one in hypotheses:
+        yield {name: value for name, value in one.items() if name != "text"}
+
+
+def defects_among(record: Record) -> list[str]:
+    """Those flags that are defects, and not what the confidence is made of."""
+    signs = {
+        weighing.reason.format(compared=compared)
+        for weighing in WEIGHINGS.values()
+        for compared in ("longer", "shorter")
+    }
+    return [flag for flag in record.get("flags", []) if flag not in signs]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_python(bundle: Path, search: str, source: Path) -> None:
+    if not steps(bundle, search):
+        return
+    options = {**OPTIONS, "search": search}
+    translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
+    translations = list(translator.translate_documents(DOCUMENTS))
+    translations.sort(key=lambda one: (one.document, one.sentence))
+    found = [record for one in translations for record in records(one, translator.judge())]
+    same(found, translated(bundle, search, source))
+
+
+@pytest.mark.parametrize("search", ["rerank", "lattice"])
+def test_workers(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    ran(
+        *("translate", source, "-b", bundle, "--search", search, "--json"),
+        *("--workers", 1, "-o", tmp_path / "out.jsonl"),
+    )
+    found = parsed((tmp_path / "out.jsonl").read_text("utf-8"))
+    # each document by itself and not in step with the others: sums are made in another order
+    same(found, translated(bundle, search, source), within=ROUNDING)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_pipe_and_a_file(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    if not steps(bundle, search):
+        assert cadec("translate", source, "-b", bundle, "--search", search).returncode == 1
+        return
+    expected = translated(bundle, search, source)
+    asked = ("-b", bundle, "--search", search)
+    same(parsed(ran("translate", "-", *asked, "--json", stdin=TEXT)), expected)
+    ran("translate", source, *asked, "--json", "-o", tmp_path / "out.jsonl")
+    same(parsed((tmp_path / "out.jsonl").read_text("utf-8")), expected)
+    plain = ran("translate", source, *asked).splitlines()
+    assert [line for line in plain if line] == [record["translation"] for record in expected]
+
+
+def test_the_beam_command(made_up_bundle: Path, source: Path) -> None:
+    same(parsed(ran("beam", source, "-b", made_up_bundle)), translated(made_up_bundle, "beam", source))
+
+
+@pytest.mark.parametrize("search", ["rerank", "beam", "sentence"])
+def test_the_repl(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    """Sentence by sentence; not with lattice, which looks ahead, and a REPL has nothing to look at.
+
+    A pipe shows no confidence (test_judging has a terminal's), but the session has all numbers.
+    """
+    if not steps(bundle, search):
+        return
+    expected = translated(bundle, search, source)
+    shown = ran("repl", "-b", bundle, "--search", search, stdin=TEXT).splitlines()
+    assert [line for line in shown if line] == [record["translation"] for record in expected]
+    session = json.loads((tmp_path / "state" / "cadec" / "repl-pipe.json").read_text("utf-8"))
+    entries = [entry for document in session["documents"] for entry in document]
+    assert [entry["target"] for entry in entries] == [record["translation"] for record in expected]
+    options = {**OPTIONS, "search": search}
+    translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
+    for entry, record in zip(entries, expected, strict=True):
+        (part,) = (part_of(one) for one in entry["parts"])
+        place = {"document": record["document"], "sentence": record["sentence"]}
+        translation = cadec_cli.Translation(**place, source=entry["source"], parts=(part,))
+        # one sentence at a time: sums are made in another order here as well
+        same(records(translation, translator.judge()), [record], within=ROUNDING)
+
+
+@pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
+def test_rerank_of_what_translate_writes(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    """Lists in a file have text and log p; token ids, which belong to one model, are not written.
+
+    So the confidence of a reranked sentence knows less: nothing per token. Defects are seen all the same. And
+    lists in files are sorted by log p, where those of a translation have what is sound first.
+    """
+    expected = translated(bundle, search, source)
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text("".join(json.dumps(record) + "\n" for record in expected), "utf-8")
+    found = parsed(ran("rerank", lists, "-b", bundle, "--search", search, "--json"))
+    same(found, expected, within=ROUNDING, without="confidence flags chosen")
+    for one, other in zip(found, expected, strict=True):
+        assert ("confidence" in one) == ("confidence" in other)
+        assert defects_among(one) == defects_among(other)
+    plain = ran("rerank", lists, "-b", bundle, "--search", search).splitlines()
+    assert [line for line in plain if line] == [record["translation"] for record in expected]
