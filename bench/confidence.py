@@ -27,7 +27,7 @@ from cadec_cli.decoding.confidence import (
     WEIGHINGS,
     Signals,
     signals,
-    weighed,
+    weigh_signals,
 )
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.translator import Translator
@@ -170,7 +170,7 @@ def _fitted(features: Floats, good: Any) -> Model:
 
 
 def _shipped(segments: Sequence[Segment]) -> Floats:
-    return np.array([weighed(one.known).value for one in segments])
+    return np.array([weigh_signals(one.known).value for one in segments])
 
 
 def _apart(ours: Floats, theirs: Floats) -> float:

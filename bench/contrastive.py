@@ -24,7 +24,7 @@ from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.quantised import quantised
+from cadec_cli.models.quantised import quantise
 from cadec_cli.text.moses import Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords
@@ -43,7 +43,7 @@ def measure(directories: list[str]) -> Iterator[Row]:
     of = ContrastiveSet(Path("made-up"), "jsonl", _groups(words))
     apart = _one_by_one(model, text, of)
     slow = _seconds(lambda: _one_by_one(model, text, of))
-    for kind, network in (("float32", model), ("int8", quantised(model))):
+    for kind, network in (("float32", model), ("int8", quantise(model))):
         models = ContrastiveModels(None, TorchLanguageModel(network, text))
         together = _by_group(models, of)
         difference = max(float(np.abs(a - b).max()) for a, b in zip(together, apart, strict=True))

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.rows import Row
 from cadec_cli import load
-from cadec_cli.decoding.records import records
+from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines import ctranslate2_nmt
 from cadec_cli.errors import UsageError
@@ -74,7 +74,7 @@ def _translated(
     found: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for crowd in crowds:
         for translation in translator.translate_documents([documents[place] for place in crowd]):
-            made = records(replace(translation, document=crowd[translation.document]))
+            made = json_records(replace(translation, document=crowd[translation.document]))
             found[crowd[translation.document], translation.sentence] = made
     return [found[place] for place in sorted(found)]
 

@@ -28,7 +28,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import BEAM, CONTEXT, LENGTH, NBEST, made_up_list, take_turns
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.workers import available_cores
@@ -81,14 +81,14 @@ def _tries(load: Callable[[str], TransformersLanguageModel]) -> Iterator[Row]:
     int8 = load("int8")
     jobs: dict[str, Callable[[], object]] = {
         "plain": lambda: _padded(model, context, hypotheses),
-        "float32": lambda: model.score([trie], [context], Reading()),
-        "int8": lambda: int8.score([trie], [context], Reading()),
+        "float32": lambda: model.score([trie], [context], ScoringOptions()),
+        "int8": lambda: int8.score([trie], [context], ScoringOptions()),
     }
     seconds = take_turns(jobs, ROUNDS)
     expected = _padded(model, context, hypotheses)
     what = f"{model.network.config.model_type}: a trie of {NBEST} hypotheses"
     for kind, scorer in (("float32", model), ("int8", int8)):
-        (scored,) = scorer.score([trie], [context], Reading())
+        (scored,) = scorer.score([trie], [context], ScoringOptions())
         difference = float(np.abs(scored.totals[0] - expected).max())
         ratio = seconds["plain"] / seconds[kind]
         exact = kind == "float32"
@@ -101,7 +101,7 @@ def _tries(load: Callable[[str], TransformersLanguageModel]) -> Iterator[Row]:
         )
     watched = Watched(model.network)
     with patch.object(model.network, "logits", watched):
-        model.score([trie], [context], Reading())
+        model.score([trie], [context], ScoringOptions())
     kept, whole = watched.elements * 4 / 2**20, len(trie) * vocabulary * 4 / 2**20
     yield Row(
         f"{what}: logits at a time / those of all nodes",
@@ -200,7 +200,7 @@ def _direct(model: CTranslate2Model, texts: Sequence[str]) -> list[list[str]]:
     ids, begin = model._target_ids, list(framing.target_begin)
     for limit, indices in by_limit.items():
         results = model._translator.translate_batch(
-            [framing.framed(pieces[index]) for index in indices],
+            [framing.frame(pieces[index]) for index in indices],
             target_prefix=[begin] * len(indices) if begin else None,
             beam_size=BEAM,
             num_hypotheses=BEAM,

@@ -16,7 +16,7 @@ from typing import Any
 # How much of a value that is not what it should be is shown.
 _SHOWN = 60
 # How many fields that nobody knows are named.
-_MOST_UNKNOWN = 5
+_MAX_UNKNOWN = 5
 
 # Commands to a terminal (Cc), marks that turn around what is shown (Cf), halves of characters (Cs) and ends
 # of lines that are none in ASCII (Zl, Zp): whoever shows a text without them shows it as it is.
@@ -100,7 +100,7 @@ def misfits(values: Mapping[str, object] | object, bounds: Mapping[str, Bound]) 
         values.__getitem__ if isinstance(values, Mapping) else lambda name: getattr(values, name)
     )
     return [
-        f"{name} must be {bound}, not {shown(value_of(name))}"
+        f"{name} must be {bound}, not {quote_value(value_of(name))}"
         for name, bound in bounds.items()
         if not bound.allows(value_of(name))
     ]
@@ -109,20 +109,20 @@ def misfits(values: Mapping[str, object] | object, bounds: Mapping[str, Bound]) 
 def field_misfits(given: object, record: type) -> list[str]:
     """Why something can't be the fields of a record by name: others, or some that have no default missing."""
     if not isinstance(given, Mapping):
-        return [f"{shown(given)} is no object with fields"]
+        return [f"{quote_value(given)} is no object with fields"]
     known = {item.name: item for item in dataclasses.fields(record)}
-    unknown = [f"{shown(name)} is no field" for name in given if name not in known]
+    unknown = [f"{quote_value(name)} is no field" for name in given if name not in known]
     missing = [
         f"{name} is missing" for name, item in known.items() if name not in given and _is_required(item)
     ]
-    return [*unknown[:_MOST_UNKNOWN], *missing]
+    return [*unknown[:_MAX_UNKNOWN], *missing]
 
 
 def _is_required(item: dataclasses.Field[Any]) -> bool:
     return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value as an error shows it: no longer than a line, whatever it is."""
     if isinstance(value, int) and abs(value) > 10**_SHOWN:
         return f"one of {math.floor(math.log10(abs(value))) + 1:,} digits"  # which Python may refuse to write
@@ -133,11 +133,11 @@ def shown(value: object) -> str:
 def text_misfit(value: object, most: int) -> str | None:
     """Why something is no text that can be shown in a line; None where it is one."""
     if not isinstance(value, str):
-        return f"{shown(value)} is no text"
+        return f"{quote_value(value)} is no text"
     if len(value) > most:
-        return f"{shown(value)} is longer than {most:,} characters"
+        return f"{quote_value(value)} is longer than {most:,} characters"
     if not is_showable(value):
-        return f"{shown(value)} holds control characters"
+        return f"{quote_value(value)} holds control characters"
     return None
 
 

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import IO, Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import append_privately
+from cadec_cli.whole_files import append_private
 
 _POSIX = os.name == "posix"  # elsewhere directories can't be opened, nor open files removed
 
 
-def open_claimed(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
+def open_locked(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
     """Open a file that no other process may claim until it is closed; made here, it is private."""
     while True:
         refuse_special(path)
-        stream = append_privately(path, buffering) if mode == "ab" else path.open(mode, buffering)
+        stream = append_private(path, buffering) if mode == "ab" else path.open(mode, buffering)
         try:
-            _claim(stream.fileno(), path)
+            _lock(stream.fileno(), path)
             if _is_at(stream.fileno(), path):
                 return stream
         except BaseException:
@@ -36,32 +36,32 @@ def open_claimed(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
 
 
 @contextlib.contextmanager
-def claimed_directory(path: Path) -> Iterator[None]:
+def locked_directory(path: Path) -> Iterator[None]:
     """Claim a directory that is there."""
     if not _POSIX:
         yield
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        _claim(descriptor, path)
+        _lock(descriptor, path)
         yield
     finally:
         os.close(descriptor)
 
 
-def remove_unclaimed(path: Path) -> None:
+def remove_if_unlocked(path: Path) -> None:
     """Remove what a process left behind that has ended; if it has not, that is an error."""
-    with contextlib.suppress(FileNotFoundError), open_claimed(path, "rb+") as stream:
-        remove_claimed(stream, path)
+    with contextlib.suppress(FileNotFoundError), open_locked(path, "rb+") as stream:
+        remove_locked(stream, path)
 
 
-def refuse_claimed(path: Path) -> None:
+def ensure_unlocked(path: Path) -> None:
     """Refuse what another process is at."""
     with contextlib.suppress(OSError):
-        open_claimed(path, "rb").close()
+        open_locked(path, "rb").close()
 
 
-def remove_claimed(stream: IO[Any], path: Path) -> None:
+def remove_locked(stream: IO[Any], path: Path) -> None:
     """Remove a file that is claimed here, and give up the claim: in this order, or it may be another's."""
     if not _POSIX:
         stream.close()
@@ -81,7 +81,7 @@ def refuse_special(path: Path) -> None:
             raise CadecError(f"{path} is no plain file, and so no work of cadec's", "move it away")
 
 
-def _claim(descriptor: int, path: Path) -> None:
+def _lock(descriptor: int, path: Path) -> None:
     try:
         import fcntl
     except ImportError:

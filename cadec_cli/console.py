@@ -26,7 +26,7 @@ from cadec_cli.bounds import is_showable
 
 T = TypeVar("T")
 
-_LONGEST = 2000  # characters of a message
+_MAX_LENGTH = 2000  # characters of a message
 
 
 class SafeConsole(Console):
@@ -109,8 +109,8 @@ def visible_lines(text: str) -> str:
 
 def _harmless(message: str) -> str:
     """A message that names what people wrote: no markup, nothing that commands the terminal, and no novel."""
-    if len(message) > _LONGEST:  # the line of a file, perhaps, that was one long line
-        message = f"{message[:_LONGEST]} …"
+    if len(message) > _MAX_LENGTH:  # the line of a file, perhaps, that was one long line
+        message = f"{message[:_MAX_LENGTH]} …"
     return escape(visible_lines(message))
 
 

@@ -29,7 +29,7 @@ class UsageError(CadecError):
 
 
 @contextmanager
-def typed() -> Iterator[None]:
+def as_usage_error() -> Iterator[None]:
     """What fails in here is about what was typed, not about a file: a usage error."""
     try:
         yield

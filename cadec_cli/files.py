@@ -35,14 +35,14 @@ _WIDE_MARKS = {
     "utf-16-be": codecs.BOM_UTF16_BE,
 }
 _TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
-_LONGEST_MARK = 4
+_MAX_MARK_LENGTH = 4
 _BLOCK = 1 << 16  # bytes that are read of a stream at once
 
 # What a text that is read whole may hold, in bytes, unless --max-input says otherwise: a hundred novels.
-MOST_INPUT = 64_000_000
-LONGEST_LINE = 16_000_000  # bytes; a corpus has no such line, so this is no text, or not of lines
-_MOST_JSON = 1_000_000_000
-_DEEPEST_JSON = 100  # objects and lists in each other
+MAX_INPUT_BYTES = 64_000_000
+MAX_LINE_LENGTH = 16_000_000  # bytes; a corpus has no such line, so this is no text, or not of lines
+_MAX_JSON = 1_000_000_000
+_MAX_JSON_DEPTH = 100  # objects and lists in each other
 
 _CHUNK = 1 << 20
 
@@ -51,7 +51,7 @@ def open_binary(path: Path) -> BinaryIO:
     """Open a file for reading, decompressing `.xz`, `.gz` and `.zst`; `-` is standard input."""
     if str(path) == "-":
         return sys.stdin.buffer
-    with reading(path):
+    with read_errors(path):
         check_name(path)
         unpacked = UNPACKED.get(path.suffix)
         return unpacked(path) if unpacked is not None else path.open("rb")
@@ -66,12 +66,12 @@ class WholeText:
     encoding: str  # turns the text into the file's bytes again
 
 
-def read_text(path: Path, encoding: str | None = None, *, most: int = MOST_INPUT) -> WholeText:
+def read_text(path: Path, encoding: str | None = None, *, most: int = MAX_INPUT_BYTES) -> WholeText:
     """Read a whole text file of `most` bytes at most; `-` is standard input, which stays open."""
-    with reading(path):
+    with read_errors(path):
         stream = open_binary(path)
         try:
-            data = _bounded(stream, most, path)
+            data = _read_bounded(stream, most, path)
         finally:
             if str(path) != "-":
                 stream.close()
@@ -79,7 +79,7 @@ def read_text(path: Path, encoding: str | None = None, *, most: int = MOST_INPUT
     return WholeText(name, *decode(data, encoding, name))
 
 
-def _bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
+def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
     """All that a stream has; never more than the limit and a chunk of it are in memory."""
     data = bytearray()
     while chunk := stream.read(_CHUNK):
@@ -148,7 +148,7 @@ def _guess(start: bytes) -> str:
     return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
 
 
-def comes_bit_by_bit(path: Path) -> bool:
+def is_streamed(path: Path) -> bool:
     """Tell whether a file may have to be waited for: standard input, if it is a pipe or a terminal."""
     if str(path) != "-" or sys.stdin is None:
         return False
@@ -203,25 +203,25 @@ class TextStream:
                 return ""
             data = self._bytes()
             self._ended = not data
-            if text := self._decoded(data):
+            if text := self._decode(data):
                 return text
 
     def _bytes(self) -> bytes:
-        with reading(Path(self.name)):
+        with read_errors(Path(self.name)):
             while (data := self._stream.read(_BLOCK)) is None:
                 select.select([self._stream.fileno()], [], [])  # somebody told the pipe never to wait
             return data
 
-    def _decoded(self, data: bytes) -> str:
+    def _decode(self, data: bytes) -> str:
         self._lines += data.count(b"\n")
         if self._decoder is None:
             data = self._held + data
-            if self._by_mark and len(data) < _LONGEST_MARK and not self._ended:
+            if self._by_mark and len(data) < _MAX_MARK_LENGTH and not self._ended:
                 self._held = data
                 return ""
             self.encoding = _exact(self._wanted, data)
             self._decoder = codecs.getincrementaldecoder(self.encoding)()
-        self._start = (self._start + data)[:_LONGEST_MARK]
+        self._start = (self._start + data)[:_MAX_MARK_LENGTH]
         before = self._decoder.getstate()
         try:
             return self._decoder.decode(data, self._ended)
@@ -247,14 +247,14 @@ def read_lines(path: Path, encoding: str | None = None, *, most: int | None = No
     Whoever keeps all of them says how many bytes they may have at `most`.
     """
     size = 0
-    with reading(path), open_binary(path) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), 1):
+    with read_errors(path), open_binary(path) as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE_LENGTH + 1), b""), 1):
             size += len(raw)
             if most is not None and size > most:
                 raise too_large(path, most)
-            if len(raw) > LONGEST_LINE:
+            if len(raw) > MAX_LINE_LENGTH:
                 raise CadecError(
-                    f"{name_of(path)}: line {number} is longer than {size_name(LONGEST_LINE)}",
+                    f"{name_of(path)}: line {number} is longer than {size_name(MAX_LINE_LENGTH)}",
                     "is it text, with a line break after every line?",
                 )
             try:
@@ -284,7 +284,7 @@ def _unknown(encoding: str | None) -> UsageError:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def read_errors(path: Path) -> Iterator[None]:
     """Turn whatever goes wrong while reading `path` into a CadecError that names it."""
     try:
         yield
@@ -341,19 +341,21 @@ def read_json(path: Path, *, strict: bool = False) -> Any:
     A `strict` one, as we write them, has no key twice, of which readers would take one or the other, and no
     NaN or Infinity, which are no JSON.
     """
-    with reading(path):
+    with read_errors(path):
         check_name(path)
         with path.open("rb") as stream:
-            raw = _bounded(stream, _MOST_JSON, path, "no JSON file of cadec is: is it the one that you mean?")
+            raw = _read_bounded(
+                stream, _MAX_JSON, path, "no JSON file of cadec is: is it the one that you mean?"
+            )
     try:
-        return parsed_json(raw, strict=strict)
+        return parse_json(raw, strict=strict)
     except ValueError as error:
         raise CadecError(f"{path} is not valid JSON: {error}") from None
 
 
-def parsed_json(text: str | bytes, *, strict: bool = False) -> Any:
+def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
     """A JSON value; why something is none, and what is nested so deeply that nobody wrote it, ValueErrors."""
-    deep = f"it is nested more than {_DEEPEST_JSON} deep"
+    deep = f"it is nested more than {_MAX_JSON_DEPTH} deep"
     try:
         if strict:
             value = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
@@ -364,7 +366,7 @@ def parsed_json(text: str | bytes, *, strict: bool = False) -> Any:
     # Parsing it is not all: whoever copies or writes it again must not run out of stack either.
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     brackets = raw.count(b"[") + raw.count(b"{")
-    if brackets > _DEEPEST_JSON and _depth(value) > _DEEPEST_JSON:
+    if brackets > _MAX_JSON_DEPTH and _depth(value) > _MAX_JSON_DEPTH:
         raise ValueError(deep)
     return value
 
@@ -391,5 +393,5 @@ def _no_number(constant: str) -> None:
 
 def sha256(path: Path) -> str:
     """Return the checksum of a file, in hexadecimal."""
-    with reading(path), path.open("rb") as stream:
+    with read_errors(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -127,10 +127,10 @@ def exit_code(arguments: list[str] | None = None) -> int:
         code, told = 130, f"interrupted: {stopped}"
     except SystemExit as exit_:  # Typer's answer to a reader that has gone
         code = 0 if isinstance(exit_.__context__, BrokenPipeError) else int(exit_.code or 0)
-        _forget_stdout()
+        _discard_stdout()
     except BrokenPipeError:
         code = 0
-        _forget_stdout()
+        _discard_stdout()
     except Exception as error:
         code = _failure(error)
     except BaseException as error:  # Rust's panics are no Exceptions
@@ -158,7 +158,7 @@ def _failure(error: Exception) -> int:
         console.error(error.message, error.hint)
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         console.error("no space left to write the results")
-        _forget_stdout()
+        _discard_stdout()
     elif isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
         # Asked whether something is there, Python raises what only those who open it expect.
         console.error(f"no file can have the name {error.filename}: {error.strerror}")
@@ -169,7 +169,7 @@ def _failure(error: Exception) -> int:
     return 2 if isinstance(error, UsageError) else 1
 
 
-def _forget_stdout() -> None:
+def _discard_stdout() -> None:
     """Keep Python from complaining when it flushes, at exit, what nobody will read."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -18,7 +18,7 @@ from cadec_cli.errors import CadecError
 # What almost every file system allows for a name, in bytes; and Linux for a path, with the zero at its end.
 NAME_LIMIT = 255
 _PATH_LIMIT = 4096
-_DEEPEST = 200  # directories in each other, which are made one by one
+_MAX_DEPTH = 200  # directories in each other, which are made one by one
 # What a name gets besides on its way: see `unfinished`.
 ROOM_FOR_PARTS = 32
 
@@ -28,7 +28,7 @@ _LINKS_IN_A_ROW = 40  # as many as Linux follows
 _UNWRITABLE = {stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
 
 
-def final_place(path: Path) -> Path:
+def resolve_path(path: Path) -> Path:
     """The path behind all links, whether something is there or not; links in a circle are a CadecError."""
     try:
         place = Path(os.path.realpath(path))  # Path.resolve would fail with links in a circle
@@ -59,7 +59,7 @@ def open_stream(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "wb")
 
 
-def check_place(path: Path, *, directory: bool = False) -> None:
+def check_writable(path: Path, *, directory: bool = False) -> None:
     """Raise an error, OSError or CadecError, if nothing could be written under this name, as far as is known.
 
     What is there already is none unless it is of another kind: a directory, where a file is to be written.
@@ -67,7 +67,7 @@ def check_place(path: Path, *, directory: bool = False) -> None:
     if is_stream(path):
         _check_stream(path, directory)
         return
-    place = final_place(path)
+    place = resolve_path(path)
     _check_parent(place)
     with contextlib.suppress(FileNotFoundError):
         mode = place.lstat().st_mode
@@ -84,7 +84,7 @@ def check_place(path: Path, *, directory: bool = False) -> None:
             )
 
 
-def shortened(name: str, room: int) -> str:
+def shorten_name(name: str, room: int) -> str:
     """A name that takes no more than so many bytes: itself, or its beginning and a digest of all of it."""
     raw = os.fsencode(name)
     if len(raw) <= room:
@@ -94,9 +94,9 @@ def shortened(name: str, room: int) -> str:
     return raw[: room - 13].decode("utf-8", "ignore") + "~" + digest
 
 
-def beside(path: Path, ending: str) -> Path:
+def sibling_path(path: Path, ending: str) -> Path:
     """The companion of a file: its name with an ending, shortened if that would be too long."""
-    return path.with_name(shortened(path.name, NAME_LIMIT - len(ending)) + ending)
+    return path.with_name(shorten_name(path.name, NAME_LIMIT - len(ending)) + ending)
 
 
 def name_limit(directory: Path) -> int:
@@ -144,7 +144,7 @@ def _check_parent(place: Path) -> None:
     limit = name_limit(parent)
     if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
         raise OSError(errno.ENAMETOOLONG, f"the name is too long; {limit} bytes is the most that is allowed")
-    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT or len(place.parts) > _DEEPEST:
+    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT or len(place.parts) > _MAX_DEPTH:
         raise OSError(errno.ENAMETOOLONG, "the path is too long")
     effective = os.access in os.supports_effective_ids
     if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.places import ROOM_FOR_PARTS, final_place, name_limit, shortened
+from cadec_cli.places import ROOM_FOR_PARTS, name_limit, resolve_path, shorten_name
 
 _PART, _OLD = ".part", ".old"
 _ATTEMPTS = 100
@@ -44,11 +44,11 @@ class Part:
 
 def new_part(place: Path, *, directory: bool, mode: int) -> Part:
     """Begin a file or a directory for a place, locked; what is dead of earlier ones is removed first."""
-    clear_dead(place)
+    remove_leftovers(place)
     for _ in range(_ATTEMPTS):
         path = place.with_name(f"{_prefix(place)}{secrets.token_hex(4)}{_PART}")
         try:
-            descriptor = _created_directory(path, mode) if directory else _created_file(path, mode)
+            descriptor = _create_directory(path, mode) if directory else _create_file(path, mode)
         except (FileExistsError, FileNotFoundError):
             if not place.parent.is_dir():
                 raise
@@ -62,50 +62,50 @@ def new_part(place: Path, *, directory: bool, mode: int) -> Part:
     raise FileExistsError(f"no name is left beside {place}")
 
 
-def clear_dead(place: Path) -> None:
+def remove_leftovers(place: Path) -> None:
     """Remove what processes that are no more have left beside a place.
 
     A directory that was moved out of the way, with nothing put in its place, is moved back.
     """
-    restore(place)
-    for path in _left_beside(place):
+    restore_directory(place)
+    for path in _leftovers(place):
         # Whatever stands in the way, the work that is to be done now does not depend on it.
-        with contextlib.suppress(OSError, ImportError), _nobodys(path) as kind:
+        with contextlib.suppress(OSError, ImportError), _lock_orphan(path) as kind:
             if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
                 shutil.rmtree(path, ignore_errors=True)
             elif stat.S_ISREG(kind):
                 path.unlink()
 
 
-def clear_dead_in(directory: Path) -> None:
+def remove_leftovers_in(directory: Path) -> None:
     """Remove, or move back, what processes that are no more have left in a directory, of whatever place."""
     names = set()
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         names = {match[1] for entry in entries if (match := _ANY.fullmatch(entry.name))}
     for name in sorted(names):
-        clear_dead(directory / name)
+        remove_leftovers(directory / name)
 
 
-def restore(path: Path) -> None:
+def restore_directory(path: Path) -> None:
     """Move a directory back to its place that a kill left out of it, with nothing in its place.
 
     For those who would otherwise say that it is not there.
     """
     try:
-        place = final_place(path)
+        place = resolve_path(path)
         if os.path.lexists(place):
             return
     except (CadecError, OSError, ValueError):
         return  # no place at all: whoever reads it says so
-    for old in _left_beside(place):
+    for old in _leftovers(place):
         with contextlib.suppress(OSError, ImportError):
             if old.suffix == _OLD:
-                with _nobodys(old):
+                with _lock_orphan(old):
                     if not os.path.lexists(place):
                         old.rename(place)
 
 
-def _left_beside(place: Path) -> list[Path]:
+def _leftovers(place: Path) -> list[Path]:
     own = re.compile(re.escape(_prefix(place)) + f"[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})")
     with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
         return sorted(Path(entry.path) for entry in entries if own.fullmatch(entry.name))
@@ -123,7 +123,7 @@ def scratch_directory() -> Iterator[Path]:
         part.close()
 
 
-def take_place(part: Part, place: Path) -> None:
+def move_into_place(part: Part, place: Path) -> None:
     """Give a directory its name; another one of that name is deleted once it is out of the way."""
     for attempt in range(_ATTEMPTS):
         try:
@@ -132,15 +132,15 @@ def take_place(part: Part, place: Path) -> None:
             elif _exchange(part.path, place):
                 shutil.rmtree(part.path, ignore_errors=True)
             else:
-                _step_aside(part.path, place)
+                _replace_in_two_steps(part.path, place)
             return
         except OSError as error:
             if error.errno not in _TAKEN or attempt == _ATTEMPTS - 1:
                 raise
 
 
-def _step_aside(new: Path, place: Path) -> None:
-    """Replace a directory in two steps; between them, it is under a name that `clear_dead` knows."""
+def _replace_in_two_steps(new: Path, place: Path) -> None:
+    """Replace a directory in two steps; between them, it is under a name that `remove_leftovers` knows."""
     old = new.with_suffix(_OLD)
     descriptor = os.open(place, os.O_RDONLY)
     try:
@@ -177,20 +177,20 @@ def _exchange(one: Path, other: Path) -> bool:
 
 def _prefix(place: Path) -> str:
     """How the names of all unfinished things for a place begin, however long its own is."""
-    return f".{shortened(place.name, name_limit(place.parent) - ROOM_FOR_PARTS)}.cadec-"
+    return f".{shorten_name(place.name, name_limit(place.parent) - ROOM_FOR_PARTS)}.cadec-"
 
 
-def _created_file(path: Path, mode: int) -> int:
+def _create_file(path: Path, mode: int) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
 
 
-def _created_directory(path: Path, mode: int) -> int:
+def _create_directory(path: Path, mode: int) -> int:
     path.mkdir(mode)
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 @contextlib.contextmanager
-def _nobodys(path: Path) -> Iterator[int]:
+def _lock_orphan(path: Path) -> Iterator[int]:
     """Hold the lock of something of ours, whose kind this gives; OSError if somebody else holds it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

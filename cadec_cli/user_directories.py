@@ -18,14 +18,14 @@ _NOWHERE = Path(os.devnull)
 def cache_directory() -> Path:
     """$CADEC_CACHE, or cadec's place in the user's cache: what is there can be made again."""
     if named := os.environ.get("CADEC_CACHE"):
-        return expanded(named)
+        return expand_user(named)
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
 def data_directory() -> Path:
     """$CADEC_DATA, or cadec's place among the user's data: models that were fetched or added by name."""
     if named := os.environ.get("CADEC_DATA"):
-        return expanded(named)
+        return expand_user(named)
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
@@ -64,7 +64,7 @@ def _refuse_special(path: Path, found: os.stat_result) -> None:
         raise CadecError(f"the lock {path} is {kind}", "delete it: cadec makes it anew")
 
 
-def expanded(path: str | Path) -> Path:
+def expand_user(path: str | Path) -> Path:
     """A path with ~ for what it stands for; that of a user who is not there is a CadecError."""
     try:
         return Path(path).expanduser()

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from cadec_cli.errors import CadecError, WriteError
-from cadec_cli.places import check_place, final_place, is_stream, open_stream
-from cadec_cli.unfinished import Part, new_part, take_place
+from cadec_cli.places import check_writable, is_stream, open_stream, resolve_path
+from cadec_cli.unfinished import Part, move_into_place, new_part
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Answers of file systems that have nothing to do for a directory that is to be written to disk.
@@ -25,7 +25,7 @@ _NO_SYNC = {errno.EINVAL, errno.EACCES, errno.EBADF, errno.ENOTSUP}
 
 
 @contextlib.contextmanager
-def writing(path: Path, hint: str = "") -> Iterator[None]:
+def write_errors(path: Path, hint: str = "") -> Iterator[None]:
     """Turn whatever goes wrong while writing `path` into a WriteError that names it.
 
     A reader that has gone away is nothing wrong, and stays a BrokenPipeError.
@@ -49,13 +49,13 @@ def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterato
     If it is there already it keeps its permissions and, where that is allowed, its owner. If not, it gets the
     usual ones; a private one is for nobody else to read.
     """
-    with writing(path, hint):
-        check_place(path)
+    with write_errors(path, hint):
+        check_writable(path)
         if is_stream(path):
             with open_stream(path) as stream:
                 yield stream
             return
-        place = final_place(path)
+        place = resolve_path(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         before = _status(place)
         # On its way it is never open to more people than at the end.
@@ -81,9 +81,9 @@ def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[P
     An existing directory of that name is replaced, and its permissions are kept. With a marker, see
     `check_marker`.
     """
-    with writing(path, hint):
-        place = final_place(path)
-        check_place(path, directory=True)
+    with write_errors(path, hint):
+        place = resolve_path(path)
+        check_writable(path, directory=True)
         check_marker(path, marker)
         place.parent.mkdir(parents=True, exist_ok=True)
         before = _status(place)
@@ -96,7 +96,7 @@ def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[P
             if before is not None:
                 _inherit(part, before)
             _sync(part.path)
-            take_place(part, place)
+            move_into_place(part, place)
         except BaseException:
             shutil.rmtree(part.path, ignore_errors=True)
             raise
@@ -111,7 +111,7 @@ def check_marker(path: Path, marker: str) -> None:
     The marker is the name of a file that all directories of a kind have. One without it is of another kind,
     unless it is empty.
     """
-    with writing(path):
+    with write_errors(path):
         if marker and path.is_dir() and not (path / marker).is_file() and any(path.iterdir()):
             raise CadecError(
                 f"{path} exists and holds something else; it would be replaced as a whole",
@@ -128,7 +128,7 @@ def write_json(path: Path, value: Any) -> None:
         )
 
 
-def append_privately(path: Path, buffering: int = -1) -> IO[bytes]:
+def append_private(path: Path, buffering: int = -1) -> IO[bytes]:
     """Open a file to go on at its end; if it is made here, nobody else can read it."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering)
 

@@ -40,7 +40,7 @@ def ordered_map(
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
-                with interrupts_held_back():
+                with hold_interrupts():
                     waiting.append(pool.submit(function, item))
                 if len(waiting) > 3 * processes:
                     yield waiting.popleft().result()
@@ -60,7 +60,7 @@ def available_cores() -> int:
 
 
 @contextlib.contextmanager
-def interrupts_held_back() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """Start processes deaf to Ctrl-C, which a terminal sends to all: the parent hears it and ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -72,11 +72,11 @@ def interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def leave_interrupts_to_the_parent() -> None:
+def ignore_interrupts() -> None:
     """Be deaf to Ctrl-C where it could not be held back: what a process does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _initialise(setup: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    leave_interrupts_to_the_parent()
+    ignore_interrupts()
     setup(*arguments)

@@ -10,7 +10,7 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 from cadec_cli.files import sha256
-from cadec_cli.user_directories import expanded
+from cadec_cli.user_directories import expand_user
 
 # May stand before a name on the hub, to tell it from a path.
 HUB = "hf:"
@@ -26,7 +26,7 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  #
 
 def local_model(given: str) -> Path:
     """The directory or file of a model that the user named; one that can't be had is a CadecError."""
-    path = expanded(given)
+    path = expand_user(given)
     named = given.startswith(HUB)
     if path.exists() and not named:
         return path
@@ -35,10 +35,10 @@ def local_model(given: str) -> Path:
         if named:
             raise CadecError(f"{name!r} can't be a name on the Hugging Face hub", f"as in {HUB}openai/gpt2")
         raise CadecError(f"no such file or directory: {given}")
-    return _fetched(name)
+    return _fetch(name)
 
 
-def _fetched(name: str) -> Path:
+def _fetch(name: str) -> Path:
     try:
         import huggingface_hub
         from huggingface_hub import errors
@@ -54,7 +54,7 @@ def _fetched(name: str) -> Path:
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
             raise
         except Exception as error:  # offline, or a hub in trouble: what the cache has of it, if anything
-            return _cached(name, error)
+            return _find_cached(name, error)
         listed = list(found.siblings or ())
         patterns = wanted_files(name, [file.rfilename for file in listed])
         fetched = Path(huggingface_hub.snapshot_download(name, allow_patterns=patterns))
@@ -83,7 +83,7 @@ def _fetched(name: str) -> Path:
         ) from None
 
 
-def _cached(name: str, error: Exception) -> Path:
+def _find_cached(name: str, error: Exception) -> Path:
     """What was fetched before, of the kind of weights that was wanted then; else what went wrong."""
     import huggingface_hub
 

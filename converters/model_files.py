@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cadec_cli.bounds import showable
 from cadec_cli.files import sha256
-from cadec_cli.models.pretrained import LONGEST_TEXT
+from cadec_cli.models.pretrained import MAX_TEXT_LENGTH
 
 
 def stated_licence(directory: Path) -> str | None:
@@ -19,7 +19,7 @@ def stated_licence(directory: Path) -> str | None:
         return None
     front = re.match(r"---\s*\n(.*?)\n---", card.read_text("utf-8", errors="replace"), re.DOTALL)
     stated = re.search(r"^license:[ \t]*(\S.*?)[ \t]*$", front[1], re.MULTILINE) if front else None
-    return showable(stated[1].strip("\"'"), LONGEST_TEXT) if stated else None
+    return showable(stated[1].strip("\"'"), MAX_TEXT_LENGTH) if stated else None
 
 
 def weights_checksum(files: Sequence[Path]) -> str:

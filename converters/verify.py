@@ -72,19 +72,19 @@ def translation_drift(
 ) -> Drift:
     """Compare a converted S-NMT with the original on random sentences and on the given ones."""
     pairs = [*_random_pairs(model), *_fitting(probes, model.config.positions - 1)]
-    translator = loaded(directory, compute_type)
+    translator = load_converted(directory, compute_type)
     scored = translator.score_batch(
-        [_spelled([*source, EOS], source_pieces) for source, _ in pairs],
-        [_spelled(target, target_pieces) for _, target in pairs],
+        [_spell_ids([*source, EOS], source_pieces) for source, _ in pairs],
+        [_spell_ids(target, target_pieces) for _, target in pairs],
         max_batch_size=1024,
         batch_type="tokens",
         max_input_length=0,
     )
     expected = [_log_probs(model, source, target) for source, target in pairs]
-    return compared(compute_type, expected, [result.log_probs for result in scored])
+    return compare_scores(compute_type, expected, [result.log_probs for result in scored])
 
 
-def loaded(directory: Path, compute_type: str) -> Any:
+def load_converted(directory: Path, compute_type: str) -> Any:
     """A converted model on the CPU."""
     try:
         return ctranslate2.Translator(
@@ -123,7 +123,7 @@ def _fitting(probes: Sequence[Pair], longest: int) -> list[Pair]:
     ]
 
 
-def _spelled(ids: Sequence[int], pieces: Sequence[str]) -> list[str]:
+def _spell_ids(ids: Sequence[int], pieces: Sequence[str]) -> list[str]:
     return [pieces[index] for index in ids]
 
 
@@ -134,7 +134,7 @@ def _log_probs(model: Transformer, source: Sequence[int], target: Sequence[int])
     return logits[0].log_softmax(-1).gather(1, torch.tensor([*target, EOS])[:, None])[:, 0]
 
 
-def compared(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
+def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
     """How far scores of tokens are from those expected."""
     differences = []
     for ours, theirs in zip(expected, scored, strict=True):

@@ -8,7 +8,7 @@ import pytest
 from fakes import TableLM, TableNMT
 
 import cadec_cli
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError
 
 HEAVY = {"torch", "ctranslate2", "numpy", "sacremoses", "sentencepiece"}
@@ -37,7 +37,7 @@ def test_a_bundle_becomes_a_translator_that_streams(made_up_bundle: Path) -> Non
 
 
 def test_a_string_is_no_document() -> None:
-    translator = cadec_cli.Translator(GivenModels(TableNMT({}), TableLM({})))
+    translator = cadec_cli.Translator(ModelSet(TableNMT({}), TableLM({})))
     with pytest.raises(TypeError, match=r"translate\(\['Who are you\?'\]\)"):
         translator.translate("Who are you?")
     for documents in ("Who are you?", ["Who are you?"], [["Who are you?"], "I saw you."]):

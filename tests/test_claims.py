@@ -7,7 +7,7 @@ from typing import IO, Any
 import pytest
 
 import cadec_cli.claims
-from cadec_cli.claims import open_claimed, remove_claimed, remove_unclaimed
+from cadec_cli.claims import open_locked, remove_if_unlocked, remove_locked
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.errors import CadecError
@@ -18,25 +18,25 @@ FAST = ["--threads", "1", "--quiet"]
 
 def test_a_claim_is_for_one_and_ends_with_its_file(tmp_path: Path) -> None:
     path = tmp_path / "work"
-    with open_claimed(path, "ab") as first:
+    with open_locked(path, "ab") as first:
         first.write(b"begun\n")
-        for attempt in (lambda: open_claimed(path, "ab"), lambda: remove_unclaimed(path)):
+        for attempt in (lambda: open_locked(path, "ab"), lambda: remove_if_unlocked(path)):
             with pytest.raises(CadecError, match="another process"):
                 attempt()
-    with open_claimed(path, "ab") as second:
+    with open_locked(path, "ab") as second:
         assert second.tell() == len(b"begun\n")
-        remove_claimed(second, path)
+        remove_locked(second, path)
     assert not path.exists()
-    remove_unclaimed(path)  # there is nothing to remove
+    remove_if_unlocked(path)  # there is nothing to remove
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "work"
     if not (child := os.fork()):
-        open_claimed(path, "ab")
+        open_locked(path, "ab")
         os._exit(0)
     os.waitpid(child, 0)
-    open_claimed(path, "ab").close()
+    open_locked(path, "ab").close()
 
 
 def test_a_link_that_is_put_there_meanwhile_is_not_followed(
@@ -53,7 +53,7 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(
 
     monkeypatch.setattr(cadec_cli.claims, "refuse_special", look_and_let_another_in)
     with pytest.raises(CadecError, match="no plain file"):
-        open_claimed(path, "ab")
+        open_locked(path, "ab")
     assert elsewhere.read_text() == "somebody's\n"
 
 
@@ -105,10 +105,10 @@ def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
         if not within[0] and path in opened:
             take_up_too()
         opened.append(path)
-        return open_claimed(path, mode, buffering)
+        return open_locked(path, mode, buffering)
 
     monkeypatch.setattr("cadec_cli.whole_files._sync", take_up_too)
-    monkeypatch.setattr("cadec_cli.decoding.record_files.open_claimed", open_later)
+    monkeypatch.setattr("cadec_cli.decoding.record_files.open_locked", open_later)
     journal = Journal.resume(path, {"input": "a"})
     take_up_too()
     assert told and all("another process" in message for message in told)
@@ -126,15 +126,15 @@ def test_who_opens_a_journal_before_another_begins_it_does_not_begin_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "out.cadec-journal"
-    claim = cadec_cli.claims._claim
+    claim = cadec_cli.claims._lock
 
     def claim_too_late(descriptor: int, claimed: Path) -> None:
-        monkeypatch.setattr("cadec_cli.claims._claim", claim)
-        with open_claimed(path, "ab") as other:  # who is then killed
+        monkeypatch.setattr("cadec_cli.claims._lock", claim)
+        with open_locked(path, "ab") as other:  # who is then killed
             other.write(b"begun\n")
         claim(descriptor, claimed)
 
-    monkeypatch.setattr("cadec_cli.claims._claim", claim_too_late)
+    monkeypatch.setattr("cadec_cli.claims._lock", claim_too_late)
     with pytest.raises(CadecError, match="there is an unfinished translation"):
         Journal.begin(path, {"input": "a"})
     assert path.read_bytes() == b"begun\n"
@@ -148,13 +148,13 @@ def test_translating_to_where_another_process_does_changes_nothing(
     source.write_text("you see it.\n")
     journal = tmp_path / "out.txt.cadec-journal"
     arguments = ["translate", str(source), "-o", str(output), "-b", str(made_up_bundle), *FAST]
-    with open_claimed(journal, "ab") as stream:
+    with open_locked(journal, "ab") as stream:
         stream.write(b"what the other has done\n")
         stream.flush()
         assert exit_code([*arguments, *([flag] if flag else [])]) == 1
         assert "another process of cadec is at work" in " ".join(capsys.readouterr().err.split())
         assert journal.read_bytes() == b"what the other has done\n" and not output.exists()
-        remove_claimed(stream, journal)
+        remove_locked(stream, journal)
     assert exit_code(arguments) == 0 and output.exists()
 
 
@@ -165,7 +165,7 @@ def test_augmenting_to_where_another_process_does_changes_nothing(
     source.write_text("you see it.\n")
     arguments = ["augment", "back-translate", str(source), "-o", str(tmp_path / "out.tsv")]
     arguments += ["-b", str(made_up_bundle), "--resume", *FAST]
-    with open_claimed(part, "ab"):
+    with open_locked(part, "ab"):
         assert exit_code(arguments) == 1
         assert "another process of cadec is at work" in " ".join(capsys.readouterr().err.split())
         assert part.read_bytes() == b""
@@ -175,13 +175,13 @@ def test_augmenting_to_where_another_process_does_changes_nothing(
 def test_a_run_is_trained_by_one_process_at_a_time(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cadec_cli.claims import claimed_directory
+    from cadec_cli.claims import locked_directory
 
     run = tmp_path / "run"
     run.mkdir()
     data = ["--data", str(corpora / "docs"), "--dev", str(corpora / "docs-dev")]
     sizes = ["--preset", "tiny", "--max-updates", "1"]
-    with claimed_directory(run):
+    with locked_directory(run):
         assert exit_code(["train", "lm", "-o", str(run), *data, *sizes, *FAST]) == 1
     assert "another process of cadec is at work" in " ".join(capsys.readouterr().err.split())
     assert not any(run.iterdir())

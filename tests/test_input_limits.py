@@ -13,7 +13,7 @@ import zstandard
 
 from cadec_cli.commands.sizes import size_in_bytes
 from cadec_cli.errors import CadecError
-from cadec_cli.files import LONGEST_LINE, parsed_json, read_json, read_lines, read_text, size_name
+from cadec_cli.files import MAX_LINE_LENGTH, parse_json, read_json, read_lines, read_text, size_name
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
@@ -61,7 +61,7 @@ def test_lines_stream_whatever_they_unpack_to(kind: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 def test_a_line_that_never_ends_is_an_error(name: str, tmp_path: Path) -> None:
-    content = b"ok\n" + bytes(LONGEST_LINE + 1)
+    content = b"ok\n" + bytes(MAX_LINE_LENGTH + 1)
     (tmp_path / name).write_bytes(gzip.compress(content, 1) if name.endswith("gz") else content)
     with pytest.raises(CadecError, match=r"line 2 is longer than 16MB"):
         list(read_lines(tmp_path / name))
@@ -114,21 +114,21 @@ def test_sizes_are_named_as_they_are_given(size: int) -> None:
 @pytest.mark.parametrize("text", ["[" * 5000 + "]" * 5000, '{"a":' * 101 + "1" + "}" * 101, "[" * 10**6])
 def test_json_nested_absurdly_deep_is_an_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nested"):
-        parsed_json(text)
+        parse_json(text)
     (tmp_path / "a.json").write_text(text, "utf-8")
     with pytest.raises(CadecError, match="not valid JSON"):
         read_json(tmp_path / "a.json")
 
 
 def test_json_that_is_only_long_is_none() -> None:
-    assert parsed_json("[" + "[[]]," * 5000 + "[]]") == [*[[[]]] * 5000, []]
-    assert parsed_json(b'{"a": "' + b"[" * 500 + b'"}') == {"a": "[" * 500}
+    assert parse_json("[" + "[[]]," * 5000 + "[]]") == [*[[[]]] * 5000, []]
+    assert parse_json(b'{"a": "' + b"[" * 500 + b'"}') == {"a": "[" * 500}
 
 
 def test_json_that_is_too_large_has_nothing_to_do_with_a_flag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.files._MOST_JSON", 1000)
+    monkeypatch.setattr("cadec_cli.files._MAX_JSON", 1000)
     (tmp_path / "a.json").write_text(json.dumps("a" * 1000))
     with pytest.raises(CadecError, match="is larger than 1kB") as refused:
         read_json(tmp_path / "a.json")

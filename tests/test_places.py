@@ -12,7 +12,7 @@ from contents import contents
 from devices import device
 
 from cadec_cli.errors import CadecError
-from cadec_cli.places import beside, check_place, shortened
+from cadec_cli.places import check_writable, shorten_name, sibling_path
 from cadec_cli.whole_files import atomic_directory, atomic_file
 
 # Streams: what a name stands for is written to, not replaced.
@@ -104,37 +104,37 @@ LONG_NAMES = {"Latin": "x" * 255, "Cyrillic": "x" + "я" * 127, "Chinese": "字"
 
 @pytest.mark.parametrize("name", LONG_NAMES.values(), ids=LONG_NAMES)
 def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
-    check_place(tmp_path / name)
+    check_writable(tmp_path / name)
     with atomic_file(tmp_path / name) as stream:
         stream.write(b"text")
-    beside(tmp_path / name, ".cadec-journal").touch()
+    sibling_path(tmp_path / name, ".cadec-journal").touch()
     (tmp_path / name).unlink()
     with atomic_directory(tmp_path / name) as part:
         (part / "a").touch()
     for path in (tmp_path / (name + "x"), tmp_path / "new" / (name + "x"), tmp_path / (name + "x") / "a"):
         with pytest.raises(OSError, match="too long"):
-            check_place(path)
+            check_writable(path)
     assert not (tmp_path / "new").exists()
 
 
 def test_shortened_names_are_told_apart() -> None:
-    assert shortened("film.srt", 8) == "film.srt"
-    made = {shortened("я" * 100 + last, room) for last in "ab" for room in range(50, 60)}
+    assert shorten_name("film.srt", 8) == "film.srt"
+    made = {shorten_name("я" * 100 + last, room) for last in "ab" for room in range(50, 60)}
     assert all(len(os.fsencode(name)) <= 60 and name.encode() for name in made)
-    assert shortened("я" * 100 + "a", 50) != shortened("я" * 100 + "b", 50)
+    assert shorten_name("я" * 100 + "a", 50) != shorten_name("я" * 100 + "b", 50)
 
 
 def test_the_longest_path_is_known_ahead(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["x" * 200] * 20)
     with pytest.raises(OSError, match="path is too long"):
-        check_place(deep)
+        check_writable(deep)
 
 
 def test_a_parent_that_is_a_file_is_known_ahead(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("file/a", "file/b/a"):
         with pytest.raises(OSError, match="file is a file, not a directory"):
-            check_place(tmp_path / name)
+            check_writable(tmp_path / name)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
@@ -144,10 +144,10 @@ def test_a_directory_that_is_closed_is_known_ahead(tmp_path: Path) -> None:
     closed.chmod(0o555)
     for name in ("a", "b/a"):
         with pytest.raises(OSError, match="may not write"):
-            check_place(closed / name)
+            check_writable(closed / name)
 
 
 def test_another_file_system_is_not_replaced() -> None:
     for name in ("/proc", "/"):
         with pytest.raises(CadecError, match="another file system"):
-            check_place(Path(name), directory=True)
+            check_writable(Path(name), directory=True)

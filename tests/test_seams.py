@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from fakes import TableLM, TableNMT, WordText
 
-from cadec_cli.decoding.records import records
+from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers
-from cadec_cli.evaluation.tuning.grid import prepared, reranking_translator
+from cadec_cli.evaluation.tuning.grid import prepare_lists, reranking_translator
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -43,8 +43,8 @@ LM = {("senor", "vos"): 0.6, ("senor", "videz"): 0.2, ("vos", "vos"): 0.5, ("tu"
 DOCUMENT = ["good day", "you see", "you go"]
 
 
-def models() -> GivenModels:
-    return GivenModels(NMT, TableLM(LM))
+def models() -> ModelSet:
+    return ModelSet(NMT, TableLM(LM))
 
 
 def texts(options: TranslationOptions, document: Sequence[str] = DOCUMENT) -> list[str]:
@@ -63,7 +63,7 @@ MINE = Objective(
 class Words:
     """A term that is known ahead of any context."""
 
-    gives = ("words",)
+    names = ("words",)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         return [{"words": [float(len(h.text.split())) for h in nbest.hypotheses]} for nbest in lists]
@@ -80,7 +80,7 @@ def test_reranking_goes_by_what_the_tables_say() -> None:
     # No context, then «bondia», which calls for nothing: PMI is 0 but for tu after tu.
     assert texts(TranslationOptions()) == ["bondia", "tu vides", "tu vades"]
     polite = Context((tuple(models_text().encode("senor")),))
-    translator = Translator(GivenModels(NMT, TableLM(LM, models_text())))
+    translator = Translator(ModelSet(NMT, TableLM(LM, models_text())))
     found = list(translator.translate_documents([DOCUMENT[1:]], contexts=[polite]))
     assert [translation.text for translation in found] == ["vos videz", "vos vadez"]
     (first, second) = (translation.parts[0].choice for translation in found)
@@ -108,10 +108,10 @@ def test_the_lattice_gives_up_a_little_for_what_comes_after() -> None:
 @pytest.mark.parametrize("search", ["rerank", "lattice"])
 def test_an_objective_of_ones_own_with_a_term_of_ones_own(mine: str, search: str) -> None:
     options = TranslationOptions(search=search, objective=mine, weight={"words": 2.0})
-    found = list(Translator(models(), options, ahead=(Words(),)).translate(DOCUMENT))
+    found = list(Translator(models(), options, extra_terms=(Words(),)).translate(DOCUMENT))
     assert [translation.text for translation in found] == ["bondia", "tu vides", "tu vades"]
     for translation in found:
-        (record,) = records(translation)
+        (record,) = json_records(translation)
         context: list[str] = [
             word for before in found[: translation.sentence] for word in before.text.split()
         ]
@@ -143,16 +143,16 @@ def test_the_beam_says_what_it_needs(mine: str) -> None:
     with pytest.raises(CadecError, match="can't be stepped"):
         Translator(models(), TranslationOptions(search="beam"))
     with pytest.raises(CadecError, match="no document language model"):
-        Translator(GivenModels(NMT), TranslationOptions())
+        Translator(ModelSet(NMT), TranslationOptions())
 
 
 def test_choosing_from_lists_is_translating_without_the_model() -> None:
     lists = [NMT.nbest(DOCUMENT, 20), NMT.nbest(DOCUMENT[1:], 20)]
     for search in ("rerank", "lattice", "sentence"):
         options = TranslationOptions(search=search)
-        chosen = choose(lists, GivenModels(language=TableLM(LM)), options)
+        chosen = choose(lists, ModelSet(language=TableLM(LM)), options)
         whole = Translator(models(), options).translate_documents([DOCUMENT, DOCUMENT[1:]])
-        assert [records(translation) for translation in chosen] == [records(t) for t in whole]
+        assert [json_records(translation) for translation in chosen] == [json_records(t) for t in whole]
 
 
 def test_a_session_and_an_explanation() -> None:
@@ -184,7 +184,7 @@ def test_tuning_finds_the_weight_that_the_tables_ask_for() -> None:
     sources = [["good day", "you see", "you go"]] * 3
     references = [["bondia senor", "vos videz", "vos vadez"]] * 3
     settings = [Setting(temperature, weight) for weight in (0.0, 1.0, 9.0) for temperature in (1.0, 4.0)]
-    development = prepared(
+    development = prepare_lists(
         reranking_translator(models(), TranslationOptions(nbest=5), "c-score"), sources, references, settings
     )
     level, points = development.points(settings)

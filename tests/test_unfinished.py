@@ -15,7 +15,7 @@ from contents import contents
 
 import cadec_cli.main
 import cadec_cli.unfinished
-from cadec_cli.unfinished import restore, scratch_directory
+from cadec_cli.unfinished import restore_directory, scratch_directory
 from cadec_cli.whole_files import atomic_directory, atomic_file
 
 # Killed: what is left is cleared by the next, and by nobody else.
@@ -229,11 +229,11 @@ def test_what_somebody_is_just_replacing_is_left_to_them(tmp_path: Path) -> None
     old.mkdir()
     descriptor = os.open(old, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    restore(place)
+    restore_directory(place)
     assert old.exists() and not place.exists()
     os.close(descriptor)
     (tmp_path / "link").symlink_to("d")
-    restore(tmp_path / "link")
+    restore_directory(tmp_path / "link")
     assert place.is_dir() and not old.exists()
     for name in ("a\0b", "a\ud800", "x" * 300):
-        restore(tmp_path / name)
+        restore_directory(tmp_path / name)

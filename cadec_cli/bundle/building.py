@@ -18,7 +18,7 @@ from cadec_cli.bundle.cache import Note, silence
 from cadec_cli.bundle.chosen_models import (
     Misfits,
     check_paths,
-    language_written,
+    lm_language,
     pretrained_language,
     pretrained_translation,
     without_effect,
@@ -29,8 +29,8 @@ from cadec_cli.bundle.lengths import lengths_of_pairs
 from cadec_cli.bundle.manifest import (
     ENGINES,
     FORMALITY,
-    LONGEST_TEXT,
     MANIFEST,
+    MAX_TEXT_LENGTH,
     PRETRAINED_LM,
     PRETRAINED_NMT,
     Conversion,
@@ -39,19 +39,19 @@ from cadec_cli.bundle.manifest import (
     record,
 )
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.own_parts import OwnGiven, OwnParts, load_own_parts
+from cadec_cli.bundle.own_parts import OwnModelRequest, OwnParts, load_own_parts
 from cadec_cli.bundle.pretrained_parts import (
-    PretrainedGiven,
     PretrainedLanguage,
+    PretrainedModelRequest,
     PretrainedTranslation,
 )
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code, language_misfit
-from cadec_cli.user_directories import expanded
+from cadec_cli.user_directories import expand_user
 from cadec_cli.version import __version__
 from cadec_cli.whole_files import atomic_directory
 from converters.verify import Drift
@@ -60,7 +60,7 @@ MODEL_CARD = "MODEL_CARD.md"
 
 
 @dataclass(frozen=True)
-class _Ingredients:
+class BundleRequest:
     """What a bundle is asked to be made of; `kept` is one whose conversions are used where still right."""
 
     own: OwnParts
@@ -99,7 +99,7 @@ def build_bundle(
     nmt: Path | str | None = None,
     lm: Path | str | None = None,
     lm_pipeline: Path | None = None,
-    pretrained: PretrainedGiven | None = None,
+    pretrained: PretrainedModelRequest | None = None,
     back: Path | None = None,
     documents: Mapping[str, Path] | None = None,
     name: str = "",
@@ -126,23 +126,23 @@ def build_bundle(
     finished, and its newest checkpoint is taken.
     """
     kept = Bundle.open(base) if base is not None else None
-    other = pretrained or PretrainedGiven()
+    other = pretrained or PretrainedModelRequest()
     wrong = Misfits()
 
     def existing(part: str) -> Path | None:
         return kept.directory / part if kept is not None and part in kept.manifest.parts else None
 
-    nmt, lm = (None if model is None else str(expanded(model)) for model in (nmt, lm))
+    nmt, lm = (None if model is None else str(expand_user(model)) for model in (nmt, lm))
     check_paths(nmt, lm, other, wrong)
     translation = pretrained_translation(nmt, kept, other, compute_types, wrong, note)
     language = pretrained_language(
-        lm, kept, other, language_written(translation, other, kept, target), output, wrong, note
+        lm, kept, other, lm_language(translation, other, kept, target), output, wrong, note
     )
     wrong.problems += without_effect(other, nmt=nmt, lm=lm, language=language)
     wrong.check()
     own_nmt = Path(nmt) if nmt is not None else existing("nmt")
     own_lm = Path(lm) if lm is not None else existing("lm")
-    given = OwnGiven(
+    given = OwnModelRequest(
         source=source or existing("source"),
         target=target or existing("target"),
         nmt=own_nmt if translation is None else None,
@@ -157,7 +157,7 @@ def build_bundle(
         },
     )
     if translation is not None:
-        given = _beside_pretrained(given, source, wrong)
+        given = _add_to_pretrained(given, source, wrong)
         if nmt is None and kept is not None and given.lm is not None:
             given = replace(given, text=kept.target_text)
         elif given.lm is not None and given.target is None and given.lm_pipeline is None:
@@ -174,7 +174,7 @@ def build_bundle(
     wrong.hint = wrong.hint or own.hint
     if card is None and kept is not None and MODEL_CARD in kept.manifest.files:
         card = kept.directory / MODEL_CARD
-    if problem := text_misfit(name, LONGEST_TEXT):
+    if problem := text_misfit(name, MAX_TEXT_LENGTH):
         wrong.problems.append(f"the bundle's name: {problem}")
     if card is not None and not card.is_file():
         wrong.problems.append(f"no such file: {card}")
@@ -199,15 +199,16 @@ def build_bundle(
     wrong.check()
     return _build(
         output,
-        _Ingredients(
+        BundleRequest(
             own=own,
             translation=translation,
             language=language,
             source_language=languages[0],
             target_language=languages[1],
-            name=name or (kept.name if kept is not None else showable(output.resolve().name, LONGEST_TEXT)),
+            name=name
+            or (kept.name if kept is not None else showable(output.resolve().name, MAX_TEXT_LENGTH)),
             defaults=defaults or (kept.defaults if kept is not None else DecodingDefaults()),
-            lengths=None if nmt or source or target else _kept_lengths(kept, languages),
+            lengths=None if nmt or source or target else _known_lengths(kept, languages),
             pairs=pairs,
             compute_types=compute_types,
             card=card,
@@ -219,7 +220,7 @@ def build_bundle(
     )
 
 
-def _kept_lengths(kept: Bundle | None, languages: tuple[str | None, str]) -> LengthLimits | None:
+def _known_lengths(kept: Bundle | None, languages: tuple[str | None, str]) -> LengthLimits | None:
     """What was learnt of a direction is not known of another."""
     if kept is None or languages != (kept.source_language, kept.target_language):
         return None
@@ -231,11 +232,11 @@ def _own_formality(kept: Bundle | None) -> bytes | None:
     if kept is None or not (path := kept.directory / FORMALITY).is_file():
         return None
     read_seeds(path)
-    with reading(path):
+    with read_errors(path):
         return path.read_bytes()
 
 
-def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: Misfits) -> OwnGiven:
+def _add_to_pretrained(given: OwnModelRequest, source: Path | None, wrong: Misfits) -> OwnModelRequest:
     """A pretrained S-NMT brings its tokenizers; pipelines are then the D-LM's alone."""
     if source is not None:
         wrong.problems.append("a pretrained S-NMT brings its own tokenizer, so it needs no source pipeline")
@@ -245,7 +246,7 @@ def _beside_pretrained(given: OwnGiven, source: Path | None, wrong: Misfits) -> 
 def _languages(
     own: OwnParts,
     translation: PretrainedTranslation | None,
-    other: PretrainedGiven,
+    other: PretrainedModelRequest,
     kept: Bundle | None,
     wrong: Misfits,
 ) -> tuple[str | None, str]:
@@ -278,7 +279,7 @@ def _languages(
     return source, target or ""
 
 
-def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
+def _build(output: Path, ingredients: BundleRequest) -> list[Drift]:
     hint = "nothing was changed"
     with atomic_directory(output, hint, marker=MANIFEST) as part:
         ingredients.own.write(part)
@@ -307,7 +308,7 @@ def _build(output: Path, ingredients: _Ingredients) -> list[Drift]:
 
 
 def _conversions(
-    part: Path, bundle: Bundle, ingredients: _Ingredients
+    part: Path, bundle: Bundle, ingredients: BundleRequest
 ) -> tuple[dict[str, Conversion], list[Drift]]:
     """Convert to all that is wanted or was there before, but what is there and still right is copied."""
     kept = ingredients.kept
@@ -322,14 +323,14 @@ def _conversions(
             conversions[name] = existing[compute_type]
             continue
         drift = bundle.convert_translation(compute_type, part / name, ingredients.probes)
-        conversions[name] = conversion.described(bundle.manifest, drift)
+        conversions[name] = conversion.conversion_record(bundle.manifest, drift)
         drifts.append(drift)
     return conversions, drifts
 
 
 def _manifest(
     part: Path,
-    ingredients: _Ingredients,
+    ingredients: BundleRequest,
     links: Mapping[str, str],
     conversions: Mapping[str, Conversion],
 ) -> Manifest:

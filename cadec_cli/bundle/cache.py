@@ -21,9 +21,9 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.files import read_json, sha256
-from cadec_cli.unfinished import clear_dead, scratch_directory
+from cadec_cli.unfinished import remove_leftovers, scratch_directory
 from cadec_cli.user_directories import cache_directory, lock, open_lock
-from cadec_cli.whole_files import write_json, writing
+from cadec_cli.whole_files import write_errors, write_json
 
 # Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
 _SEAL = "cadec.json"
@@ -83,7 +83,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
         if not _is_sound(directory):
             try:
                 _clear_dead(parent)
-                _clear_way(directory)
+                _remove_obstacle(directory)
                 convert(directory)
                 _seal(directory)
             except CadecError as error:
@@ -149,10 +149,10 @@ def _clear_dead(parent: Path) -> None:
     Every conversion has made its lock first, so the locks name all keys.
     """
     for path in parent.glob(".*.lock"):
-        clear_dead(parent / path.name.removeprefix(".").removesuffix(".lock"))
+        remove_leftovers(parent / path.name.removeprefix(".").removesuffix(".lock"))
 
 
-def _clear_way(directory: Path) -> None:
+def _remove_obstacle(directory: Path) -> None:
     """Remove what no directory of ours can take the place of; one that is ours is replaced by the new one."""
     with contextlib.suppress(OSError):  # nothing there; or it stays, and converting says so
         found = directory.lstat()
@@ -166,7 +166,7 @@ def _seal(directory: Path) -> None:
     """Write the checksums; a directory that can't be sealed does not stay."""
     try:
         write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
-        with writing(directory):
+        with write_errors(directory):
             # As the umask has it for a new file, but for others to read at most.
             mode = (directory / _SEAL).stat().st_mode & 0o644
             for path in directory.iterdir():

@@ -12,14 +12,14 @@ from pathlib import Path
 from cadec_cli.bundle.cache import Note
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.bundle.pretrained_parts import (
-    PretrainedGiven,
     PretrainedLanguage,
+    PretrainedModelRequest,
     PretrainedTranslation,
-    found_language,
-    found_translation,
+    import_language,
+    import_translation,
     is_pretrained,
-    kept_language,
-    kept_translation,
+    reuse_language,
+    reuse_translation,
 )
 from cadec_cli.errors import CadecError
 from cadec_cli.text.pipeline import TextPipeline
@@ -46,7 +46,7 @@ class Misfits:
 
 
 def check_paths(
-    nmt: Path | str | None, lm: Path | str | None, other: PretrainedGiven, wrong: Misfits
+    nmt: Path | str | None, lm: Path | str | None, other: PretrainedModelRequest, wrong: Misfits
 ) -> None:
     """Refuse models that are neither here nor names on the hub."""
     for part, model in (("nmt", nmt), ("lm", lm)):
@@ -58,7 +58,7 @@ def check_paths(
 def pretrained_translation(
     nmt: Path | str | None,
     kept: Bundle | None,
-    other: PretrainedGiven,
+    other: PretrainedModelRequest,
     compute_types: Sequence[str],
     wrong: Misfits,
     note: Note,
@@ -66,9 +66,9 @@ def pretrained_translation(
     """The pretrained S-NMT that is given, or that the bundle has; None where it is one of ours."""
     try:
         if nmt is not None and is_pretrained("nmt", nmt, other):
-            return found_translation(str(nmt), other, compute_types, note)
+            return import_translation(str(nmt), other, compute_types, note)
         if nmt is None and kept is not None and kept.translation_settings is not None:
-            return kept_translation(kept, other, compute_types)
+            return reuse_translation(kept, other, compute_types)
     except CadecError as error:
         wrong.add(error)
     return None
@@ -77,7 +77,7 @@ def pretrained_translation(
 def pretrained_language(
     lm: Path | str | None,
     kept: Bundle | None,
-    other: PretrainedGiven,
+    other: PretrainedModelRequest,
     written_in: str | None,
     output: Path,
     wrong: Misfits,
@@ -94,17 +94,17 @@ def pretrained_language(
                 )
             if other.link and Path(lm).resolve().is_relative_to(output.resolve()):
                 raise CadecError(f"{lm} is in the bundle to be written, and can't be linked from there")
-            return found_language(str(lm), other, written_in, note)
+            return import_language(str(lm), other, written_in, note)
         if lm is None and kept is not None and kept.language_settings is not None:
-            return kept_language(kept, other)
+            return reuse_language(kept, other)
     except CadecError as error:
         wrong.add(error)
     return None
 
 
-def language_written(
+def lm_language(
     translation: PretrainedTranslation | None,
-    other: PretrainedGiven,
+    other: PretrainedModelRequest,
     kept: Bundle | None,
     pipeline: Path | None,
 ) -> str | None:
@@ -119,7 +119,7 @@ def language_written(
 
 
 def without_effect(
-    other: PretrainedGiven,
+    other: PretrainedModelRequest,
     *,
     nmt: Path | str | None,
     lm: Path | str | None,

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.bundle.finding import is_embedded
-from cadec_cli.bundle.layout import foreign_files, is_part_place
+from cadec_cli.bundle.layout import foreign_files, is_part_path
 from cadec_cli.bundle.manifest import AGAIN, MANIFEST, FileRecord, Manifest
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, sha256
+from cadec_cli.files import read_errors, sha256
 from cadec_cli.workers import available_cores
 
 _LINK, _NOT_LISTED = "is a symbolic link", f"is not listed in {MANIFEST}"
@@ -49,8 +49,8 @@ def check_files(
     With `parts`, checksums are computed of their files only.
     """
     wrong = [
-        f"no bundle has a file {shown(name)}"
-        for name in foreign_files(manifest.files, manifest.parts, manifest.pretrained)
+        f"no bundle has a file {quote_value(name)}"
+        for name in foreign_files(manifest.files, manifest.parts, manifest.pretrained_parts)
     ]
     there = set()
     sound = []
@@ -58,7 +58,7 @@ def check_files(
     for name, kind in _entries(directory, manifest):
         there.add(name)
         if name not in manifest.files:
-            wrong.append(_unlisted(name, kind))
+            wrong.append(_describe_unlisted(name, kind))
         elif problem := _misfit(directory / name, name, kind, manifest):
             wrong.append(problem)
         elif checksums and (starts is None or name.startswith(starts)):
@@ -67,7 +67,7 @@ def check_files(
             break
     else:
         wrong += [_missing(name, manifest) for name in manifest.files if name not in there]
-    wrong += _modified(directory, manifest, sound)
+    wrong += _find_modified(directory, manifest, sound)
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CadecError(
@@ -75,7 +75,7 @@ def check_files(
         )
 
 
-def _modified(directory: Path, manifest: Manifest, names: Sequence[str]) -> list[str]:
+def _find_modified(directory: Path, manifest: Manifest, names: Sequence[str]) -> list[str]:
     """What is wrong with the content of files, several of which are read at a time."""
     with ThreadPoolExecutor(available_cores()) as threads:
         found = threads.map(sha256, [directory / name for name in names])
@@ -102,17 +102,17 @@ def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output
         copy.parent.mkdir(parents=True, exist_ok=True)
         if name in manifest.links:
             copy.symlink_to(manifest.links[name])
-        elif _copied(directory / name, copy, follow=follow) != expected:
+        elif _copy_file(directory / name, copy, follow=follow) != expected:
             raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
 
 
-def _copied(path: Path, copy: Path, *, follow: bool) -> FileRecord:
+def _copy_file(path: Path, copy: Path, *, follow: bool) -> FileRecord:
     """Copy a file, which is a link only where those are followed, and return what was copied."""
     digest, size = hashlib.sha256(), 0
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
     if not follow:
         flags |= getattr(os, "O_NOFOLLOW", 0)
-    with reading(path):
+    with read_errors(path):
         descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as stream, copy.open("wb") as written:
         while block := stream.read(1 << 20):
@@ -129,7 +129,7 @@ def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
     waiting = [""]
     while waiting:
         place = waiting.pop()
-        with reading(directory / place), os.scandir(directory / place) as found:
+        with read_errors(directory / place), os.scandir(directory / place) as found:
             entries = sorted(
                 (entry.name, entry.stat(follow_symlinks=follow).st_mode)
                 for entry in found
@@ -147,17 +147,17 @@ def _is_harmless(name: str, kind: int) -> bool:
     """Tell whether something that is not listed may lie there: nothing reads it."""
     path = PurePosixPath(name)
     if len(path.parts) == 1:
-        is_beside = kind == stat.S_IFREG or (kind == stat.S_IFDIR and not is_part_place(name))
+        is_beside = kind == stat.S_IFREG or (kind == stat.S_IFDIR and not is_part_path(name))
         return name.startswith(".") or is_beside
     left_behind = path.name in _LEFT_BEHIND or path.name.startswith(_LEFT_BEHIND_STARTS)
     return kind == stat.S_IFREG and left_behind
 
 
-def _unlisted(name: str, kind: int) -> str:
+def _describe_unlisted(name: str, kind: int) -> str:
     if kind == stat.S_IFLNK:
-        return f"{shown(name)} {_LINK}"
+        return f"{quote_value(name)} {_LINK}"
     what = "/" if kind == stat.S_IFDIR else ""
-    return f"{shown(name + what)} {_NOT_LISTED}"
+    return f"{quote_value(name + what)} {_NOT_LISTED}"
 
 
 def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:

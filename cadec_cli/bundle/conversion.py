@@ -48,7 +48,7 @@ def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
     return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{version.CONVERTER_VERSION}"
 
 
-def described(manifest: Manifest, drift: Drift) -> Conversion:
+def conversion_record(manifest: Manifest, drift: Drift) -> Conversion:
     """What a manifest remembers of a conversion of this bundle's S-NMT."""
     return Conversion(dependencies(manifest), version.CONVERTER_VERSION, drift.mean, drift.largest)
 

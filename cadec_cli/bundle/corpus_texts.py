@@ -8,16 +8,16 @@ from pathlib import Path
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.named import named_bundle
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
+from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest, is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.text.corpus_text import CorpusText, Loader, PretrainedCorpusText
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.pretrained.line_text import LineText
-from cadec_cli.user_directories import expanded
+from cadec_cli.user_directories import expand_user
 from converters.hub import HUB
 
-NOTHING = PretrainedGiven()
+NOTHING = PretrainedModelRequest()
 
 
 def corpus_text(given: str, language: str | None) -> Loader:
@@ -26,7 +26,7 @@ def corpus_text(given: str, language: str | None) -> Loader:
     A text pipeline; a bundle, for the target language of its S-NMT; or a pretrained language model, whose
     language has to be said.
     """
-    path = expanded(given)
+    path = expand_user(given)
     bundle = path if (path / MANIFEST).is_file() else named_bundle(path)
     if bundle is not None and not (path / "pipeline.json").is_file():
         return partial(_target_of_bundle, bundle, language)

@@ -8,8 +8,8 @@ from pathlib import Path
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.named import named_bundle
 from cadec_cli.errors import CadecError
-from cadec_cli.unfinished import restore
-from cadec_cli.user_directories import expanded
+from cadec_cli.unfinished import restore_directory
+from cadec_cli.user_directories import expand_user
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"
 
@@ -20,9 +20,9 @@ def find_bundle(given: Path | None = None) -> Path:
     A bundle is given as a directory, or by the name of one that was pulled or added.
     """
     if given is None and (named := os.environ.get("CADEC_BUNDLE")):
-        given = expanded(named)
+        given = expand_user(named)
     if given is not None:
-        restore(given)
+        restore_directory(given)
         return given if given.exists() else named_bundle(given) or given
     if (EMBEDDED / MANIFEST).is_file():
         return EMBEDDED

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 
-from cadec_cli.bounds import shown, text_misfit
+from cadec_cli.bounds import quote_value, text_misfit
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
 from cadec_cli.models.pretrained import LANGUAGE_SETTINGS, NETWORK, TRANSLATION_SETTINGS
@@ -59,9 +59,9 @@ def name_misfit(name: object) -> str | None:
     assert isinstance(name, str)
     components = name.split("/")
     if "\\" in name or ":" in name or any(one in ("", ".", "..") for one in components):
-        return f"{shown(name)} is no plain path"
+        return f"{quote_value(name)} is no plain path"
     if any(len(one.encode()) > _LONGEST_COMPONENT for one in components):
-        return f"{shown(name)} is longer than file systems allow"
+        return f"{quote_value(name)} is longer than file systems allow"
     return None
 
 
@@ -81,11 +81,11 @@ def part_misfit(part: str, what: object) -> str | None:
     elif part in _PARTS:
         expected = _PARTS[part]
     else:
-        return f"it has a part {shown(part)}"
-    return None if what == expected else f"its part {part} is {shown(what)}, not {expected}"
+        return f"it has a part {quote_value(part)}"
+    return None if what == expected else f"its part {part} is {quote_value(what)}, not {expected}"
 
 
-def is_part_place(name: str) -> bool:
+def is_part_path(name: str) -> bool:
     """Tell whether a directory has the name of one that parts are in, on whatever system."""
     return name.casefold() in (*_PARTS, *_CONVERSIONS)
 
@@ -113,5 +113,5 @@ def link_misfit(name: str, place: object, pretrained: Iterable[str]) -> str | No
     assert isinstance(place, str)
     path = PurePosixPath(place)
     if not path.is_absolute() or ".." in path.parts or str(path) != place:
-        return f"the link {name} leads to {shown(place)}, which is no full path"
+        return f"the link {name} leads to {quote_value(place)}, which is no full path"
     return None

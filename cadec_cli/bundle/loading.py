@@ -14,7 +14,7 @@ from cadec_cli.bundle.directions import Languages, chosen_languages
 from cadec_cli.bundle.manifest import FORMALITY, PRETRAINED_LM, PRETRAINED_NMT
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
-from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, drafted_by
+from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, draft_model
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from cadec_cli.engines.protocols import ContextReader, DocumentModel, LanguageModel, SteppedTranslation
+    from cadec_cli.engines.protocols import ContextReader, DocumentModel, LanguageModel, StepwiseTranslation
     from cadec_cli.engines.torch_document import TorchDocumentModel
     from cadec_cli.models.pretrained import TranslationSettings
 
@@ -159,7 +159,7 @@ class LoadedModels:
 
         source, target = self.bundle.texts_of(part)
         return _in_ctranslate2(
-            self.bundle.converted(part, self._machine.compute_type, self._note),
+            self.bundle.cached_conversion(part, self._machine.compute_type, self._note),
             JoinedText(source),
             JoinedText(target),
             self.bundle.positions_of(part),
@@ -176,10 +176,10 @@ class LoadedModels:
         return TorchDocumentModel(network, self.bundle.source, self.bundle.target, self.bundle.lengths)
 
     @cached_property
-    def stepped(self) -> SteppedTranslation:
+    def stepwise_translation(self) -> StepwiseTranslation:
         """The S-NMT in torch, for the C-aware beam: int8 weights on a CPU, if the compute type says so."""
         from cadec_cli.engines.torch_nmt import TorchTranslationModel
-        from cadec_cli.models.quantised import quantised
+        from cadec_cli.models.quantised import quantise
 
         if not self.bundle.has_network:
             raise CadecError(
@@ -192,7 +192,7 @@ class LoadedModels:
             device = self._machine.for_torch()
             network = self.bundle.translation_network().to(device)
             if device.type == "cpu" and self._machine.compute_type in _INT8:
-                network = quantised(network)  # of float weights nothing is kept
+                network = quantise(network)  # of float weights nothing is kept
             return TorchTranslationModel(network, self.bundle.source, self.bundle.target, self.bundle.lengths)
 
 
@@ -251,7 +251,7 @@ def _pretrained_translation(
     )
 
 
-def _pretrained_steps(bundle: Bundle, languages: Languages, machine: Machine) -> SteppedTranslation:
+def _pretrained_steps(bundle: Bundle, languages: Languages, machine: Machine) -> StepwiseTranslation:
     from cadec_cli.engines.pretrained_framing import framing_for
     from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
     from cadec_cli.models.huggingface_translation import load_translation_network
@@ -315,7 +315,7 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
     import torch
 
     from cadec_cli.engines.torch_lm import TorchLanguageModel
-    from cadec_cli.models.quantised import quantised
+    from cadec_cli.models.quantised import quantise
 
     _check_lm_language(bundle, languages)
     device = machine.for_torch()
@@ -324,7 +324,7 @@ def _own_language(bundle: Bundle, languages: Languages, machine: Machine, note: 
         half = "float16" in machine.compute_type
         network = network.to(device, torch.bfloat16 if half else torch.float32)
     elif machine.compute_type in _INT8:
-        network = quantised(network)  # of float weights nothing is kept
+        network = quantise(network)  # of float weights nothing is kept
     return TorchLanguageModel(network, bundle.lm_text)
 
 
@@ -355,7 +355,7 @@ _JOINED = ("2-to-2", "repair")
 DOCUMENT_ENGINES: Mapping[str, Callable[[LoadedModels], DocumentModel]] = {
     "doc-nmt": lambda models: models.document_transformer(),
     "2-to-2": lambda models: TwoToTwoModel(models.joined_model("2-to-2")),
-    "repair": lambda models: RepairModel(models.joined_model("repair"), drafted_by(models.translation)),
+    "repair": lambda models: RepairModel(models.joined_model("repair"), draft_model(models.translation)),
 }
 
 
@@ -371,7 +371,7 @@ def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str
     return seed_sentences(register, languages.target_code, own if listed else None)
 
 
-def convert_ahead(
+def convert_in_advance(
     bundle: Bundle, options: TranslationOptions, compute_type: str, note: Note = silence
 ) -> None:
     """Have all that translating with these options will need converted already, and load nothing of it.
@@ -380,8 +380,8 @@ def convert_ahead(
     """
     bundle.ctranslate2_model(compute_type, note)
     if options.search in bundle.document_kinds and options.search in _JOINED:
-        bundle.converted(options.search, compute_type, note)
-    if options.maximised.uses(BACK) and bundle.backward is not None:
+        bundle.cached_conversion(options.search, compute_type, note)
+    if options.weighted_objective.uses(BACK) and bundle.backward is not None:
         bundle.backward.ctranslate2_model(compute_type, note)
 
 

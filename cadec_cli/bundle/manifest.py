@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bounds import Number, Whole, field_misfits, misfits, shown, text_misfit
+from cadec_cli.bounds import Number, Whole, field_misfits, misfits, quote_value, text_misfit
 from cadec_cli.bundle.layout import CONVERTED, leads_outside, link_misfit, name_misfit, part_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.text.languages import language_misfit
-from cadec_cli.unfinished import restore
+from cadec_cli.unfinished import restore_directory
 from cadec_cli.whole_files import atomic_file
 
 MANIFEST = "bundle.json"
@@ -51,8 +51,8 @@ PART_NAMES: Mapping[str, str] = {
 FORMALITY = "formality.json"
 
 # The manifest of a bundle with a thousand files is smaller.
-_MOST_BYTES = 1 << 20
-LONGEST_TEXT = 1000
+_MAX_BYTES = 1 << 20
+MAX_TEXT_LENGTH = 1000
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
@@ -107,7 +107,7 @@ class Manifest:
         return hashlib.sha256(told.encode()).hexdigest()
 
     @property
-    def pretrained(self) -> tuple[str, ...]:
+    def pretrained_parts(self) -> tuple[str, ...]:
         """The parts that other toolkits' models make."""
         return tuple(
             part for part, engine in self.engines.items() if engine in (PRETRAINED_NMT, PRETRAINED_LM)
@@ -177,7 +177,7 @@ def record(path: Path) -> FileRecord:
 
 def read_manifest(directory: Path) -> Manifest:
     """Read the manifest of a bundle; anything odd about it is a CadecError."""
-    restore(directory)
+    restore_directory(directory)
     path = directory / MANIFEST
     if not directory.exists():
         raise CadecError(
@@ -188,14 +188,14 @@ def read_manifest(directory: Path) -> Manifest:
         raise CadecError(
             f"{directory} is not a bundle (it has no {MANIFEST})", "build one with `cadec convert`"
         )
-    if path.stat().st_size > _MOST_BYTES:
+    if path.stat().st_size > _MAX_BYTES:
         raise CadecError(f"{path} is larger than any manifest of a bundle ({path.stat().st_size:,} bytes)")
     value = read_json(path, strict=True)
     if not isinstance(value, dict) or type(value.get("format")) is not int:
         raise CadecError(f"{path} is not the manifest of a bundle", AGAIN)
     if value["format"] != FORMAT_VERSION:
         raise CadecError(
-            f"{path} is of format {shown(value['format'])}; this version of cadec reads format "
+            f"{path} is of format {quote_value(value['format'])}; this version of cadec reads format "
             f"{FORMAT_VERSION}",
             "upgrade cadec" if value["format"] > FORMAT_VERSION else "build it anew with `cadec convert`",
         )
@@ -205,7 +205,7 @@ def read_manifest(directory: Path) -> Manifest:
             "decoding defaults are changed with `cadec convert BUNDLE --context 2` and its like",
         )
     try:
-        manifest = _parsed(value)
+        manifest = _parse_manifest(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", AGAIN) from None
     except CadecError as error:
@@ -230,7 +230,7 @@ def _save(directory: Path, manifest: Manifest) -> None:
         stream.write(manifest.content())
 
 
-def _parsed(value: Mapping[str, Any]) -> Manifest:
+def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
     """What a manifest says. Fields that are not known here are passed over: later versions may add some."""
     source = value["source_language"]
     if value["name"] == "":
@@ -252,7 +252,7 @@ def _parsed(value: Mapping[str, Any]) -> Manifest:
     )
 
 
-def _text(value: object, where: str, most: int = LONGEST_TEXT) -> str:
+def _text(value: object, where: str, most: int = MAX_TEXT_LENGTH) -> str:
     if problem := text_misfit(value, most):
         raise ValueError(f"{where}: {problem}")
     assert isinstance(value, str)
@@ -288,7 +288,7 @@ def _file(entry: Mapping[str, Any]) -> FileRecord:
 
 def _check_checksum(value: object) -> None:
     if not isinstance(value, str) or not _CHECKSUM.fullmatch(value):
-        raise ValueError(f"{shown(value)} is no checksum")
+        raise ValueError(f"{quote_value(value)} is no checksum")
 
 
 def _refuse(wrong: list[str]) -> None:
@@ -317,7 +317,7 @@ def _conversion_json(conversion: Conversion) -> dict[str, Any]:
 
 def _check_engines(path: Path, manifest: Manifest) -> None:
     unknown = [
-        f"{part}/ needs the engine {shown(engine)}"
+        f"{part}/ needs the engine {quote_value(engine)}"
         for part, engine in manifest.engines.items()
         if engine not in ENGINES.get(part, ())
     ]
@@ -330,7 +330,7 @@ def _check_names(path: Path, manifest: Manifest) -> None:
     named = (*manifest.files, *manifest.parts, *manifest.conversions, *manifest.links)
     outside = [name for name in named if leads_outside(name)]
     if outside:
-        raise CadecError(f"{path} names files outside of the bundle: {_some(map(shown, outside))}")
+        raise CadecError(f"{path} names files outside of the bundle: {_some(map(quote_value, outside))}")
     wrong = [problem for name in named if (problem := name_misfit(name))]
     if wrong:
         raise CadecError(f"{path} is damaged: {_some(wrong)}", AGAIN)
@@ -343,7 +343,7 @@ def _check_names(path: Path, manifest: Manifest) -> None:
     wrong += [
         problem
         for name, place in manifest.links.items()
-        if (problem := link_misfit(name, place, manifest.pretrained))
+        if (problem := link_misfit(name, place, manifest.pretrained_parts))
     ]
     wrong += [f"{name} is a link and not listed" for name in manifest.links.keys() - manifest.files]
     wrong += [f"it lists {name} itself" for name in manifest.files if name.casefold() == MANIFEST]

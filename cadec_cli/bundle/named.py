@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.errors import CadecError
-from cadec_cli.unfinished import restore
+from cadec_cli.unfinished import restore_directory
 from cadec_cli.user_directories import data_directory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -24,7 +24,7 @@ def named_bundles() -> dict[str, Path]:
     return {path.name: path for path in found if (path / MANIFEST).is_file() and is_name(path.name)}
 
 
-def place_of(name: str) -> Path:
+def path_of(name: str) -> Path:
     """Where the bundle of a name is, or would be."""
     if not is_name(name):
         raise CadecError(f"{name!r} can't be a bundle's name", "letters, digits and . _ + - are allowed")
@@ -35,7 +35,7 @@ def named_bundle(given: Path) -> Path | None:
     """The bundle that a word on the command line names, if it is a name and there is one."""
     name = str(given)
     if is_name(name):
-        restore(place_of(name))
+        restore_directory(path_of(name))
     return named_bundles().get(name) if is_name(name) else None
 
 

@@ -25,7 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.bundle import conversion
 from cadec_cli.bundle.cache import Note, converted_once, silence
 from cadec_cli.bundle.contents import check_files
@@ -79,15 +79,15 @@ class Bundle:
         """
         manifest = read_manifest(directory)
         try:
-            return cls._opened(directory, manifest, verify)
+            return cls._open_checked(directory, manifest, verify)
         except CadecError:
             if read_manifest(directory) == manifest:
                 raise
         # Another process has put a new bundle in its place, of which some was read and some of the old one.
-        return cls._opened(directory, read_manifest(directory), verify)
+        return cls._open_checked(directory, read_manifest(directory), verify)
 
     @classmethod
-    def _opened(cls, directory: Path, manifest: Manifest, verify: bool) -> Bundle:
+    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool) -> Bundle:
         check_files(directory, manifest, checksums=verify)
         bundle = cls(directory, manifest)
         if verify:
@@ -148,7 +148,7 @@ class Bundle:
     def backward(self) -> Bundle | None:
         """The bundle of the other direction, itself where its S-NMT serves both."""
         if BACKWARD in self.manifest.parts:
-            return self._held(BACKWARD)
+            return self._nested_bundle(BACKWARD)
         settings = self.translation_settings
         both = settings is not None and settings.source_languages and settings.target_languages
         return self if both else None
@@ -270,9 +270,9 @@ class Bundle:
         part = conversion_part(compute_type)
         if conversion.is_current(self.manifest.conversions.get(part), self.manifest):
             return self.directory / part
-        return self.converted("nmt", compute_type, note)
+        return self.cached_conversion("nmt", compute_type, note)
 
-    def converted(self, part: str, compute_type: str, note: Note = silence) -> Path:
+    def cached_conversion(self, part: str, compute_type: str, note: Note = silence) -> Path:
         """A translation model that was trained here, converted once, into the user's cache."""
 
         def convert(directory: Path) -> None:
@@ -316,7 +316,7 @@ class Bundle:
             )
         return self.directory / part
 
-    def _held(self, part: str) -> Bundle:
+    def _nested_bundle(self, part: str) -> Bundle:
         """A part that is a bundle: its files were checked with all others, and are the ones it lists."""
         bundle = Bundle.open(self.path(part), verify=False)
         own = {f"{part}/{name}": entry for name, entry in bundle.manifest.files.items()}
@@ -365,7 +365,8 @@ class Bundle:
             return [f"{name} names no files"]
         files = {f"{place}/{file}" for file in named.values()}
         return [
-            f"{name} names {shown(file)}, which is not listed" for file in files - self.manifest.files.keys()
+            f"{name} names {quote_value(file)}, which is not listed"
+            for file in files - self.manifest.files.keys()
         ]
 
     def _check_parts(self) -> None:
@@ -393,7 +394,7 @@ class Bundle:
             stored, texts = model_config(self.path(kind)), self.texts_of(kind)
             wrong += [f"{kind}/: {problem}" for problem in translation_misfits(stored, *texts)]
         if BACKWARD in self.manifest.parts:
-            self._held(BACKWARD)._check_parts()  # which raises what is wrong
+            self._nested_bundle(BACKWARD)._check_parts()  # which raises what is wrong
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
         for compute_type, made in self.manifest.translation_conversions.items():

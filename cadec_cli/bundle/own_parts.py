@@ -26,7 +26,7 @@ Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True)
-class OwnGiven:
+class OwnModelRequest:
     """Where the parts are that a bundle is asked to be made of: directories, each of them optional."""
 
     source: Path | None
@@ -64,16 +64,16 @@ class OwnParts:
             _write_model(directory / kind, given, stored, self.half)
 
 
-def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
+def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
     """Load what is given, and see whether it fits together."""
     wrong: list[str] = []
     misfits: list[str] = []
-    source = _loaded(wrong, given.source, TextPipeline.load)
-    target = _loaded(wrong, given.target, TextPipeline.load)
-    lm_pipeline = _loaded(wrong, given.lm_pipeline, TextPipeline.load)
+    source = _try_load(wrong, given.source, TextPipeline.load)
+    target = _try_load(wrong, given.target, TextPipeline.load)
+    lm_pipeline = _try_load(wrong, given.lm_pipeline, TextPipeline.load)
     models: dict[str, tuple[Path, StoredModel]] = {}
     for kind, place in (("nmt", given.nmt), ("lm", given.lm), *given.documents.items()):
-        directory = _loaded(wrong, place, lambda path: model_directory(path, note))
+        directory = _try_load(wrong, place, lambda path: model_directory(path, note))
         if directory is not None and (stored := _loaded_model(wrong, directory, kind)) is not None:
             models[kind] = (directory, stored)
     if given.nmt is not None and given.source is None:
@@ -87,7 +87,7 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
         )
     if "nmt" in models and source is not None and target is not None:
         directory, _ = models["nmt"]
-        misfits += _named(directory, translation_misfits(model_config(directory), source, target))
+        misfits += _prefix_directory(directory, translation_misfits(model_config(directory), source, target))
     target = target or lm_pipeline
     for kind in given.documents.keys() & models.keys():
         directory, _ = models[kind]
@@ -95,16 +95,18 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
         if read is None or target is None:
             wrong.append(f"a {kind} model needs the text pipelines that it was trained with")
         else:
-            misfits += _named(directory, translation_misfits(model_config(directory), read, target))
+            misfits += _prefix_directory(
+                directory, translation_misfits(model_config(directory), read, target)
+            )
     lm_text = target
     if shared and given.text is not None:
         directory, _ = models["lm"]
         target = lm_text = None
-        misfits += _named(directory, lm_misfits(model_config(directory), given.text))
+        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), given.text))
     elif "lm" in models and target is not None:
         directory, stored = models["lm"]
         lm_text = _lm_pipeline(stored, target, lm_pipeline)
-        misfits += _named(directory, lm_misfits(model_config(directory), lm_text))
+        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), lm_text))
         if lm_text.language != target.language:
             wrong.append(f"the D-LM is for {lm_text.language!r}, the target pipeline for {target.language!r}")
     wrong += misfits
@@ -121,7 +123,7 @@ def load_own_parts(given: OwnGiven, note: Note) -> OwnParts:
 
 
 def _storing_misfits(
-    given: OwnGiven,
+    given: OwnModelRequest,
     models: Mapping[str, tuple[Path, StoredModel]],
     source: TextPipeline | None,
     target: TextPipeline | None,
@@ -143,7 +145,7 @@ def _storing_misfits(
     return wrong
 
 
-def _loaded(wrong: list[str], given: Path | None, load: Callable[[Path], Loaded]) -> Loaded | None:
+def _try_load(wrong: list[str], given: Path | None, load: Callable[[Path], Loaded]) -> Loaded | None:
     try:
         return load(given) if given is not None else None
     except CadecError as error:
@@ -172,7 +174,7 @@ def _lm_pipeline(stored: StoredModel, target: TextPipeline, other: TextPipeline 
     return other
 
 
-def _named(directory: Path, problems: Sequence[str]) -> list[str]:
+def _prefix_directory(directory: Path, problems: Sequence[str]) -> list[str]:
     return [f"{directory}: {problem}" for problem in problems]
 
 

@@ -28,18 +28,18 @@ from cadec_cli.models.pretrained import (
     is_fine_tuning,
     write_settings,
 )
-from cadec_cli.user_directories import expanded
+from cadec_cli.user_directories import expand_user
 
 if TYPE_CHECKING:
-    from converters.language.huggingface import FoundLanguageModel
-    from converters.translation.found import FoundNetwork, FoundTranslation
+    from converters.language.huggingface import LanguageModelImport
+    from converters.translation.found import NetworkImport, TranslationImport
     from converters.verify import Drift
 
 DEFAULT_COMPUTE_TYPE = "int8"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretrainedGiven:
+class PretrainedModelRequest:
     """What looking at a pretrained model does not tell, or what its user wants otherwise."""
 
     nmt_kind: str | None = None
@@ -52,11 +52,11 @@ class PretrainedGiven:
     for_beam: bool = False  # keep the S-NMT's network, which the C-aware beam steps
 
 
-def is_pretrained(part: str, given: Path | str, other: PretrainedGiven) -> bool:
+def is_pretrained(part: str, given: Path | str, other: PretrainedModelRequest) -> bool:
     """Tell whether a model is another toolkit's: one that was trained here says so in its files."""
     if part == "nmt" and other.nmt_kind is not None:
         return True
-    path = expanded(given)
+    path = expand_user(given)
     if str(given).startswith("hf:") or (part == "lm" and is_fine_tuning(path)):
         return True
     if not path.exists():
@@ -78,8 +78,8 @@ def _is_hub_name(given: str) -> bool:
     )
 
 
-def found_translation(
-    given: str, other: PretrainedGiven, compute_types: Sequence[str], note: Note
+def import_translation(
+    given: str, other: PretrainedModelRequest, compute_types: Sequence[str], note: Note
 ) -> PretrainedTranslation:
     """An S-NMT of another toolkit, read and checked."""
     from converters.translation.looking import open_translation
@@ -93,13 +93,13 @@ def found_translation(
         target_tokenizer=other.target_tokenizer,
         note=note,
     )
-    return FoundPart(found, compute_types, _network_of(found) if other.for_beam else None)
+    return ImportedTranslation(found, compute_types, _network_of(found) if other.for_beam else None)
 
 
-def _network_of(found: FoundTranslation) -> FoundNetwork:
-    from converters.translation.found import FoundNetwork
+def _network_of(found: TranslationImport) -> NetworkImport:
+    from converters.translation.found import NetworkImport
 
-    if not isinstance(found, FoundNetwork):
+    if not isinstance(found, NetworkImport):
         raise CadecError(
             "only a translation model of Hugging Face can be kept for --search beam",
             "leave out --for-beam: rerank and lattice do not need it",
@@ -107,16 +107,16 @@ def _network_of(found: FoundTranslation) -> FoundNetwork:
     return found
 
 
-def kept_translation(
-    bundle: Bundle, other: PretrainedGiven, compute_types: Sequence[str]
+def reuse_translation(
+    bundle: Bundle, other: PretrainedModelRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
     """The S-NMT of a bundle, which may be given another of its directions as the usual one."""
     chosen = chosen_languages(bundle, other.source_language, other.target_language)
-    return KeptPart(bundle, compute_types, (chosen.source, chosen.target))
+    return ReusedTranslation(bundle, compute_types, (chosen.source, chosen.target))
 
 
-def found_language(
-    given: str, other: PretrainedGiven, target_language: str | None, note: Note
+def import_language(
+    given: str, other: PretrainedModelRequest, target_language: str | None, note: Note
 ) -> PretrainedLanguage:
     """A D-LM of another toolkit, read and checked."""
     from converters.language.huggingface import open_language_model, own_no_context
@@ -125,17 +125,17 @@ def found_language(
     texts = own_no_context(given) if other.no_context is None else None
     if texts is None:
         texts = no_context_texts(other.no_context or TEXTS, target_language)
-    return FoundLanguagePart(open_language_model(given, no_context=texts, note=note), other.link)
+    return ImportedLanguage(open_language_model(given, no_context=texts, note=note), other.link)
 
 
-def kept_language(bundle: Bundle, other: PretrainedGiven) -> PretrainedLanguage:
+def reuse_language(bundle: Bundle, other: PretrainedModelRequest) -> PretrainedLanguage:
     """The D-LM of a bundle; what it reads where there is no context can be said anew."""
     from converters.language.no_context import no_context_texts
 
     if other.no_context is None:
-        return KeptLanguagePart(bundle)
+        return ReusedLanguage(bundle)
     language = other.target_language or bundle.target_language
-    return KeptLanguagePart(bundle, no_context_texts(other.no_context, language))
+    return ReusedLanguage(bundle, no_context_texts(other.no_context, language))
 
 
 class PretrainedTranslation(Protocol):
@@ -155,12 +155,12 @@ class PretrainedTranslation(Protocol):
 
 
 @dataclass(frozen=True)
-class FoundPart:
+class ImportedTranslation:
     """An S-NMT that a converter has found."""
 
-    found: FoundTranslation
+    found: TranslationImport
     compute_types: Sequence[str]
-    network: FoundNetwork | None = None  # to be kept
+    network: NetworkImport | None = None  # to be kept
 
     def languages(self) -> tuple[str | None, str | None]:
         """As the model or its user says."""
@@ -183,13 +183,13 @@ class FoundPart:
             name = conversion_part(compute_type)
             (directory / name).parent.mkdir(exist_ok=True)
             drift = self.found.convert(directory / name, compute_type)
-            conversions[name] = conversion.described(manifest, drift)
+            conversions[name] = conversion.conversion_record(manifest, drift)
             drifts.append(drift)
         return conversions, drifts
 
 
 @dataclass(frozen=True)
-class KeptPart:
+class ReusedTranslation:
     """An S-NMT of a bundle that is there already: its original is not, so it is taken as it is."""
 
     bundle: Bundle
@@ -231,10 +231,10 @@ class PretrainedLanguage(Protocol):
 
 
 @dataclass(frozen=True)
-class FoundLanguagePart:
+class ImportedLanguage:
     """A D-LM that a converter has found."""
 
-    found: FoundLanguageModel
+    found: LanguageModelImport
     link: bool
 
     def write(self, directory: Path) -> Mapping[str, str]:
@@ -245,7 +245,7 @@ class FoundLanguagePart:
 
 
 @dataclass(frozen=True)
-class KeptLanguagePart:
+class ReusedLanguage:
     """A D-LM of a bundle that is there already; its links stay links."""
 
     bundle: Bundle

@@ -48,7 +48,7 @@ class LanguageEntry(Entry):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CatalogueMatch:
     """What a name stands for: a translation model, a language model, or both."""
 
     name: str
@@ -68,7 +68,7 @@ def translation_models() -> Mapping[str, TranslationEntry]:
         name: TranslationEntry(
             **_common(name, entry), sources=tuple(entry.get("from", ())), targets=tuple(entry.get("to", ()))
         )
-        for name, entry in _stored()["translation"].items()
+        for name, entry in _read_catalogue()["translation"].items()
     }
 
 
@@ -81,11 +81,11 @@ def language_models() -> Mapping[str, LanguageEntry]:
             languages=tuple(entry.get("languages", ())),
             temperature=entry["temperature"],
         )
-        for name, entry in _stored()["language"].items()
+        for name, entry in _read_catalogue()["language"].items()
     }
 
 
-def wanted(name: str) -> Wanted:
+def find_models(name: str) -> CatalogueMatch:
     """What a name stands for; one that stands for nothing is a CadecError that says what there is."""
     parts = name.split(JOINT)
     if len(parts) > 2 or not all(parts):
@@ -102,7 +102,7 @@ def wanted(name: str) -> Wanted:
         )
     if len(translations) > 1 or len(languages) > 1:
         raise CadecError(f"{name}: a bundle has one translation model and one language model")
-    chosen = Wanted(name, next(iter(translations), None), next(iter(languages), None))
+    chosen = CatalogueMatch(name, next(iter(translations), None), next(iter(languages), None))
     _check_languages(chosen)
     return chosen
 
@@ -118,7 +118,7 @@ def _translation(name: str) -> TranslationEntry | None:
     return None
 
 
-def _check_languages(chosen: Wanted) -> None:
+def _check_languages(chosen: CatalogueMatch) -> None:
     translation, language = chosen.translation, chosen.language
     if translation is None or language is None or not translation.targets or not language.languages:
         return
@@ -141,7 +141,7 @@ def _common(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _stored() -> dict[str, dict[str, dict[str, Any]]]:
+def _read_catalogue() -> dict[str, dict[str, dict[str, Any]]]:
     file = resources.files(__package__) / "catalogue.json"
     stored: dict[str, dict[str, dict[str, Any]]] = json.loads(file.read_text("utf-8"))
     return stored

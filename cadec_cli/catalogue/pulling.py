@@ -8,23 +8,23 @@ from pathlib import Path
 
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.cache import Note, silence
-from cadec_cli.bundle.named import place_of
-from cadec_cli.bundle.pretrained_parts import PretrainedGiven
-from cadec_cli.catalogue.entries import TranslationEntry, Wanted
+from cadec_cli.bundle.named import path_of
+from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
+from cadec_cli.catalogue.entries import CatalogueMatch, TranslationEntry
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import DecodingDefaults
 from converters.verify import Drift
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PullResult:
     """A bundle that was made."""
 
     directory: Path
     drifts: list[Drift]
 
 
-def check_pull(wanted: Wanted, source: str | None, target: str | None) -> None:
+def check_pull(wanted: CatalogueMatch, source: str | None, target: str | None) -> None:
     """Refuse what can't be pulled before anything is fetched."""
     translation = wanted.translation
     if translation is None:
@@ -47,14 +47,14 @@ def check_pull(wanted: Wanted, source: str | None, target: str | None) -> None:
             raise CadecError(f"{translation.name} does not know {given!r}", f"{flag} {' or '.join(known)}")
 
 
-def bundle_name(wanted: Wanted, source: str | None, target: str | None) -> str:
+def bundle_name(wanted: CatalogueMatch, source: str | None, target: str | None) -> str:
     """What the bundle is called: as it was asked for, with the languages where those are a choice."""
     many = isinstance(wanted.translation, TranslationEntry) and not wanted.translation.targets
     return f"{wanted.name}-{source}-{target}" if many else wanted.name
 
 
 def pull(
-    wanted: Wanted,
+    wanted: CatalogueMatch,
     *,
     source: str | None = None,
     target: str | None = None,
@@ -62,10 +62,10 @@ def pull(
     force: bool = False,
     for_beam: bool = False,
     note: Note = silence,
-) -> Pulled:
+) -> PullResult:
     """Fetch the models of a name, and make a bundle of them."""
     check_pull(wanted, source, target)
-    directory = place_of(name or bundle_name(wanted, source, target))
+    directory = path_of(name or bundle_name(wanted, source, target))
     if directory.exists() and not force:
         raise CadecError(
             f"{directory.name} is there already", "use it with --bundle, or replace it with --force"
@@ -78,7 +78,7 @@ def pull(
         directory,
         nmt=translation.repository if translation is not None else None,
         lm=language.repository if language is not None else None,
-        pretrained=PretrainedGiven(
+        pretrained=PretrainedModelRequest(
             source_language=source if translation is not None and not translation.sources else None,
             target_language=target if translation is None or not translation.targets else None,
             for_beam=for_beam,
@@ -87,4 +87,4 @@ def pull(
         defaults=defaults,
         note=note,
     )
-    return Pulled(directory, drifts)
+    return PullResult(directory, drifts)

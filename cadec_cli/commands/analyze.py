@@ -7,7 +7,7 @@ import typer
 
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.shared_flags import Device, Force, MaxInput, Report, Threads
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 analyze_app = new_app("Analyse what the models say about texts.")
 
@@ -44,7 +44,7 @@ def pmi(
     ] = 3,
     seed: Annotated[int, typer.Option(help="Random seed for the random contexts.", min=0)] = 1,
     encoding: Annotated[str, typer.Option(help="Encoding of the texts.")] = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per panel, then one per outlier.")
     ] = False,
@@ -67,7 +67,7 @@ def pmi(
 
     from cadec_cli import console
     from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.commands.progress import counted
+    from cadec_cli.commands.progress import progress_bar
     from cadec_cli.commands.views import pmi as views
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.pmi.analysis import analyse
@@ -90,7 +90,7 @@ def pmi(
         output_texts,
         context=context,
         seed=seed,
-        counted=counted,
+        counted=progress_bar,
     )
     if figure is not None:
         draw_panels(

@@ -11,14 +11,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from cadec_cli.method.options import MOST_KEPT
+from cadec_cli.method.options import MAX_HYPOTHESES
 
 EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks; both go anywhere.[/dim]"
 
 # What a number may be at most; others may be as large as _MOST.
 _LIMITS = {
     **dict.fromkeys(("threads", "processes"), 1024),
-    **dict.fromkeys(("nbest", "beam", "paths"), MOST_KEPT),
+    **dict.fromkeys(("nbest", "beam", "paths"), MAX_HYPOTHESES),
     "samples": 1_000_000,
     "seed": 2**63 - 1,
     "max_input": 2**63 - 1,
@@ -33,7 +33,7 @@ class Group(TyperGroup):
         """The command of a name, if there is one."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
-            _untyped(command, ctx)
+            _relax_parameters(command, ctx)
         return command
 
     def get_params(self, ctx: Any) -> Any:
@@ -41,7 +41,7 @@ class Group(TyperGroup):
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 
-def _untyped(command: Any, ctx: Any) -> None:
+def _relax_parameters(command: Any, ctx: Any) -> None:
     for parameter in command.get_params(ctx):  # --help is made here, once, and kept
         _plain(parameter)
 
@@ -50,13 +50,13 @@ def _plain(parameter: Any) -> Any:
     if getattr(parameter, "is_flag", False) and parameter.metavar is None:
         parameter.metavar = ""
     if "process_value" not in vars(parameter):
-        parameter.process_value = partial(_checked, parameter, parameter.process_value)
+        parameter.process_value = partial(_process_checked, parameter, parameter.process_value)
     return parameter
 
 
-def _checked(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, given: Any) -> Any:
+def _process_checked(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, given: Any) -> Any:
     """What a parameter makes of what was given, if that can be meant."""
-    if not ctx.resilient_parsing and _is_place(parameter) and "" in _several(given):
+    if not ctx.resilient_parsing and _is_path(parameter) and "" in _several(given):
         raise typer.BadParameter("an empty name is no file and no directory.", ctx, parameter)
     value = process(ctx, given)
     most = _LIMITS.get(parameter.name, _MOST)
@@ -69,7 +69,7 @@ def _several(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _is_place(parameter: Any) -> bool:
+def _is_path(parameter: Any) -> bool:
     """Tell whether a parameter is of files and directories; templates for names are."""
     kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
     return "path" in kind.lower() or parameter.name == "output"

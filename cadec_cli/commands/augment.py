@@ -25,8 +25,8 @@ from cadec_cli.commands.shared_flags import (
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
-    from cadec_cli.commands.crews import SameModels
-    from cadec_cli.crews import Crew
+    from cadec_cli.commands.crews import ModelReference
+    from cadec_cli.crews import WorkerPool
     from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 
 augment_app = new_app("Make training data with models.")
@@ -96,8 +96,8 @@ def back_translate(
     """
     from cadec_cli.commands.wiring import open_models
 
-    how = Translating(False, sample, beam, seed, temperature)
-    crew = wanted_members(how, workers, engine, address, threads, device)
+    how = TranslationMethod(False, sample, beam, seed, temperature)
+    pool = line_worker_pool(how, workers, engine, address, threads, device)
     check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
@@ -121,7 +121,7 @@ def back_translate(
         what="back-translate",
         resume=resume,
         encoding=encoding,
-        by_several=crew.translating(models, device=device, compute_type=compute_type) if crew else None,
+        by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
     )
 
 
@@ -160,8 +160,8 @@ def round_trip(
     """
     from cadec_cli.commands.wiring import open_models
 
-    how = Translating(True, sample, beam, seed, temperature)
-    crew = wanted_members(how, workers, engine, address, threads, device)
+    how = TranslationMethod(True, sample, beam, seed, temperature)
+    pool = line_worker_pool(how, workers, engine, address, threads, device)
     check_output(documents, output, force=force, resume=resume)
     models = open_models(
         bundle,
@@ -184,7 +184,7 @@ def round_trip(
         what="round trip",
         resume=resume,
         encoding=encoding,
-        by_several=crew.translating(models, device=device, compute_type=compute_type) if crew else None,
+        by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
     )
 
 
@@ -193,7 +193,7 @@ TranslateAll = Callable[[Iterable[list[str]]], Iterator[list[str]]]
 
 
 @dataclass(frozen=True)
-class Translating:
+class TranslationMethod:
     """How lines are translated: back, or there and back again."""
 
     round_trip: bool
@@ -207,57 +207,57 @@ class Translating:
         from cadec_cli.errors import CadecError
 
         if not self.round_trip:
-            return self._drawn(models.translation, done)
+            return self._translate_with(models.translation, done)
         reverse = models.backward
         if reverse is None:
             raise CadecError(
                 f"{models.bundle.directory} has no backward model, which begins the round trip",
                 "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
             )
-        there, back = self._drawn(reverse, done), models.translation.best(self.beam)
+        there, back = self._translate_with(reverse, done), models.translation.best(self.beam)
         return lambda texts: back(there(texts))
 
-    def _drawn(self, model: CTranslate2Model, done: int) -> Translate:
+    def _translate_with(self, model: CTranslate2Model, done: int) -> Translate:
         return model.sampler(self.seed + done, self.temperature) if self.sample else model.best(self.beam)
 
 
-def begin(same: SameModels, how: Translating) -> Translate:
-    """What a member does: load the models, and translate lines."""
+def start_worker(same: ModelReference, how: TranslationMethod) -> Translate:
+    """What a worker does: load the models, and translate lines."""
     return how.by(same.open())
 
 
 @dataclass(frozen=True)
-class Members:
-    """A crew that translates lines, and how."""
+class LineWorkerPool:
+    """A pool that translates lines, and how."""
 
-    crew: Crew
-    how: Translating
+    pool: WorkerPool
+    how: TranslationMethod
     threads: int  # of each
 
-    def translating(self, models: LoadedModels, *, device: str, compute_type: str) -> TranslateAll:
+    def translate_with(self, models: LoadedModels, *, device: str, compute_type: str) -> TranslateAll:
         """What translates chunks of lines, in order."""
-        from cadec_cli.commands.crews import same_models
+        from cadec_cli.commands.crews import model_reference
         from cadec_cli.crews import Task, in_order
 
-        same = same_models(models, device=device, compute_type=compute_type, threads=self.threads)
-        return lambda chunks: in_order(self.crew.run(Task(begin, (same, self.how)), chunks))
+        same = model_reference(models, device=device, compute_type=compute_type, threads=self.threads)
+        return lambda chunks: in_order(self.pool.run(Task(start_worker, (same, self.how)), chunks))
 
 
-def wanted_members(
-    how: Translating, workers: int, engine: str, address: str | None, threads: int, device: str
-) -> Members | None:
-    """The crew that was asked for, if one was."""
-    from cadec_cli.commands.crews import threads_each, wanted_crew
+def line_worker_pool(
+    how: TranslationMethod, workers: int, engine: str, address: str | None, threads: int, device: str
+) -> LineWorkerPool | None:
+    """The pool that was asked for, if one was."""
+    from cadec_cli.commands.crews import threads_each, worker_pool
 
-    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
-    if crew is None:
+    pool = worker_pool(workers, engine, address, threads=threads, device=device)
+    if pool is None:
         return None
     if how.sample:
         raise typer.BadParameter(
             "what is drawn at random would depend on the workers: leave out --workers and --engine"
             + (", or add --no-sample" if how.round_trip else ", or --sample")
         )
-    return Members(crew, how, threads_each(threads))
+    return LineWorkerPool(pool, how, threads_each(threads))
 
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
@@ -293,20 +293,20 @@ def write_pairs(
     What others translate (`by_several`) is not translated here, but for what has to be mended.
     """
     from cadec_cli import console
-    from cadec_cli.decoding.back_translation import PairFile, input_lines, paired, paired_by_several
+    from cadec_cli.decoding.back_translation import PairFile, input_lines, pair_in_parallel, pair_lines
     from cadec_cli.files import sha256
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
-    done = pairs.done(resume=resume)
+    done = pairs.progress(resume=resume)
     total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
     if done.damage:
         console.warn(done.damage)
-        pairs.mend(input_lines(documents, encoding), translation(done.lines), done)
+        pairs.repair(input_lines(documents, encoding), translation(done.lines), done)
     lines = console.track(input_lines(documents, encoding), what, total)
     for _ in range(done.lines):
         next(lines, None)
     if done.lines:
         console.note(f"{done.lines - done.lost:,} of {total:,} lines are done already")
-    made = paired_by_several(lines, by_several) if by_several else paired(lines, translation(done.lines))
+    made = pair_in_parallel(lines, by_several) if by_several else pair_lines(lines, translation(done.lines))
     pairs.write(made, done.lines)
     console.note(f"{output}: {total:,} lines")

@@ -15,7 +15,7 @@ from cadec_cli.commands.shared_flags import (
     MaxInput,
     Threads,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -26,7 +26,7 @@ def beam(
     bundle: BundleOption = None,
     lines: Lines = False,
     encoding: Encoding = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -37,7 +37,7 @@ def beam(
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """
-    from cadec_cli.commands.reading import InputReading
+    from cadec_cli.commands.reading import InputOptions
     from cadec_cli.commands.results import write_result
     from cadec_cli.commands.wiring import file_translation, translations_in_order
     from cadec_cli.decoding.records import json_bytes
@@ -48,7 +48,7 @@ def beam(
         inputs,
         bundle,
         {**flags, "search": "beam"},
-        InputReading(encoding, lines, most=max_input),
+        InputOptions(encoding, lines, most=max_input),
         device=device,
         compute_type=compute_type,
         threads=threads,

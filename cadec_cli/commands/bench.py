@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cadec_cli.commands.shared_flags import MaxInput, Threads
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.benchmark import Networks, SpeedRatio
@@ -28,7 +28,7 @@ def bench(
     ] = None,
     documents: Annotated[int, typer.Option(help="Number of documents translated in step.", min=1)] = 8,
     sentences: Annotated[int, typer.Option(help="Number of sentences per document.", min=1)] = 6,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     threads: Threads = 0,
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per figure.")] = False,
 ) -> None:

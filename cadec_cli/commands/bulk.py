@@ -1,6 +1,6 @@
-"""Many files, document by document: from what was said on the command line to a crew at work.
+"""Many files, document by document: from what was said on the command line to a pool at work.
 
-What a member of a crew is told is plain data, since it may be another process or on another machine.
+What a worker of a pool is told is plain data, since it may be another process or on another machine.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cadec_cli import console
-from cadec_cli.commands.crews import SameModels
+from cadec_cli.commands.crews import ModelReference
 from cadec_cli.crews import Task
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.directions import Languages
     from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.commands.outputs import WantedOutput
-    from cadec_cli.commands.reading import InputReading
-    from cadec_cli.crews import Crew
-    from cadec_cli.crews.shares import Share
-    from cadec_cli.decoding.bulk import Beside, BulkTranslation
-    from cadec_cli.decoding.by_itself import ByItself
-    from cadec_cli.decoding.doubts import Doubt
+    from cadec_cli.commands.outputs import OutputRequest
+    from cadec_cli.commands.reading import InputOptions
+    from cadec_cli.crews import WorkerPool
+    from cadec_cli.crews.shares import Shard
+    from cadec_cli.decoding.bulk import BulkTranslation, ReportSegmentRecord
+    from cadec_cli.decoding.by_itself import DocumentWorker
+    from cadec_cli.decoding.doubts import FlaggedSentence
     from cadec_cli.decoding.finished_files import FinishedFiles
     from cadec_cli.method.options import TranslationOptions
     from cadec_cli.text.formats import TextFile
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Instructions:
-    """All that a member needs to know to begin."""
+    """All that a worker needs to know to begin."""
 
-    models: SameModels
+    models: ModelReference
     options: TranslationOptions
     below: float  # which confidence is worth a flag
     json_lines: bool
@@ -45,10 +45,10 @@ class Instructions:
     before: tuple[str, ...]  # the sentences before the first document of each file
 
 
-def begin(instructions: Instructions) -> ByItself:
+def start_worker(instructions: Instructions) -> DocumentWorker:
     """Load the models, and translate document after document."""
     from cadec_cli.decoding.before import context_of
-    from cadec_cli.decoding.by_itself import ByItself
+    from cadec_cli.decoding.by_itself import DocumentWorker
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.method.context import Context
 
@@ -59,10 +59,10 @@ def begin(instructions: Instructions) -> ByItself:
     before = context_of(models, options, instructions.before) if instructions.before else Context()
     beside = None
     if instructions.report:
-        from cadec_cli.reports.translations import segment_made_ahead
+        from cadec_cli.reports.translations import segment_maker
 
-        beside = segment_made_ahead(translator, judge)
-    return ByItself(translator, judge, instructions.json_lines, before, beside)
+        beside = segment_maker(translator, judge)
+    return DocumentWorker(translator, judge, instructions.json_lines, before, beside)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Bulk:
     """A translation in bulk that is ready to run."""
 
     work: BulkTranslation
-    crew: Crew
+    pool: WorkerPool
     inputs: Sequence[Path]  # of this share
 
     def run(self, *, resume: bool, flagging: bool) -> None:
@@ -78,9 +78,9 @@ class Bulk:
         from cadec_cli.commands.views import doubts as views
 
         survey = self.work.survey(lambda files, total: console.track(files, "read", total, "files"))
-        found: dict[int, Sequence[Doubt]] = {}
+        found: dict[int, Sequence[FlaggedSentence]] = {}
         self.work.run(
-            self.crew,
+            self.pool,
             survey,
             resume=resume,
             count=lambda done, total: console.track(done, "translate", total, "sentences"),
@@ -95,20 +95,20 @@ class Bulk:
 
 
 def check_bulk(
-    inputs: Sequence[Path], output: str | None, share: Share | None, report: Path | None, shown: Sequence[str]
+    inputs: Sequence[Path], output: str | None, shard: Shard | None, report: Path | None, shown: Sequence[str]
 ) -> None:
     """Refuse what can't be done document by document."""
     from cadec_cli.commands.outputs import STANDARD_STREAM
     from cadec_cli.places import is_stream
 
-    asked = "--shard" if share is not None else "--workers or --engine ray"
+    asked = "--shard" if shard is not None else "--workers or --engine ray"
     if shown:
         raise typer.BadParameter(f"{' and '.join(shown)} can't be combined with {asked}")
     if output in (None, str(STANDARD_STREAM)):
         raise typer.BadParameter(f"{asked} needs --output: files, a directory or a template")
     if any(path == STANDARD_STREAM or is_stream(path) for path in inputs):
         raise typer.BadParameter(f"{asked} needs files: they are read twice, which no pipe can be")
-    if share is not None and report is not None:
+    if shard is not None and report is not None:
         raise typer.BadParameter("--report is one page for all files, and --shard translates a part of them")
 
 
@@ -116,11 +116,11 @@ def bulk_translation(
     inputs: Sequence[Path],
     bundle: Path | None,
     flags: Mapping[str, Any],
-    reading: InputReading,
+    reading: InputOptions,
     *,
-    crew: Crew | None,
-    share: Share | None,
-    wanted: WantedOutput,
+    pool: WorkerPool | None,
+    shard: Shard | None,
+    wanted: OutputRequest,
     device: str,
     compute_type: str,
     threads: int,
@@ -132,31 +132,31 @@ def bulk_translation(
 ) -> Bulk | None:
     """The translation that was asked for, ready to run; none, and a note, where nothing is left to do.
 
-    `threads` are those of each member.
+    `threads` are those of each worker.
     """
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.finding import find_bundle, is_embedded
-    from cadec_cli.bundle.loading import convert_ahead, default_options
+    from cadec_cli.bundle.loading import convert_in_advance, default_options
     from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.commands.wiring import check_bilingual, origin_of, what_comes_before
-    from cadec_cli.crews import Alone
+    from cadec_cli.commands.wiring import check_bilingual, origin_of, read_context
+    from cadec_cli.crews import SerialPool
     from cadec_cli.decoding.before import check_context, readable
     from cadec_cli.decoding.bulk import BulkTranslation
     from cadec_cli.decoding.done_documents import remove_complete
-    from cadec_cli.decoding.file_translation import way_of_translating
+    from cadec_cli.decoding.file_translation import translation_settings
     from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
 
-    crew = crew or Alone()
+    pool = pool or SerialPool()
     with console.loading("the bundle"):
         opened = Bundle.open(find_bundle(bundle))
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     languages = chosen_languages(opened, source_language, target_language)
     options = with_flags(default_options(opened), flags)
-    own, plan, record = _share_of(inputs, wanted, share, languages)
+    own, plan, record = _shard_of(inputs, wanted, shard, languages)
     if not own:
-        console.note(f"there is nothing to do: none of the {len(inputs)} files is in part {share}")
+        console.note(f"there is nothing to do: none of the {len(inputs)} files is in part {shard}")
         return None
     if report is not None and plan.has(report):
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
@@ -164,19 +164,19 @@ def bulk_translation(
     if after is not None:
         check_context(options)
         before = readable(
-            options, what_comes_before(after, languages, most=reading.most), opened.context_positions
+            options, read_context(after, languages, most=reading.most), opened.context_positions
         )
 
     def read(number: int) -> TextFile:
         file = reading.file(number, own[number], languages, options)
         part = plan.part([number], plan.journal)
-        (prepared,) = wanted.prepared([file], [own[number]], part, languages.target_code)
+        (prepared,) = wanted.convert([file], [own[number]], part, languages.target_code)
         if reading.screen.bilingual:
             check_bilingual([prepared.format])
         return prepared
 
     instructions = Instructions(
-        SameModels(
+        ModelReference(
             None if is_embedded(opened.directory) else opened.directory.absolute(),
             opened.manifest.identity,
             source_language,
@@ -191,7 +191,7 @@ def bulk_translation(
         report is not None,
         before,
     )
-    way = way_of_translating(
+    way = translation_settings(
         origin_of(opened, languages, options, compute_type),
         options,
         json_lines=wanted.json_lines,
@@ -201,7 +201,7 @@ def bulk_translation(
     work = BulkTranslation(
         plan,
         read,
-        Task(begin, (instructions,)),
+        Task(start_worker, (instructions,)),
         way,
         wanted.json_lines,
         before,
@@ -212,27 +212,31 @@ def bulk_translation(
         own,
     )
     if not wanted.force:
-        left = work.unfinished()
+        left = work.unfinished_files()
         if not left:
             assert plan.journal is not None
             remove_complete(plan.journal, way)
             what = "the file is" if len(own) == 1 else f"all {len(own):,} files are"
-            console.note(f"nothing is left to do: {what} there, as this translation wrote {_them(own)}")
+            console.note(f"nothing is left to do: {what} there, as this translation wrote {_pronoun(own)}")
             return None
         work = work.only(left)
     written = work.finished.path if work.finished is not None else None
-    checked = wanted.checked(work.plan, [*inputs, after, *opened.files], written)
+    checked = wanted.check(work.plan, [*inputs, after, *opened.files], written)
     work = dataclasses.replace(work, plan=checked)
-    convert_ahead(opened, options, compute_type, console.note)
-    return Bulk(work, crew, work.inputs)
+    convert_in_advance(opened, options, compute_type, console.note)
+    return Bulk(work, pool, work.inputs)
 
 
-def _them(files: Sequence[Path]) -> str:
+def _pronoun(files: Sequence[Path]) -> str:
     return "it" if len(files) == 1 else "them"
 
 
 def _finished_files(
-    record: Path, way: Mapping[str, Any], reading: InputReading, wanted: WantedOutput, before: tuple[str, ...]
+    record: Path,
+    way: Mapping[str, Any],
+    reading: InputOptions,
+    wanted: OutputRequest,
+    before: tuple[str, ...],
 ) -> FinishedFiles:
     """Where finished files are on record, or can be, with all that they depend on but the inputs."""
     from cadec_cli.decoding.done_documents import document_key
@@ -244,23 +248,23 @@ def _finished_files(
     return finished
 
 
-def _share_of(
-    inputs: Sequence[Path], wanted: WantedOutput, share: Share | None, languages: Languages
+def _shard_of(
+    inputs: Sequence[Path], wanted: OutputRequest, shard: Shard | None, languages: Languages
 ) -> tuple[list[Path], OutputPlan, Path]:
     """The files to translate here, what they become, and where finished ones are on record.
 
     What is wrong with names is said of all.
     """
     from cadec_cli.decoding.finished_files import RECORD
-    from cadec_cli.files import reading
+    from cadec_cli.files import read_errors
     from cadec_cli.places import is_stream
     from cadec_cli.text.output_names import common_journal, common_record, is_directory_of, is_template
 
     assert wanted.output is not None
-    plan = wanted.named(inputs, languages.source_code, languages.target_code)
+    plan = wanted.name(inputs, languages.source_code, languages.target_code)
     if any(map(is_stream, plan.paths)):
         raise typer.BadParameter("--workers and --shard write files", param_hint="--output")
-    if share is None:
+    if shard is None:
         journal = common_journal(wanted.output, plan)
         record = common_record(wanted.output, plan, RECORD)
         return list(inputs), plan.part(range(len(inputs)), journal), record
@@ -270,10 +274,10 @@ def _share_of(
     by_name = sorted(range(len(inputs)), key=lambda number: str(inputs[number]))
     sizes = []
     for number in by_name:
-        with reading(inputs[number]):
+        with read_errors(inputs[number]):
             sizes.append(inputs[number].stat().st_size)
-    numbers = sorted(by_name[item] for item in share.of_sizes(sizes))
-    part = f"-{share.number}-of-{share.of}"
+    numbers = sorted(by_name[item] for item in shard.of_sizes(sizes))
+    part = f"-{shard.number}-of-{shard.of}"
     journal = common_journal(wanted.output, plan, part)
     record = common_record(wanted.output, plan, RECORD, part)
     return [inputs[number] for number in numbers], plan.part(numbers, journal), record
@@ -285,7 +289,7 @@ def _report(
     options: TranslationOptions,
     languages: Languages,
     inputs: Sequence[Path],
-) -> Callable[[Iterable[Beside]], None] | None:
+) -> Callable[[Iterable[ReportSegmentRecord]], None] | None:
     from cadec_cli.reports.translations import report_of_files
 
     if path is None:
@@ -294,7 +298,9 @@ def _report(
     return report_of_files(path, options, [one.name for one in inputs], bundle=bundle.name, languages=codes)
 
 
-def _in_order(found: Mapping[int, Sequence[Doubt]], documents: Sequence[int]) -> list[Doubt]:
+def _in_order(
+    found: Mapping[int, Sequence[FlaggedSentence]], documents: Sequence[int]
+) -> list[FlaggedSentence]:
     """The doubts of all files, their documents numbered through."""
     doubts, first = [], 0
     for number, count in enumerate(documents):

@@ -28,8 +28,8 @@ def one_of(
         *declarations,
         help=help,
         metavar=metavar(known),
-        callback=_checked(known, also),
-        autocompletion=completed(known),
+        callback=_check_choice(known, also),
+        autocompletion=complete_from(known),
         rich_help_panel=panel,
         show_default=show_default,
     )
@@ -41,7 +41,7 @@ def metavar(names: tuple[str, ...]) -> str:
     return shown if len(shown) <= _COLUMN else "<name>"
 
 
-def completed(names: Iterable[str]) -> Callable[[str], list[str]]:
+def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
     """What the shell is offered for what was begun."""
     known = tuple(names)
 
@@ -51,7 +51,7 @@ def completed(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-def _checked(names: tuple[str, ...], also: str) -> Callable[[Any], Any]:
+def _check_choice(names: tuple[str, ...], also: str) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         given = value if isinstance(value, list | tuple) else [] if value is None else [value]
         for one in given:

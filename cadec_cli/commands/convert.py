@@ -9,7 +9,7 @@ from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.shared_flags import FOR_BEAM, Force, MaxInput
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.options import DecodingDefaults
 
 # Those of converters.translation.looking, without the time that importing it takes.
@@ -201,7 +201,7 @@ def convert(
             show_default="BUNDLE's, else 2 × source + 20 tokens",
         ),
     ] = None,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     name: Annotated[
         str,
         typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
@@ -232,17 +232,17 @@ def convert(
     from cadec_cli.bundle.building import build_bundle
     from cadec_cli.bundle.finding import is_embedded
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.bundle.pretrained_parts import PretrainedGiven
+    from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.method.options import with_flags
-    from cadec_cli.places import final_place
+    from cadec_cli.places import resolve_path
 
     if is_embedded(written):
         raise typer.BadParameter(
             "the bundle that came with cadec is not changed; name a bundle of yours", param_hint="--output"
         )
     # One that is named as both is changed, which is the purpose.
-    if bundle is None or final_place(written) != final_place(bundle):
+    if bundle is None or resolve_path(written) != resolve_path(bundle):
         parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
         check_outputs(
             [written],
@@ -268,7 +268,7 @@ def convert(
                 for kind, run in (("doc-nmt", doc_nmt), ("2-to-2", two_to_two), ("repair", repair))
                 if run is not None
             },
-            pretrained=PretrainedGiven(
+            pretrained=PretrainedModelRequest(
                 nmt_kind=nmt_kind,
                 source_language=source_language,
                 target_language=target_language,
@@ -280,7 +280,7 @@ def convert(
             ),
             name=name,
             defaults=defaults,
-            pairs=_aligned(*lengths_from, most=max_input) if lengths_from is not None else [],
+            pairs=_sentence_pairs(*lengths_from, most=max_input) if lengths_from is not None else [],
             half=half,
             compute_types=compute_type or [],
             card=card,
@@ -305,7 +305,7 @@ def _summary(directory: Path) -> str:
     return ", ".join(told)
 
 
-def _aligned(source: Path, target: Path, *, most: int) -> list[tuple[str, str]]:
+def _sentence_pairs(source: Path, target: Path, *, most: int) -> list[tuple[str, str]]:
     """The sentence pairs of two files."""
     from cadec_cli import console
     from cadec_cli.evaluation.aligned import read_aligned

@@ -1,6 +1,6 @@
-"""From --workers, --engine, --address and --threads to a crew, and what its members are told.
+"""From --workers, --engine, --address and --threads to a pool, and what its workers are told.
 
-That is plain data, since members may be other processes, or on other machines.
+That is plain data, since workers may be other processes, or on other machines.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from cadec_cli.workers import available_cores
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.loading import LoadedModels
-    from cadec_cli.crews import Crew
+    from cadec_cli.crews import WorkerPool
     from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
-    from cadec_cli.method.options import Reading
+    from cadec_cli.method.options import ScoringOptions
     from cadec_cli.method.terms import Terms
 
 
 _PER_CORE = 2
 
 
-def wanted_crew(
+def worker_pool(
     workers: int, engine: str, address: str | None, *, threads: int = 0, device: str = "auto"
-) -> Crew | None:
-    """The crew that was asked for; none where this process is to do all of it, in its own way.
+) -> WorkerPool | None:
+    """The pool that was asked for; none where this process is to do all of it, in its own way.
 
     Nothing is started before it is given something to do.
     """
     if engine == "ray":
-        from cadec_cli.crews.on_ray import RayCrew
+        from cadec_cli.crews.on_ray import RayPool
 
         if device.startswith("cuda:"):
             raise typer.BadParameter("Ray gives each worker a GPU of its own: ask for --device cuda")
         cores = threads_each(threads)
-        return RayCrew(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
+        return RayPool(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
     if address is not None:
         raise typer.BadParameter("--address is that of a Ray cluster: add --engine ray")
     if not workers:
         return None
-    from cadec_cli.crews.processes import Processes
+    from cadec_cli.crews.processes import ProcessPool
 
     # Each has a copy of the models in memory, and no more of them work at a time than there are cores.
     most = _PER_CORE * available_cores()
     if workers > most:
         console.note(f"{most:,} workers are enough for the cores of this machine, instead of {workers:,}")
-    return Processes(min(workers, most))
+    return ProcessPool(min(workers, most))
 
 
 def threads_each(threads: int) -> int:
-    """How many threads a member has: one, unless more are asked for.
+    """How many threads a worker has: one, unless more are asked for.
 
     A share of the cores would be another number with other workers, and so would float32 scores be.
     """
@@ -63,8 +63,8 @@ def threads_each(threads: int) -> int:
 
 
 @dataclass(frozen=True)
-class SameModels:
-    """What makes a member open the models that were opened here."""
+class ModelReference:
+    """What makes a worker open the models that were opened here."""
 
     bundle: Path | None  # none is the embedded one, wherever that is over there
     identity: str  # of the bundle
@@ -97,12 +97,12 @@ class SameModels:
         )
 
 
-def same_models(opened: LoadedModels, *, device: str, compute_type: str, threads: int) -> SameModels:
-    """What to tell members of models that are open here."""
+def model_reference(opened: LoadedModels, *, device: str, compute_type: str, threads: int) -> ModelReference:
+    """What to tell workers of models that are open here."""
     from cadec_cli.bundle.finding import is_embedded
 
     directory = opened.bundle.directory
-    return SameModels(
+    return ModelReference(
         None if is_embedded(directory) else directory.resolve(),
         opened.bundle.manifest.identity,
         opened.languages.source,
@@ -114,39 +114,43 @@ def same_models(opened: LoadedModels, *, device: str, compute_type: str, threads
 
 
 @dataclass(frozen=True)
-class ContrastiveFlags:
+class ContrastiveOptions:
     """What was said of scoring contrastive sets."""
 
     objectives: tuple[str, ...]
     weight: str | None
-    reading: Reading
+    scoring_options: ScoringOptions
     context: int | None
 
 
-def begin_scoring(same: SameModels, flags: ContrastiveFlags) -> Callable[[ContrastiveSet], list[Terms]]:
+def start_scoring_worker(
+    same: ModelReference, flags: ContrastiveOptions
+) -> Callable[[ContrastiveSet], list[Terms]]:
     """Load the models, and score part after part of contrastive sets."""
     from cadec_cli.commands.wiring import contrastive_models
 
-    names, weight, reading, context = flags.objectives, flags.weight, flags.reading, flags.context
+    names, weight, reading, context = flags.objectives, flags.weight, flags.scoring_options, flags.context
     _, models = contrastive_models(same.open(), names, weight, reading, context)
     return lambda part: list(models.terms(part))
 
 
-def scored(
+def score_sets(
     sets: Iterable[ContrastiveSet],
     models: ContrastiveModels,
-    crew: Crew | None,
-    same: SameModels,
-    flags: ContrastiveFlags,
+    pool: WorkerPool | None,
+    same: ModelReference,
+    flags: ContrastiveOptions,
 ) -> Iterator[Terms]:
-    """The terms of all groups of all sets, in order, by a crew or by this process."""
+    """The terms of all groups of all sets, in order, by a pool or by this process."""
     from cadec_cli.crews import Task, in_order
     from cadec_cli.evaluation.contrastive.scoring import parts
 
-    if crew is None:
+    if pool is None:
         for one in sets:
             yield from models.terms(one)
         return
-    results = crew.run(Task(begin_scoring, (same, flags)), (part for one in sets for part in parts(one)))
+    results = pool.run(
+        Task(start_scoring_worker, (same, flags)), (part for one in sets for part in parts(one))
+    )
     for terms in in_order(results):
         yield from terms

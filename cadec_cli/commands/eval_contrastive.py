@@ -26,7 +26,7 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     Weight,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def eval_contrastive(
@@ -58,7 +58,7 @@ def eval_contrastive(
     report: Report = None,
     force: Force = False,
     layout: SetLayout = None,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -90,14 +90,20 @@ def eval_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.commands.crews import ContrastiveFlags, same_models, scored, threads_each, wanted_crew
+    from cadec_cli.commands.crews import (
+        ContrastiveOptions,
+        model_reference,
+        score_sets,
+        threads_each,
+        worker_pool,
+    )
     from cadec_cli.commands.outputs import check_outputs
     from cadec_cli.commands.views import contrastive as views
     from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
     from cadec_cli.evaluation.contrastive.results import evaluate
     from cadec_cli.evaluation.contrastive.scoring import scorers
-    from cadec_cli.method.options import Reading
+    from cadec_cli.method.options import ScoringOptions
     from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
 
     check_outputs([report], inputs=sets, force=force)
@@ -106,7 +112,7 @@ def eval_contrastive(
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
         raise typer.BadParameter("standard input can be read only once")
-    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
+    pool = worker_pool(workers, engine, address, threads=threads, device=device)
     opened = open_models(
         bundle,
         device=device,
@@ -116,7 +122,7 @@ def eval_contrastive(
         target_language=target_language,
     )
     temperatures = temperature or [opened.bundle.defaults.temperature]
-    reading = Reading(tuple(dict.fromkeys(temperatures)), alpha)
+    reading = ScoringOptions(tuple(dict.fromkeys(temperatures)), alpha)
     named = tuple(objective or ["all"])
     objectives, models = contrastive_models(opened, named, weight, reading, context)
     contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
@@ -124,14 +130,14 @@ def eval_contrastive(
         models.check(contrastive_set)
         if contrastive_set.left_out:
             console.note(views.left_out(contrastive_set))
-    same = same_models(
+    same = model_reference(
         opened,
         device=device,
         compute_type=compute_type,
         threads=threads_each(threads),
     )
-    flags = ContrastiveFlags(named, weight, reading, context)
-    all_terms = scored(contrastive_sets, models, crew, same, flags)
+    flags = ContrastiveOptions(named, weight, reading, context)
+    all_terms = score_sets(contrastive_sets, models, pool, same, flags)
     results = []
     for contrastive_set in contrastive_sets:
         total = len(contrastive_set.groups)

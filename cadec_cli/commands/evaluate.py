@@ -7,7 +7,7 @@ import typer
 
 from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.shared_flags import BundleOption, Device, MaxInput, Threads
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 _TEXT = "Text"
 _TEST = "Significance"
@@ -54,7 +54,7 @@ def evaluate(
         bool, typer.Option("--lowercase", help="Ignore case.", rich_help_panel=_TEXT)
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of all files.", rich_help_panel=_TEXT)] = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     by: Annotated[
         str, one_of(("sentence", "document"), "--by", help="What the bootstrap resamples.", panel=_TEST)
     ] = "sentence",
@@ -111,7 +111,7 @@ def evaluate(
     from cadec_cli import console
     from cadec_cli.bundle.finding import find_bundle
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.commands.progress import counted
+    from cadec_cli.commands.progress import progress_bar
     from cadec_cli.commands.views import evaluation as views
     from cadec_cli.evaluation.quality import evaluation as quality
 
@@ -136,7 +136,7 @@ def evaluate(
             find_bundle(bundle), source_lm, context=context, device=device, threads=threads
         )
     sampling = quality.Sampling(by, samples, seed)
-    evaluation = quality.evaluate(texts, strings, models, sampling, counted=counted, warn=console.warn)
+    evaluation = quality.evaluate(texts, strings, models, sampling, counted=progress_bar, warn=console.warn)
     if json_lines:
         for record in views.records(evaluation):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")

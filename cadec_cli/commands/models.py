@@ -86,10 +86,10 @@ def pull_models(
     Example: cadec models pull nllb-600m+qwen3-0.6b --from en --to ru
     """
     from cadec_cli import console
-    from cadec_cli.catalogue.entries import wanted
+    from cadec_cli.catalogue.entries import find_models
     from cadec_cli.catalogue.pulling import pull
 
-    chosen = wanted(name)
+    chosen = find_models(name)
     for entry in chosen.entries:
         size = f", about {entry.megabytes:,} MB" if entry.megabytes is not None else ""
         console.note(f"{entry.name}: {entry.repository}{size}, licence {entry.licence}")
@@ -124,13 +124,13 @@ def add_model(
     from cadec_cli import console
     from cadec_cli.bundle.contents import copy_files
     from cadec_cli.bundle.manifest import MANIFEST
-    from cadec_cli.bundle.named import place_of
+    from cadec_cli.bundle.named import path_of
     from cadec_cli.bundle.opening import Bundle
     from cadec_cli.errors import CadecError
     from cadec_cli.whole_files import atomic_directory
 
     opened = Bundle.open(bundle)
-    directory = place_of(called or bundle.resolve().name)
+    directory = path_of(called or bundle.resolve().name)
     if directory.exists() and not force:
         raise CadecError(
             f"{directory.name} is there already", "choose another --name, or replace it with --force"
@@ -157,7 +157,7 @@ def model_info(
     from cadec_cli.bundle.description import describe
     from cadec_cli.bundle.named import named_bundles
     from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.catalogue.entries import wanted
+    from cadec_cli.catalogue.entries import find_models
     from cadec_cli.commands.views import bundles, models
 
     here = named_bundles()
@@ -168,7 +168,7 @@ def model_info(
         else:
             bundles.show(described)
         return
-    chosen = wanted(name)
+    chosen = find_models(name)
     if json_lines:
         sys.stdout.write(json.dumps([dataclasses.asdict(one) for one in chosen.entries]) + "\n")
     else:

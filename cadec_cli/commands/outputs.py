@@ -1,7 +1,7 @@
 """What may be written, and where: everything that is wrong with it is said before the work.
 
 Nothing that is read is written over, and nothing that is there already unless that is asked for. Every
-command that writes where a user says asks `check_outputs`; `WantedOutput` is what those that translate files
+command that writes where a user says asks `check_outputs`; `OutputRequest` is what those that translate files
 are told about it.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError, typed
-from cadec_cli.places import check_place, final_place, is_stream
-from cadec_cli.whole_files import writing
+from cadec_cli.errors import CadecError, as_usage_error
+from cadec_cli.places import check_writable, is_stream, resolve_path
+from cadec_cli.whole_files import write_errors
 
 if TYPE_CHECKING:
     from cadec_cli.text.formats import TextFile
@@ -67,12 +67,12 @@ def check_outputs(
     known: _Inputs | None = None  # before anything is to be written nobody asks what is read
     there = []
     for output in wanted:
-        with writing(output):
+        with write_errors(output):
             if not _is_device(output):  # what is read from a terminal may be written to it
                 known = known or _Inputs.of(given)
                 known.refuse(output)
-            check_place(output, directory=directories)
-            if not force and _occupied(output):
+            check_writable(output, directory=directories)
+            if not force and _is_occupied(output):
                 there.append(output)
     for path in kept:
         if path is not None:
@@ -82,10 +82,10 @@ def check_outputs(
     _refuse_twins([path for path in wanted if not is_stream(path)])
     if there:
         verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
-        raise CadecError(f"{listed(there)} {verb} already", hint.format(them=them))
+        raise CadecError(f"{join_paths(there)} {verb} already", hint.format(them=them))
 
 
-def listed(paths: Sequence[Path]) -> str:
+def join_paths(paths: Sequence[Path]) -> str:
     """Paths as a sentence names them."""
     *first, last = map(str, paths)
     return f"{', '.join(first)} and {last}" if first else last
@@ -99,12 +99,12 @@ def _refuse_twins(outputs: Sequence[Path]) -> None:
     """Refuse two outputs that are one file, by whatever links."""
     names: dict[Path, Path] = {}
     for path in outputs:
-        other = names.setdefault(final_place(path), path)
+        other = names.setdefault(resolve_path(path), path)
         if other is not path:
             raise CadecError(f"{other} and {path} are one file", "write to different ones")
 
 
-def _occupied(path: Path) -> bool:
+def _is_occupied(path: Path) -> bool:
     if is_stream(path):
         return False
     if path.is_dir() and not path.is_symlink():
@@ -125,13 +125,13 @@ class _Inputs:
         for path in paths:
             if path.exists():
                 files[_identity(path)] = path
-                directories.update(dict.fromkeys(final_place(path).parents, path))
+                directories.update(dict.fromkeys(resolve_path(path).parents, path))
         return cls(files, directories)
 
     def refuse(self, output: Path) -> None:
         """Refuse an output that is an input, or a directory that holds one."""
         same = output.exists() and _identity(output) in self.files
-        held = self.directories.get(final_place(output))
+        held = self.directories.get(resolve_path(output))
         if same or held is not None:
             what = "is the input" if same else f"holds the input {held}"
             raise CadecError(
@@ -145,7 +145,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class WantedOutput:
+class OutputRequest:
     """What was said of the output: a file, a directory or a template; none is standard output."""
 
     output: str | None
@@ -161,7 +161,7 @@ class WantedOutput:
         from cadec_cli.text.formats.conversion import output_encoding
         from cadec_cli.text.output_names import TemplateError, is_template
 
-        with typed():
+        with as_usage_error():
             encoding = output_encoding(self.encoding)
         if encoding != "utf-8" and self.json_lines:
             raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
@@ -179,18 +179,18 @@ class WantedOutput:
         """Tell whether the output is files; `-` is standard output, as it is standard input."""
         return self.output not in (None, str(STANDARD_STREAM))
 
-    def planned(
+    def plan(
         self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
     ) -> OutputPlan | None:
         """The files to write, none of which may be read or, without --force, be there already."""
         if not self.to_files:
             return None
-        plan = self.named(inputs, source, target)
+        plan = self.name(inputs, source, target)
         if any(map(is_stream, plan.paths)):
             plan = dataclasses.replace(plan, journal=None)
-        return self.checked(plan, [*inputs, *also_read])
+        return self.check(plan, [*inputs, *also_read])
 
-    def named(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
+    def name(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
         """The files that the inputs become."""
         from cadec_cli.text.output_names import Languages, plan_outputs
 
@@ -198,14 +198,12 @@ class WantedOutput:
         ext = ".jsonl" if self.json_lines else None
         return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
 
-    def checked(
-        self, plan: OutputPlan, read: Sequence[Path | None], record: Path | None = None
-    ) -> OutputPlan:
+    def check(self, plan: OutputPlan, read: Sequence[Path | None], record: Path | None = None) -> OutputPlan:
         """A plan that can be carried out; what stands in its way is an error, and so is what is read.
 
         `record` is where finished files are put on record, if they are.
         """
-        from cadec_cli.claims import refuse_claimed
+        from cadec_cli.claims import ensure_unlocked
         from cadec_cli.decoding.record_files import refuse_unfinished
 
         # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
@@ -222,10 +220,10 @@ class WantedOutput:
         if not self.force:
             refuse_unfinished(plan.journal)
             return plan
-        refuse_claimed(plan.journal)
+        ensure_unlocked(plan.journal)
         return dataclasses.replace(plan, starts_over=True)
 
-    def prepared(
+    def convert(
         self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str
     ) -> list[TextFile]:
         """The files as they are to be written: in the format that their names promise, and encoded."""
@@ -241,7 +239,7 @@ class WantedOutput:
             for file, path, format_ in zip(files, inputs, wanted, strict=True)
         ]
 
-    def prepared_stream(self, file: TextFile, target: str) -> TextFile:
+    def convert_stream(self, file: TextFile, target: str) -> TextFile:
         """What comes bit by bit as it is to be written: encoded."""
         from cadec_cli.text.formats.conversion import as_it_comes_in_encoding
 

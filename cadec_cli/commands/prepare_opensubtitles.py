@@ -15,7 +15,7 @@ from cadec_cli import console
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.shared_flags import Force
-from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
+from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError
 from cadec_cli.whole_files import atomic_file
 
@@ -135,7 +135,7 @@ def _monolingual(
     for document in monolingual_documents(
         root, language, report=report, max_gap=max_gap, exclude=exclude, all_versions=all_versions
     ):
-        for run in kept_runs(document.texts, cleaner.keeps):
+        for run in contiguous_runs(document.texts, cleaner.accepts):
             yield list(run)
     _add_cleaning(cleaner, report, "sentences")
 
@@ -159,7 +159,7 @@ def _parallel(
         return
     cleaner = Cleaner(options, first.source_language, first.target_language)
     for document in itertools.chain([first], documents):
-        for run in kept_runs(document.pairs, lambda pair: cleaner.keeps(pair.source, pair.target)):
+        for run in contiguous_runs(document.pairs, lambda pair: cleaner.accepts(pair.source, pair.target)):
             yield [f"{_field(pair.source)}\t{_field(pair.target)}" for pair in run]
     _add_cleaning(cleaner, report, "pairs")
 

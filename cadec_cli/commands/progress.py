@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from cadec_cli import console
 
 if TYPE_CHECKING:
-    from cadec_cli.evaluation.reporting import Advance, Counted
+    from cadec_cli.evaluation.reporting import Advance, CountProgress
 
 
 @contextmanager
-def counted(what: str, total: int) -> Iterator[Advance]:
+def progress_bar(what: str, total: int) -> Iterator[Advance]:
     """One bar, gone when the work is done."""
-    with bars() as each, each(what, total) as advance:
+    with progress_bars() as each, each(what, total) as advance:
         yield advance
 
 
 @contextmanager
-def bars() -> Iterator[Counted]:
+def progress_bars() -> Iterator[CountProgress]:
     """Bars one below the other, all gone at the end."""
     with console.progress("sentences") as bar:
 

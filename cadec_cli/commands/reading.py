@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cadec_cli.files import MOST_INPUT
-from cadec_cli.text.formats.layout import Screen
+from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.text.formats.layout import SubtitleStyle
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.directions import Languages
     from cadec_cli.method.options import TranslationOptions
-    from cadec_cli.text.formats import Restored, TextFile
+    from cadec_cli.text.formats import RestoreCallback, TextFile
 
 
 @dataclass(frozen=True)
-class InputReading:
-    """What was said; `restored` gives, for the number of an input, who is told what becomes of it."""
+class InputOptions:
+    """What was said; `on_restore` gives, for the number of an input, who is told what becomes of it."""
 
     encoding: str
     lines: bool = False
     format: str | None = None  # by its name, if none is given
-    most: int = MOST_INPUT
-    screen: Screen = field(default_factory=Screen)
-    restored: Callable[[int], Restored] | None = None
+    most: int = MAX_INPUT_BYTES
+    screen: SubtitleStyle = field(default_factory=SubtitleStyle)
+    on_restore: Callable[[int], RestoreCallback] | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -46,6 +46,6 @@ class InputReading:
             format=self.format,
             tags=options.protect,
             screen=dataclasses.replace(self.screen, language=languages.target_code),
-            restored=None if self.restored is None else self.restored(number),
+            restored=None if self.on_restore is None else self.on_restore(number),
             most=self.most,
         )

@@ -18,7 +18,7 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     TranslationOutput,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def repair(
@@ -32,7 +32,7 @@ def repair(
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
     json_lines: Annotated[
         bool,
@@ -60,7 +60,7 @@ def repair(
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """
-    from cadec_cli.commands.outputs import WantedOutput
+    from cadec_cli.commands.outputs import OutputRequest
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.wiring import (
         check_flags,
@@ -71,7 +71,7 @@ def repair(
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.engines.document_models import Drafts, RepairModel
-    from cadec_cli.engines.given import GivenModels
+    from cadec_cli.engines.given import ModelSet
     from cadec_cli.method.options import TranslationOptions
     from cadec_cli.text.formats import read_text_file
 
@@ -81,11 +81,11 @@ def repair(
         json_lines=json_lines,
         for_the_terminal=["--compare"] if compare else [],
     )
-    wanted = WantedOutput(output, output_encoding, json_lines, force, resume)
+    wanted = OutputRequest(output, output_encoding, json_lines, force, resume)
     paths = inputs or [Path("-")]
     opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
     language = opened.languages.target_code
-    plan = wanted.planned(paths, language, language, also_read=opened.bundle.files)
+    plan = wanted.plan(paths, language, language, also_read=opened.bundle.files)
     files = [
         read_text_file(
             path,
@@ -98,12 +98,10 @@ def repair(
         )
         for path in paths
     ]
-    files = wanted.prepared(files, paths, plan, language)
+    files = wanted.convert(files, paths, plan, language)
     opened.bundle.path("repair")  # or say how to add one
     drafts = Drafts(opened.joined_model("repair"))
-    models = GivenModels(
-        translation=drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)}
-    )
+    models = ModelSet(translation=drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)})
     translator = Translator(models, TranslationOptions(search="repair", beam=beam), language=language)
     origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
     work = FileTranslation(translator, files, origin, plan)

@@ -85,10 +85,10 @@ def reproduce(
     from cadec_cli.reproduction.experiment import steps_for
     from cadec_cli.reproduction.report import write_reports
     from cadec_cli.reproduction.results import collect
-    from cadec_cli.reproduction.starting import started
+    from cadec_cli.reproduction.starting import start_experiment
     from cadec_cli.reproduction.steps import carry_out, in_processes, torchrun
 
-    experiment = started(
+    experiment = start_experiment(
         scale, work, data, effort=effort, sizes=_sizes(size or []), threads=threads, write=not listed
     )
     plan = experiment.plan()

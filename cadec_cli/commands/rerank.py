@@ -15,7 +15,7 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -37,7 +37,7 @@ def rerank(
     json_lines: Annotated[
         bool, typer.Option("--json", help="Write one JSON object per sentence, with all scores.")
     ] = False,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     bundle: BundleOption = None,
     target_language: TargetLanguage = None,
     device: Device = "auto",
@@ -54,7 +54,7 @@ def rerank(
     """
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.commands.results import write_result
-    from cadec_cli.commands.wiring import before_all, open_models
+    from cadec_cli.commands.wiring import initial_context, open_models
     from cadec_cli.decoding.nbest_files import read_documents
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.decoding.soundness import judge_for
@@ -68,7 +68,7 @@ def rerank(
     options = with_flags(default_options(models.bundle), flags)
     language = models.languages.source_code
     documents = read_documents(nbest_lists, feature=feature, most=max_input)
-    before = before_all(after, models, options, max_input)
+    before = initial_context(after, models, options, max_input)
     translations = choose(
         documents,
         models,

@@ -24,7 +24,7 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     Weight,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def score_contrastive(
@@ -57,7 +57,7 @@ def score_contrastive(
         ),
     ] = False,
     layout: SetLayout = None,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     bundle: BundleOption = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -80,19 +80,25 @@ def score_contrastive(
     import sys
 
     from cadec_cli import console
-    from cadec_cli.commands.crews import ContrastiveFlags, same_models, scored, threads_each, wanted_crew
+    from cadec_cli.commands.crews import (
+        ContrastiveOptions,
+        model_reference,
+        score_sets,
+        threads_each,
+        worker_pool,
+    )
     from cadec_cli.commands.views.contrastive import left_out
     from cadec_cli.commands.wiring import contrastive_models, open_models
     from cadec_cli.evaluation.contrastive.files import read_set
     from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
     from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
-    from cadec_cli.method.options import Reading
+    from cadec_cli.method.options import ScoringOptions
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
     if objective == "all":
         raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
-    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
+    pool = worker_pool(workers, engine, address, threads=threads, device=device)
     opened = open_models(
         bundle,
         device=device,
@@ -104,21 +110,23 @@ def score_contrastive(
     if objective is None:
         has_both = "c-score" if opened.bundle.has_lm else "sentence"
         objective = has_both if opened.bundle.has_translation else "pmi"
-    reading = Reading((opened.bundle.defaults.temperature if temperature is None else temperature,), alpha)
+    reading = ScoringOptions(
+        (opened.bundle.defaults.temperature if temperature is None else temperature,), alpha
+    )
     objectives, models = contrastive_models(opened, [objective], weight, reading, context)
     contrastive_set = read_set(set_path, layout, most=max_input)
     if contrastive_set.left_out:
         console.note(left_out(contrastive_set))
     (scorer,) = scorers(objectives, reading.temperatures)
-    same = same_models(
+    same = model_reference(
         opened,
         device=device,
         compute_type=compute_type,
         threads=threads_each(threads),
     )
-    flags = ContrastiveFlags((objective,), weight, reading, context)
+    flags = ContrastiveOptions((objective,), weight, reading, context)
     models.check(contrastive_set)
-    terms = scored([contrastive_set], models, crew, same, flags)
+    terms = score_sets([contrastive_set], models, pool, same, flags)
     if not sys.stdout.isatty():  # a bar would be drawn over the results
         terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
     for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):

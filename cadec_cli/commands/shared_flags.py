@@ -7,9 +7,9 @@ import typer
 
 from cadec_cli.commands.choices import one_of
 from cadec_cli.commands.sizes import size_in_bytes
-from cadec_cli.crews.shares import Share
+from cadec_cli.crews.shares import Shard
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
-from cadec_cli.files import MOST_INPUT, size_name
+from cadec_cli.files import MAX_INPUT_BYTES, size_name
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 
 # What the tables in text.formats, evaluation.contrastive and evaluation.tuning hold, without the time that
@@ -18,7 +18,7 @@ FORMATS = ("text", "jsonl", "srt", "vtt", "ass", "ssa")
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
 
-CREWS = ("processes", "ray")
+POOL_ENGINES = ("processes", "ray")
 
 DEVICES = ("auto", "cpu", "cuda")
 NUMBERED_GPU = r"cuda:\d+"
@@ -106,7 +106,9 @@ ScoringWorkers = Annotated[int, _workers("score a part of the groups")]
 LineWorkers = Annotated[int, _workers("translate a part of the lines")]
 Engine = Annotated[
     str,
-    one_of(CREWS, "--engine", help="Where workers run: on this machine, or on a Ray cluster.", panel=_MANY),
+    one_of(
+        POOL_ENGINES, "--engine", help="Where workers run: on this machine, or on a Ray cluster.", panel=_MANY
+    ),
 ]
 Address = Annotated[
     str | None,
@@ -119,13 +121,13 @@ Address = Annotated[
         rich_help_panel=_MANY,
     ),
 ]
-Shard = Annotated[
-    Share | None,
+ShardOption = Annotated[
+    Shard | None,
     typer.Option(
         "--shard",
         help="Translate one part of the files, the second of eight with 2/8: a job for each part does all of "
         "them. Parts are about equal in size.",
-        parser=Share.parsed,
+        parser=Shard.parse,
         show_default=False,
         metavar="I/N",
         rich_help_panel=_MANY,
@@ -163,7 +165,7 @@ MaxInput = Annotated[
     typer.Option(
         "--max-input",
         help="Refuse texts that are larger than this when decompressed, e.g. 500MB or 2GB. "
-        f"[dim]\\[default: {size_name(MOST_INPUT)}][/dim]",
+        f"[dim]\\[default: {size_name(MAX_INPUT_BYTES)}][/dim]",
         parser=size_in_bytes,
         metavar="SIZE",
         show_default=False,

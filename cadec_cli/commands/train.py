@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.commands.app import new_app
-from cadec_cli.commands.choices import completed
+from cadec_cli.commands.choices import complete_from
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.shared_flags import Force
@@ -149,7 +149,7 @@ Preset = Annotated[
         "-p",
         metavar="<tiny|small|paper|FILE>",
         help="How large and how long, by name; or a TOML file.",
-        autocompletion=completed(("tiny", "small", "paper")),
+        autocompletion=complete_from(("tiny", "small", "paper")),
     ),
 ]
 Resume = Annotated[
@@ -193,14 +193,14 @@ def _add(kind: Kind) -> None:
         plot: Plot = False,
     ) -> None:
         from cadec_cli.errors import UsageError
-        from cadec_cli.training.run import carry_out, check_given, continued_run, new_run
+        from cadec_cli.training.run import carry_out, check_inputs, continued_run, new_run
 
         pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
         if resume and start_from is not None:
             raise UsageError("a run that is continued has weights of its own", "leave out --start-from")
         if not resume:
-            check_given(data or [], dev or [])
-        chosen, origin = _chosen(kind, output, start_from, resume)
+            check_inputs(data or [], dev or [])
+        chosen, origin = _resolve_start(kind, output, start_from, resume)
         if resume:
             run = continued_run(chosen, output, flags)
         else:
@@ -217,22 +217,24 @@ def _add(kind: Kind) -> None:
             raise typer.Exit(130)
 
 
-def _chosen(kind: Kind, output: Path, start_from: str | None, resume: bool) -> tuple[Kind, Path | None]:
+def _resolve_start(
+    kind: Kind, output: Path, start_from: str | None, resume: bool
+) -> tuple[Kind, Path | None]:
     """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
-    from cadec_cli.bundle.pretrained_parts import PretrainedGiven, is_pretrained
+    from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest, is_pretrained
     from cadec_cli.models.pretrained import ORIGIN, is_fine_tuning
 
     origin = output / ORIGIN
     if kind.fine_tuning is None:
         return kind, Path(start_from) if start_from else None
-    from cadec_cli.training.fine_tuning import fine_tuned
+    from cadec_cli.training.fine_tuning import fine_tuning_kind
 
     if resume:
-        return (fine_tuned(origin) if is_fine_tuning(output) else kind), None
-    if start_from is None or not is_pretrained(kind.name, start_from, PretrainedGiven()):
+        return (fine_tuning_kind(origin) if is_fine_tuning(output) else kind), None
+    if start_from is None or not is_pretrained(kind.name, start_from, PretrainedModelRequest()):
         return kind, Path(start_from) if start_from else None
     _keep_origin(start_from, origin)
-    return fine_tuned(origin), origin
+    return fine_tuning_kind(origin), origin
 
 
 def _keep_origin(start_from: str, origin: Path) -> None:

@@ -21,7 +21,7 @@ from cadec_cli.commands.shared_flags import (
     MaxInput,
     OutputEncoding,
     Report,
-    Shard,
+    ShardOption,
     SourceLanguage,
     TargetLanguage,
     Threads,
@@ -29,7 +29,7 @@ from cadec_cli.commands.shared_flags import (
     Workers,
 )
 from cadec_cli.decoding.confidence import FLAG_BELOW
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.options import TranslationOptions
 
 _SUBTITLES = "Subtitles"
@@ -50,7 +50,7 @@ def translate(
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
     output_encoding: OutputEncoding = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     json_lines: Annotated[
         bool,
         typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
@@ -126,7 +126,7 @@ def translate(
     workers: Workers = 0,
     engine: Engine = "processes",
     address: Address = None,
-    shard: Shard = None,
+    shard: ShardOption = None,
 ) -> None:
     """Translate documents, each sentence in the context of those before it.
 
@@ -153,9 +153,9 @@ def translate(
     import dataclasses
 
     from cadec_cli.commands.bulk import bulk_translation, check_bulk
-    from cadec_cli.commands.crews import threads_each, wanted_crew
-    from cadec_cli.commands.outputs import WantedOutput, check_outputs
-    from cadec_cli.commands.reading import InputReading
+    from cadec_cli.commands.crews import threads_each, worker_pool
+    from cadec_cli.commands.outputs import OutputRequest, check_outputs
+    from cadec_cli.commands.reading import InputOptions
     from cadec_cli.commands.views import doubts as doubt_views
     from cadec_cli.commands.views import translations as views
     from cadec_cli.commands.views.reading_speed import ReadingSpeeds
@@ -163,13 +163,13 @@ def translate(
         check_bilingual,
         check_flags,
         file_translation,
-        report_beside_translation,
+        requested_report,
         translations_in_order,
         write_translations,
     )
-    from cadec_cli.decoding.doubts import Doubts
+    from cadec_cli.decoding.doubts import FlagCollector
     from cadec_cli.text.formats import format_of
-    from cadec_cli.text.formats.layout import Screen
+    from cadec_cli.text.formats.layout import SubtitleStyle
     from cadec_cli.text.formats.wrapping import LINE_WIDTH
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
@@ -177,10 +177,10 @@ def translate(
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter("a report is an .html file", param_hint="--report")
     of_output = force and (output is not None or report is None)  # or it is of the report alone
-    wanted = WantedOutput(output, output_encoding, json_lines, of_output, resume)
+    wanted = OutputRequest(output, output_encoding, json_lines, of_output, resume)
     paths = inputs or [Path("-")]
-    crew = wanted_crew(workers, engine, address, threads=threads, device=device)
-    in_bulk = crew is not None or shard is not None
+    pool = worker_pool(workers, engine, address, threads=threads, device=device)
+    in_bulk = pool is not None or shard is not None
     if in_bulk:
         check_bulk(paths, output, shard, report, terminal)
     check_outputs([report], inputs=[*paths, after], force=force)
@@ -192,8 +192,8 @@ def translate(
     speeds = ReadingSpeeds(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )
-    screen = Screen(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
-    reading = InputReading(encoding, lines, input_format, max_input, screen, speeds.of_file)
+    screen = SubtitleStyle(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
+    reading = InputOptions(encoding, lines, input_format, max_input, screen, speeds.of_file)
     below = FLAG_BELOW if flag_below is None else flag_below
     flagging = flag or flag_below is not None
     if in_bulk:
@@ -202,12 +202,12 @@ def translate(
             bundle,
             flags,
             reading,
-            crew=crew,
-            share=shard,
+            pool=pool,
+            shard=shard,
             wanted=wanted,
             device=device,
             compute_type=compute_type,
-            threads=threads_each(threads) if crew else threads,
+            threads=threads_each(threads) if pool else threads,
             source_language=source_language,
             target_language=target_language,
             after=after,
@@ -236,7 +236,7 @@ def translate(
         raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
     translator = work.translator
     work = dataclasses.replace(work, below=below)
-    companion = report_beside_translation(report, work, paths)
+    companion = requested_report(report, work, paths)
     if not terminal:
         doubts = write_translations(
             work, json_lines=json_lines, resume=resume, companion=companion, flagging=flagging
@@ -245,9 +245,9 @@ def translate(
         if flagging:
             doubt_views.show(doubts, work, paths)
         return
-    watched = Doubts(work.judge)
+    watched = FlagCollector(work.judge)
     shown = (
-        views.ShownTranslation(
+        views.TranslationView(
             translation,
             translator.sentence_level_of(translation) if compare else None,
             [translator.explain(part) for part in translation.parts] if explain else [],

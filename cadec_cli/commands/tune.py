@@ -20,7 +20,7 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def tune(
     split: Annotated[
         bool, typer.Option("--split", help="Split lines into sentences, as translate does without --lines.")
     ] = False,
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Directory for curve.json and its pictures.")
     ] = None,
@@ -130,19 +130,19 @@ def tune(
     from cadec_cli.bundle.finding import find_bundle
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.commands.progress import bars
+    from cadec_cli.commands.progress import progress_bars
     from cadec_cli.commands.views.contrastive import wide_console
     from cadec_cli.commands.views.figures import tuning_table
     from cadec_cli.commands.wiring import open_models
-    from cadec_cli.errors import CadecError, typed
+    from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning.keeping import keep, keep_lengths, may_save
+    from cadec_cli.evaluation.tuning.keeping import may_save, save_choice, save_learnt_lengths
     from cadec_cli.evaluation.tuning.plot import draw_tuning
     from cadec_cli.evaluation.tuning.run import run_tuning
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
     from cadec_cli.method.options import with_flags
     from cadec_cli.plotting import require_matplotlib
-    from cadec_cli.whole_files import write_json, writing
+    from cadec_cli.whole_files import write_errors, write_json
 
     if output is not None:
         drawn = ["curve.png", *(["pareto.png"] if contrastive else [])] if plot else []
@@ -161,19 +161,19 @@ def tune(
         target_language=target_language,
     )
     defaults = models.bundle.defaults
-    with typed():
+    with as_usage_error():
         trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
         for setting in trial.settings:  # what could not be saved is refused before the work, not after it
             changed_defaults(defaults, trial.objective, setting, context, nbest)
     test = _contrastive_test(models, contrastive, trial, context, max_input) if contrastive else None
     if output is not None:
-        with writing(output):
+        with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference], warn=console.warn, most=max_input)
     console.note(f"{trial.objective}: {len(trial.settings)} settings, {trial.present} at present")
     asked = {"context": context, "nbest": nbest}
     given = {name: value for name, value in asked.items() if value is not None}
-    with bars() as counted:
+    with progress_bars() as counted:
         tuning = run_tuning(
             models,
             sources.documents,
@@ -189,10 +189,10 @@ def tune(
     wide_console().print(tuning_table(tuning))
     if tuning.choice is not None:
         chosen = changed_defaults(defaults, trial.objective, tuning.choice.setting, context, nbest)
-        keep(directory, defaults, chosen, saved, console.note)
+        save_choice(directory, defaults, chosen, saved, console.note)
     if saved:
         pairs = zip(sources.sentences, references.sentences, strict=True)
-        keep_lengths(models, list(pairs), console.note)
+        save_learnt_lengths(models, list(pairs), console.note)
     if output is not None:
         write_json(output / "curve.json", tuning.record(models.bundle.name))
         if plot:
@@ -210,12 +210,12 @@ def _contrastive_test(
     from cadec_cli.commands.wiring import contrastive_models
     from cadec_cli.evaluation.contrastive.files import read_set
     from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
-    from cadec_cli.method.options import Reading
+    from cadec_cli.method.options import ScoringOptions
 
     read = tuple(read_set(path, most=most) for path in sets)
     for one in read:
         if one.left_out:
             console.note(left_out(one))
     names = ["sentence", trial.objective]
-    _, scored = contrastive_models(models, names, None, Reading(trial.temperatures), context)
+    _, scored = contrastive_models(models, names, None, ScoringOptions(trial.temperatures), context)
     return ContrastiveTest(scored, read)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from cadec_cli import console
 from cadec_cli.commands.results import write_result
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.directions import Languages
     from cadec_cli.bundle.loading import LoadedModels
     from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.commands.outputs import WantedOutput
-    from cadec_cli.commands.reading import InputReading
-    from cadec_cli.decoding.doubts import Doubt
-    from cadec_cli.decoding.file_translation import Companion, FileTranslation
+    from cadec_cli.commands.outputs import OutputRequest
+    from cadec_cli.commands.reading import InputOptions
+    from cadec_cli.decoding.doubts import FlaggedSentence
+    from cadec_cli.decoding.file_translation import FileTranslation, SideOutput
     from cadec_cli.decoding.streaming import StreamTranslation
     from cadec_cli.decoding.translations import Translation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
     from cadec_cli.method.context import Context
     from cadec_cli.method.objectives import Objective
-    from cadec_cli.method.options import Reading, TranslationOptions
+    from cadec_cli.method.options import ScoringOptions, TranslationOptions
 
 
 def open_models(
@@ -59,14 +59,14 @@ def file_translation(
     inputs: Sequence[Path],
     bundle: Path | None,
     flags: Mapping[str, Any],
-    reading: InputReading,
+    reading: InputOptions,
     *,
     device: str,
     compute_type: str,
     threads: int,
     source_language: str | None = None,
     target_language: str | None = None,
-    wanted: WantedOutput | None = None,
+    wanted: OutputRequest | None = None,
     explain: bool = False,
     after: Path | None = None,
 ) -> FileTranslation | StreamTranslation:
@@ -92,29 +92,29 @@ def file_translation(
     if not opened.has_translation:
         raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
     options = with_flags(default_options(opened), flags)
-    if explain and not options.maximised.uses_lm:
+    if explain and not options.weighted_objective.uses_lm:
         raise UsageError(
             f"--search {options.search} asks no D-LM, so there is nothing to explain", "leave out --explain"
         )
     source, target = models.languages.source_code, models.languages.target_code
     plan = None
     if wanted is not None:
-        plan = wanted.planned(inputs, source, target, also_read=[after, *opened.files])
+        plan = wanted.plan(inputs, source, target, also_read=[after, *opened.files])
     if plan is None and _streams(inputs, reading.format, after):
         return _stream_translation(
             Translator(models, options, language=source),
             reading,
-            before=before_all(after, models, options, reading.most),
+            before=initial_context(after, models, options, reading.most),
             wanted=wanted,
             target=target,
         )
     files = [reading.file(number, path, models.languages, options) for number, path in enumerate(inputs)]
     if wanted is not None:
-        files = wanted.prepared(files, inputs, plan, target)
+        files = wanted.convert(files, inputs, plan, target)
     if reading.screen.bilingual:
         check_bilingual(file.format for file in files)
     origin = origin_of(opened, models.languages, options, compute_type)
-    before = before_all(after, models, options, reading.most)
+    before = initial_context(after, models, options, reading.most)
     translator = Translator(models, options, language=source)
     return FileTranslation(translator, files, origin, plan, before=before)
 
@@ -125,32 +125,32 @@ def origin_of(
     """What an outcome depends on besides the text and the options."""
     from cadec_cli.bundle.directions import chosen_languages
     from cadec_cli.bundle.loading import seed_of
-    from cadec_cli.method.options import AS_IT_COMES
+    from cadec_cli.method.options import AUTO
 
     origin = [("bundle", bundle.manifest.identity), ("compute type", compute_type)]
     if languages != chosen_languages(bundle):
         origin.append(("languages", str(languages)))
-    if options.formality != AS_IT_COMES:
+    if options.formality != AUTO:
         origin.append(("seed", "\n".join(seed_of(bundle, languages, options.formality))))
     return tuple(origin)
 
 
 def _streams(inputs: Sequence[Path], input_format: str | None, after: Path | None) -> bool:
     """Tell whether to translate an input as it comes: there is nothing else to read, and no need to wait."""
-    from cadec_cli.files import comes_bit_by_bit
+    from cadec_cli.files import is_streamed
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.streamed import STREAMED
 
     alone = len(inputs) == 1 and (after is None or str(after) != "-")
-    return alone and comes_bit_by_bit(inputs[0]) and (input_format or format_of(inputs[0])) in STREAMED
+    return alone and is_streamed(inputs[0]) and (input_format or format_of(inputs[0])) in STREAMED
 
 
 def _stream_translation(
     translator: Translator,
-    reading: InputReading,
+    reading: InputOptions,
     *,
     before: Context,
-    wanted: WantedOutput | None,
+    wanted: OutputRequest | None,
     target: str,
 ) -> StreamTranslation:
     import sys
@@ -163,7 +163,7 @@ def _stream_translation(
 
     stream = stream_text(reading.encoding)
     input_format = reading.format or "text"
-    by_line = search_kind(translator.options.search).settles
+    by_line = search_kind(translator.options.search).is_greedy
     if sys.stdin.isatty():
         console.note(
             "type away; " + ("" if by_line else "a blank line ends a document, ") + "Ctrl-D ends it all"
@@ -180,21 +180,23 @@ def _stream_translation(
     )
     file = TextFile((), text, stream.encoding, input_format)
     if wanted is not None:
-        file = wanted.prepared_stream(file, target)
+        file = wanted.convert_stream(file, target)
     return StreamTranslation(translator, text, file, before=before)
 
 
-def before_all(after: Path | None, models: LoadedModels, options: TranslationOptions, most: int) -> Context:
+def initial_context(
+    after: Path | None, models: LoadedModels, options: TranslationOptions, most: int
+) -> Context:
     """The context of the first document of each file: what --after names, if it names something."""
     from cadec_cli.decoding.before import context_of
     from cadec_cli.method.context import Context
 
     if after is None:
         return Context()
-    return context_of(models, options, what_comes_before(after, models.languages, most=most))
+    return context_of(models, options, read_context(after, models.languages, most=most))
 
 
-def what_comes_before(after: Path, languages: Languages, *, most: int = MOST_INPUT) -> list[str]:
+def read_context(after: Path, languages: Languages, *, most: int = MAX_INPUT_BYTES) -> list[str]:
     """The sentences of a file in the target language that comes before what is translated."""
     from cadec_cli.errors import CadecError
     from cadec_cli.text.formats import read_text_file
@@ -241,13 +243,13 @@ def check_bilingual(formats: Iterable[str], *, json_lines: bool = False) -> None
 
 
 def translations_in_order(
-    work: FileTranslation | StreamTranslation, companion: Companion | None = None
+    work: FileTranslation | StreamTranslation, companion: SideOutput | None = None
 ) -> Iterator[Translation]:
     """Translations as they come; a progress bar would be drawn over results on a terminal."""
     import sys
 
     translations = work.in_order() if sys.stdout.isatty() else work.in_order(track_translations)
-    return translations if companion is None else companion.beside(translations)
+    return translations if companion is None else companion.attach(translations)
 
 
 def write_translations(
@@ -255,14 +257,14 @@ def write_translations(
     *,
     json_lines: bool,
     resume: bool,
-    companion: Companion | None = None,
+    companion: SideOutput | None = None,
     flagging: bool = False,
-) -> list[Doubt]:
+) -> list[FlaggedSentence]:
     """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look.
 
     On standard output that is looked for only with `flagging`: the list of a stream may never end.
     """
-    from cadec_cli.decoding.doubts import Doubts
+    from cadec_cli.decoding.doubts import FlagCollector
     from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.records import json_bytes
     from cadec_cli.errors import Interrupted
@@ -276,19 +278,19 @@ def write_translations(
             damaged=console.warn,
             companion=companion,
         )
-    doubts = Doubts(work.judge)
+    doubts = FlagCollector(work.judge)
     done = 0
 
-    def counted(translations: Iterable[Translation]) -> Iterator[Translation]:
+    def count_done(translations: Iterable[Translation]) -> Iterator[Translation]:
         nonlocal done
         for translation in translations:
             yield translation
             done += 1  # whoever asks for another one has written this
 
     in_order = translations_in_order(work, companion)
-    translations = counted(doubts.watch(in_order) if flagging else in_order)
+    translations = count_done(doubts.watch(in_order) if flagging else in_order)
     try:
-        for piece in json_bytes(translations, work.judge) if json_lines else work.restored(translations):
+        for piece in json_bytes(translations, work.judge) if json_lines else work.restore(translations):
             write_result(piece)
         for _ in translations:
             pass  # the layout takes as many as it has places for; the companion waits for the end
@@ -306,22 +308,22 @@ def contrastive_models(
     opened: LoadedModels,
     names: Sequence[str],
     weight: str | None,
-    reading: Reading,
+    scoring_options: ScoringOptions,
     context: int | None,
 ) -> tuple[list[Objective], ContrastiveModels]:
     """The objectives that were named, and a bundle's models as far as those need them.
 
     The bundle's own objective has the bundle's weights, as in translating; those given go before them.
     """
-    from cadec_cli.engines.ahead import known_ahead
-    from cadec_cli.errors import typed
+    from cadec_cli.engines.ahead import context_free_terms
+    from cadec_cli.errors import as_usage_error
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
     from cadec_cli.method.context import ContextPolicy
     from cadec_cli.method.objectives import NMT, objective
     from cadec_cli.method.options import named_weights
 
     bundle = opened.bundle
-    with typed():
+    with as_usage_error():
         weights = named_weights(weight)
     objectives = usable_objectives(
         names,
@@ -336,25 +338,27 @@ def contrastive_models(
     models = ContrastiveModels(
         opened.translation if any(chosen.uses(NMT) for chosen in objectives) else None,
         opened.language if any(chosen.uses_lm for chosen in objectives) else None,
-        reading,
+        scoring_options,
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
-        tuple({type(one): one for chosen in objectives for one in known_ahead(opened, chosen)}.values()),
+        tuple(
+            {type(one): one for chosen in objectives for one in context_free_terms(opened, chosen)}.values()
+        ),
         {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
     )
     return objectives, models
 
 
-def report_beside_translation(
+def requested_report(
     path: Path | None, work: FileTranslation | StreamTranslation, inputs: Sequence[Path]
-) -> Companion | None:
+) -> SideOutput | None:
     """The report that was asked for, if one was: it is made along with the translation."""
     from cadec_cli.bundle.loading import LoadedModels
-    from cadec_cli.reports.translations import report_beside
+    from cadec_cli.reports.translations import report_side_output
 
     models = work.translator.models
     if path is None or not isinstance(models, LoadedModels):
         return None
     names = ["standard input" if str(name) == "-" else name.name for name in inputs]
     codes = (models.languages.source_code, models.languages.target_code)
-    return report_beside(path, work, names, bundle=models.bundle.name, languages=codes)
+    return report_side_output(path, work, names, bundle=models.bundle.name, languages=codes)

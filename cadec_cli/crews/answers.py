@@ -1,6 +1,6 @@
-"""What members do with what they are given, and how they tell of it: one message each time, as bytes.
+"""What workers do with what they are given, and how they tell of it: one message each time, as bytes.
 
-This runs in the members. It is all they know of a task, wherever they are.
+This runs in the workers. It is all they know of a task, wherever they are.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 from cadec_cli.crews import Task
 
-# What a message says: that a member has begun, what it made of its item, or what went wrong.
+# What a message says: that a worker has begun, what it made of its item, or what went wrong.
 READY, DONE, FAILED = "ready", "done", "failed"
 # What silence means.
 LOST = "lost"
 
 
-def begun(pickled: bytes) -> tuple[Any, bytes]:
+def start_task(pickled: bytes) -> tuple[Any, bytes]:
     """What the task begins with, and what to say of it."""
     try:
         task: Task[Any, Any] = pickle.loads(pickled)

@@ -1,6 +1,6 @@
-"""Handing out: which member gets which item, and what becomes of those that were lost.
+"""Handing out: which worker gets which item, and what becomes of those that were lost.
 
-Knows nothing of where members are: that is the staff's.
+Knows nothing of where workers are: that is the set's.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol
 
-from cadec_cli.crews import ATTEMPTS, Item, LostMembersError
+from cadec_cli.crews import ATTEMPTS, Item, WorkerLostError
 from cadec_cli.crews.answers import FAILED, LOST, READY
 
 
 @dataclass(frozen=True)
-class Piece(Generic[Item]):
+class WorkItem(Generic[Item]):
     """One item of the work, its number, and how often it was begun."""
 
     number: int
@@ -25,10 +25,10 @@ class Piece(Generic[Item]):
     attempt: int = 1
 
 
-class Member(Protocol):
-    """One of the staff: it begins as soon as it is there, and may then be given pieces."""
+class Worker(Protocol):
+    """One of the set: it begins as soon as it is there, and may then be given pieces."""
 
-    piece: Piece[Any] | None
+    work_item: WorkItem[Any] | None
 
     def take(self, item: bytes) -> None:
         """Hand it an item; if it is lost already, its answer will tell."""
@@ -37,60 +37,60 @@ class Member(Protocol):
         """What it says, now that something was heard of it; LOST with how, if it will say no more."""
 
 
-class Staff(Protocol):
+class WorkerSet(Protocol):
     """Members, and where there is room for them."""
 
-    kind: str  # what members are, in a message
+    kind: str  # what workers are, in a message
     hint: str  # what to do if they get lost
 
     @property
-    def members(self) -> list[Any]:
+    def workers(self) -> list[Any]:
         """Those who are here."""
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many there may be."""
 
     def add(self) -> None:
         """Let one more begin."""
 
-    def heard(self) -> list[Any]:
+    def wait_for_answers(self) -> list[Any]:
         """Those of whom something is heard, after a wait; there may be none."""
 
-    def dismiss(self, member: Any) -> None:
+    def remove(self, worker: Any) -> None:
         """Let one go: for whom nothing is left, who has not begun yet, or who is lost."""
 
 
-def hand_out(staff: Staff, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield each item's number with what was made of it, or the error that it takes members down.
+def dispatch(worker_set: WorkerSet, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield each item's number with what was made of it, or the error that it takes workers down.
 
-    Such errors end all only where nothing else gets done either: then it is not the items. A member gets a
+    Such errors end all only where nothing else gets done either: then it is not the items. A worker gets a
     piece only when it has begun, so that nothing waits for one that is slow to begin; and its next piece
     before its last is shown to anyone, so that it need not wait for them.
     """
-    waiting = _Waiting(items)
+    waiting = _WorkQueue(items)
     lost_beginners = lost_items = 0
     while True:
-        beginning = [member for member in staff.members if member.piece is None]
-        while len(staff.members) < staff.room() and waiting.are_more_than(len(beginning)):
-            staff.add()
-            beginning.append(staff.members[-1])
-        if not waiting.are_more_than(0):
-            for member in beginning:
-                staff.dismiss(member)
-        if not staff.members:
-            if waiting.are_more_than(0):
-                raise LostMembersError(f"there is no room for {staff.kind} any more", staff.hint)
+        beginning = [worker for worker in worker_set.workers if worker.work_item is None]
+        while len(worker_set.workers) < worker_set.capacity() and waiting.has_more_than(len(beginning)):
+            worker_set.add()
+            beginning.append(worker_set.workers[-1])
+        if not waiting.has_more_than(0):
+            for worker in beginning:
+                worker_set.remove(worker)
+        if not worker_set.workers:
+            if waiting.has_more_than(0):
+                raise WorkerLostError(f"there is no room for {worker_set.kind} any more", worker_set.hint)
             return
-        for member in staff.heard():
-            said, what = member.answer()
-            piece = member.piece
+        for worker in worker_set.wait_for_answers():
+            said, what = worker.answer()
+            piece = worker.work_item
             if said == FAILED:
                 raise what
             if said == LOST:
-                staff.dismiss(member)
+                worker_set.remove(worker)
                 lost_beginners += piece is None
-                _check(lost_beginners, staff, what)
-                if piece is not None and (error := waiting.put_back(piece, staff, what)) is not None:
+                _check(lost_beginners, worker_set, what)
+                if piece is not None and (error := waiting.put_back(piece, worker_set, what)) is not None:
                     lost_items += 1
                     if lost_items == ATTEMPTS:
                         raise error
@@ -98,42 +98,44 @@ def hand_out(staff: Staff, items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
                 continue
             lost_beginners = 0
             lost_items = 0 if said != READY else lost_items
-            member.piece = waiting.next()
-            if member.piece is None:
-                staff.dismiss(member)
+            worker.work_item = waiting.pop()
+            if worker.work_item is None:
+                worker_set.remove(worker)
             else:
-                member.take(pickle.dumps(member.piece.item))
+                worker.take(pickle.dumps(worker.work_item.item))
             if said != READY:
                 assert piece is not None
                 yield piece.number, what
 
 
-class _Waiting:
-    """Items in their order, taken one by one; those of lost members come first."""
+class _WorkQueue:
+    """Items in their order, taken one by one; those of lost workers come first."""
 
     def __init__(self, items: Iterable[Any]) -> None:
-        self._rest = (Piece(number, item) for number, item in enumerate(items))
-        self._taken: deque[Piece[Any]] = deque()
+        self._rest = (WorkItem(number, item) for number, item in enumerate(items))
+        self._taken: deque[WorkItem[Any]] = deque()
 
-    def are_more_than(self, count: int) -> bool:
+    def has_more_than(self, count: int) -> bool:
         """Tell whether there are, looking no further than needed."""
         self._taken.extend(itertools.islice(self._rest, max(0, count + 1 - len(self._taken))))
         return len(self._taken) > count
 
-    def next(self) -> Piece[Any] | None:
+    def pop(self) -> WorkItem[Any] | None:
         """The next piece, if there is one."""
-        return self._taken.popleft() if self.are_more_than(0) else None
+        return self._taken.popleft() if self.has_more_than(0) else None
 
-    def put_back(self, piece: Piece[Any], staff: Staff, how: str) -> LostMembersError | None:
-        """Have a piece begun again, unless that was tried before: then it is what takes members down."""
-        if piece.attempt == ATTEMPTS:
-            what = f"item {piece.number + 1} takes {staff.kind} down ({how}), {ATTEMPTS} times in a row"
-            return LostMembersError(what, staff.hint, piece.number)
-        self._taken.appendleft(replace(piece, attempt=piece.attempt + 1))
+    def put_back(self, work_item: WorkItem[Any], worker_set: WorkerSet, how: str) -> WorkerLostError | None:
+        """Have a piece begun again, unless that was tried before: then it is what takes workers down."""
+        if work_item.attempt == ATTEMPTS:
+            what = (
+                f"item {work_item.number + 1} takes {worker_set.kind} down ({how}), {ATTEMPTS} times in a row"
+            )
+            return WorkerLostError(what, worker_set.hint, work_item.number)
+        self._taken.appendleft(replace(work_item, attempt=work_item.attempt + 1))
         return None
 
 
-def _check(lost_beginners: int, staff: Staff, how: str) -> None:
+def _check(lost_beginners: int, worker_set: WorkerSet, how: str) -> None:
     """Do not try for ever what can't even begin; but while others are at work, a machine may come back."""
-    if lost_beginners >= ATTEMPTS and not any(member.piece for member in staff.members):
-        raise LostMembersError(f"{staff.kind} go down before they have begun ({how})", staff.hint)
+    if lost_beginners >= ATTEMPTS and not any(worker.work_item for worker in worker_set.workers):
+        raise WorkerLostError(f"{worker_set.kind} go down before they have begun ({how})", worker_set.hint)

@@ -1,8 +1,8 @@
-"""A crew of actors on a Ray cluster, or on one that is started here for as long as it takes.
+"""A pool of actors on a Ray cluster, or on one that is started here for as long as it takes.
 
-Ray says where there is room and keeps the machines together. What members are told and answer is the same as
+Ray says where there is room and keeps the machines together. What workers are told and answer is the same as
 on one machine, so that errors come back as they were raised, and all that Ray itself raises here is the loss
-of a member. Ray's own words stay out of the terminal.
+of a worker. Ray's own words stay out of the terminal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.crews import Item, Result, Results, Task, answers
-from cadec_cli.crews.handing_out import Piece, hand_out
+from cadec_cli.crews.handing_out import WorkItem, dispatch
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.unfinished import new_part
 from cadec_cli.version import __version__
@@ -50,7 +50,7 @@ _SHARED_MEMORY = 128 * 2**20
 
 # The longest path of a directory in which there is room for one of ours, and in that for Ray's sockets, whose
 # paths have 107 characters at most.
-_LONGEST_DIRECTORY = 40 - len("/.ray.cadec-12345678.part")
+_MAX_DIRECTORY_LENGTH = 40 - len("/.ray.cadec-12345678.part")
 
 
 # Ray talks gRPC: HTTP/2, where both sides begin with their settings.
@@ -58,42 +58,42 @@ _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 _HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 
-class RayCrew:
-    """Actors of a Ray cluster, each with `cores` cores and `gpus` GPUs; 0 members: as many as have room."""
+class RayPool:
+    """Actors of a Ray cluster, each with `cores` cores and `gpus` GPUs; 0 workers: as many as have room."""
 
-    def __init__(self, members: int, address: str | None, *, cores: float = 1, gpus: float = 0) -> None:
-        self._asked = members
+    def __init__(self, workers: int, address: str | None, *, cores: float = 1, gpus: float = 0) -> None:
+        self._asked = workers
         self._address = address
         self._cores = cores
         self._gpus = gpus
 
     @property
-    def members(self) -> int:
+    def size(self) -> int:
         """How many work at a time, as far as that is known before the cluster is seen."""
         return self._asked or max(1, int(available_cores() // self._cores))
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
         """Yield each item's number with what was made of it, as they are done."""
-        ray = _imported()
+        ray = _import_ray()
         pickled = pickle.dumps(task)
-        with _connected(ray, self._address, self._asked * self._cores) as signals:
-            staff = _Staff(ray, pickled, self._asked, self._cores, self._gpus)
+        with _connection(ray, self._address, self._asked * self._cores) as signals:
+            worker_set = _RayWorkerSet(ray, pickled, self._asked, self._cores, self._gpus)
             try:
-                yield from hand_out(staff, items)
+                yield from dispatch(worker_set, items)
             finally:
                 signals.ignore()
-                for member in [*staff.members]:
-                    staff.dismiss(member)
+                for worker in [*worker_set.workers]:
+                    worker_set.remove(worker)
 
 
 @dataclass(eq=False)
-class _Member:
+class _RayWorker:
     """One actor, seen from here."""
 
     ray: Any
     actor: Any
     reference: Any  # of what it will answer
-    piece: Piece[Any] | None = None
+    work_item: WorkItem[Any] | None = None
 
     def take(self, item: bytes) -> None:
         """Hand it an item; if it is lost already, its answer will tell."""
@@ -115,14 +115,14 @@ class _Member:
         return answer
 
 
-class _Staff:
+class _RayWorkerSet:
     """All actors that there are."""
 
     kind = "Ray workers"
     hint = "perhaps memory ran out: try fewer --workers, or give each more --threads"
 
     def __init__(self, ray: Any, task: bytes, most: int, cores: float, gpus: float) -> None:
-        self.members: list[_Member] = []
+        self.workers: list[_RayWorker] = []
         self._ray = ray
         self._actor = ray.remote(_actor_class()).options(num_cpus=cores, num_gpus=gpus)
         self._task = ray.put(task)
@@ -130,14 +130,14 @@ class _Staff:
         self._each = {"CPU": cores, "GPU": gpus}
         self._looked = 0.0
         self._room = 0
-        if not self.room():
+        if not self.capacity():
             wanted = ", ".join(f"{count:g} {name}" for name, count in self._each.items() if count)
             raise CadecError(
                 f"no machine of the Ray cluster has room for a worker ({wanted})",
                 "ask for fewer --threads, or for another --device",
             )
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """As many as were asked for and fit onto the machines, whatever else these are doing."""
         now = time.monotonic()
         if not self._looked or now - self._looked > _LOOKING:
@@ -153,18 +153,18 @@ class _Staff:
     def add(self) -> None:
         """Ask for one more actor; it begins when there is a place for it."""
         actor = self._actor.remote()
-        self.members.append(_Member(self._ray, actor, actor.begin.remote(__version__, self._task)))
+        self.workers.append(_RayWorker(self._ray, actor, actor.begin.remote(__version__, self._task)))
 
-    def heard(self) -> list[_Member]:
+    def wait_for_answers(self) -> list[_RayWorker]:
         """Wait until something is heard of some, but not longer than until it is time to look for room."""
-        of = {member.reference: member for member in self.members}
+        of = {worker.reference: worker for worker in self.workers}
         done, _ = self._ray.wait(list(of), num_returns=1, timeout=_LOOKING)
         return [of[reference] for reference in done]
 
-    def dismiss(self, member: _Member) -> None:
+    def remove(self, worker: _RayWorker) -> None:
         """End an actor."""
-        self.members.remove(member)
-        self._ray.kill(member.actor)
+        self.workers.remove(worker)
+        self._ray.kill(worker.actor)
 
 
 def _actor_class() -> type:
@@ -182,7 +182,7 @@ def _actor_class() -> type:
                 return f"a machine of the Ray cluster has cadec {__version__}, here is {version}"
             console.set_quiet(True)
             self._answer = answers.answer
-            self._work, said = answers.begun(task)
+            self._work, said = answers.start_task(task)
             return said
 
         def work(self, item: bytes) -> bytes:
@@ -191,7 +191,7 @@ def _actor_class() -> type:
     return CadecWorker
 
 
-def _imported() -> Any:
+def _import_ray() -> Any:
     """Ray, which is asked to be quiet and to report to nobody."""
     for name, value in (
         ("RAY_USAGE_STATS_ENABLED", "0"),
@@ -210,7 +210,7 @@ def _imported() -> Any:
 
 
 @contextlib.contextmanager
-def _connected(ray: Any, address: str | None, cores: float) -> Iterator[_Signals]:
+def _connection(ray: Any, address: str | None, cores: float) -> Iterator[_Signals]:
     """A cluster to work on, which ends with this if it was started for it."""
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(_own_signals())
@@ -292,7 +292,7 @@ def _connect(ray: Any, address: str) -> None:
     host, port = _host_and_port(address)
     try:
         if host:
-            _knock(host, port)
+            _check_port(host, port)
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except OSError as error:
         hint = "is it running? `ray start --head` starts one" if address == "auto" else "is it running there?"
@@ -301,7 +301,7 @@ def _connect(ray: Any, address: str) -> None:
         raise CadecError(f"{unreachable}: {_line(error)}") from error
 
 
-def _knock(host: str, port: int) -> None:
+def _check_port(host: str, port: int) -> None:
     """Raise an OSError unless something answers as Ray does: Ray itself would wait for minutes."""
     with socket.create_connection((host, port), timeout=_ANSWERING) as connection:
         if os.environ.get("RAY_USE_TLS", "0") not in ("0", ""):
@@ -330,7 +330,7 @@ def _short_directory() -> Iterator[Path]:
     One that a killed command left is removed: it can't do that itself.
     """
     usual = Path(tempfile.gettempdir())
-    place = (usual if len(str(usual)) <= _LONGEST_DIRECTORY else Path("/tmp")) / "ray"
+    place = (usual if len(str(usual)) <= _MAX_DIRECTORY_LENGTH else Path("/tmp")) / "ray"
     part = new_part(place, directory=True, mode=0o700)
     try:
         yield part.path

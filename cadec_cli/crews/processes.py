@@ -1,4 +1,4 @@
-"""A crew of processes on this machine.
+"""A pool of processes on this machine.
 
 Processes are spawned, since forking a program that has loaded torch is not safe. Each has a pipe of its own,
 so that the death of one harms no other. They are deaf to Ctrl-C, which a terminal sends to all: the parent
@@ -21,23 +21,23 @@ from typing import Any
 
 from cadec_cli import console
 from cadec_cli.crews import Item, Result, Results, Task, answers
-from cadec_cli.crews.handing_out import Piece, hand_out
-from cadec_cli.workers import interrupts_held_back, leave_interrupts_to_the_parent
+from cadec_cli.crews.handing_out import WorkItem, dispatch
+from cadec_cli.workers import hold_interrupts, ignore_interrupts
 
-# Seconds that a member without work has to leave by itself.
+# Seconds that a worker without work has to leave by itself.
 _LEAVING = 10
 
 
-class Processes:
+class ProcessPool:
     """Processes of this machine, each with a copy of what the task needs."""
 
-    def __init__(self, members: int) -> None:
-        if members < 1:
-            raise ValueError("a crew has at least one member")
-        self._members = members
+    def __init__(self, workers: int) -> None:
+        if workers < 1:
+            raise ValueError("a crew has at least one worker")
+        self._members = workers
 
     @property
-    def members(self) -> int:
+    def size(self) -> int:
         """How many work at a time."""
         return self._members
 
@@ -46,18 +46,18 @@ class Processes:
 
         There are never more processes than items, and those for whom nothing is left end at once.
         """
-        with _staff(pickle.dumps(task), self._members) as staff:
-            yield from hand_out(staff, items)
+        with _worker_set(pickle.dumps(task), self._members) as worker_set:
+            yield from dispatch(worker_set, items)
 
 
 @dataclass(eq=False)
-class _Member:
+class _ProcessWorker:
     """One process, seen from the parent."""
 
     process: SpawnProcess
     connection: Connection
-    piece: Piece[Any] | None = None
-    begun: bool = False
+    work_item: WorkItem[Any] | None = None
+    has_started: bool = False
 
     def take(self, item: bytes) -> None:
         """Hand it an item; if it is lost already, its answer will tell."""
@@ -72,7 +72,7 @@ class _Member:
         if not said:
             self.end(_LEAVING)
             return answers.LOST, _ending(self.process.exitcode)
-        self.begun = True
+        self.has_started = True
         answer: tuple[str, Any] = pickle.loads(said)
         return answer
 
@@ -84,65 +84,65 @@ class _Member:
         self.process.join()
 
 
-class _Staff:
+class _ProcessWorkerSet:
     """All processes that there are."""
 
     kind = "worker processes"
     hint = "perhaps memory ran out: try fewer --workers"
 
     def __init__(self, task: bytes, most: int) -> None:
-        self.members: list[_Member] = []
-        self.leaving: list[_Member] = []
+        self.workers: list[_ProcessWorker] = []
+        self.leaving: list[_ProcessWorker] = []
         self._task = task
         self._most = most
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """As many as were asked for."""
         return self._most
 
     def add(self) -> None:
         """Start one more process."""
         context = multiprocessing.get_context("spawn")
-        with interrupts_held_back():
+        with hold_interrupts():
             ours, theirs = context.Pipe()
-            process = context.Process(target=_member, args=(theirs,), daemon=True)
+            process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
             process.start()
             theirs.close()  # else its end would not be the end of the pipe
-            self.members.append(_Member(process, ours))
-        self.members[-1].take(self._task)
+            self.workers.append(_ProcessWorker(process, ours))
+        self.workers[-1].take(self._task)
 
-    def heard(self) -> list[_Member]:
+    def wait_for_answers(self) -> list[_ProcessWorker]:
         """Wait until something is heard of some, be it that they died."""
-        signs = [sign for member in self.members for sign in (member.connection, member.process.sentinel)]
+        signs = [sign for worker in self.workers for sign in (worker.connection, worker.process.sentinel)]
         heard = set(wait(signs))
-        return [m for m in self.members if m.connection in heard or m.process.sentinel in heard]
+        return [m for m in self.workers if m.connection in heard or m.process.sentinel in heard]
 
-    def dismiss(self, member: _Member) -> None:
+    def remove(self, worker: _ProcessWorker) -> None:
         """Let one go: the end of its pipe tells it, unless it is still about to begin."""
-        self.leaving.append(member)
-        self.members.remove(member)
-        member.connection.close()
-        if not member.begun:
-            member.process.kill()
+        self.leaving.append(worker)
+        self.workers.remove(worker)
+        worker.connection.close()
+        if not worker.has_started:
+            worker.process.kill()
 
     def end(self, patience: float) -> None:
         """Wait for those who are leaving, and end all others."""
-        for member in self.members:
-            member.process.kill()
-        for member in (*self.members, *self.leaving):
-            member.end(patience)
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in (*self.workers, *self.leaving):
+            worker.end(patience)
 
 
 @contextlib.contextmanager
-def _staff(task: bytes, most: int) -> Iterator[_Staff]:
+def _worker_set(task: bytes, most: int) -> Iterator[_ProcessWorkerSet]:
     """Processes that all end with this; at once, unless there is nothing left to do."""
-    staff = _Staff(task, most)
+    worker_set = _ProcessWorkerSet(task, most)
     try:
-        yield staff
-        staff.end(_LEAVING)
+        yield worker_set
+        worker_set.end(_LEAVING)
     finally:
-        with interrupts_held_back():
-            staff.end(patience=0)
+        with hold_interrupts():
+            worker_set.end(patience=0)
 
 
 def _ending(exit_code: int | None) -> str:
@@ -153,13 +153,13 @@ def _ending(exit_code: int | None) -> str:
     return f"exit code {exit_code}"
 
 
-def _member(connection: Connection) -> None:
+def _run_worker(connection: Connection) -> None:
     """What a process does: begin, then take item after item until there are no more."""
-    leave_interrupts_to_the_parent()
+    ignore_interrupts()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     console.set_quiet(True)  # the terminal is the parent's
     with contextlib.suppress(EOFError, ConnectionError):  # there is no more to do, or nobody to do it for
-        work, answer = answers.begun(connection.recv_bytes())
+        work, answer = answers.start_task(connection.recv_bytes())
         while True:
             connection.send_bytes(answer)
             answer = answers.answer(work, connection.recv_bytes())

@@ -13,14 +13,14 @@ from cadec_cli.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Share:
+class Shard:
     """The share of one job, counted from 1, of as many as there are."""
 
     number: int
     of: int
 
     @classmethod
-    def parsed(cls, text: str) -> Share:
+    def parse(cls, text: str) -> Shard:
         """Read `2/8`, the second of eight."""
         first, _, second = text.partition("/")
         # Not everything that is a digit somewhere is one that `int` reads; and nobody has so many jobs.

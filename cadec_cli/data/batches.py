@@ -102,7 +102,7 @@ class SentencePairs:
         for shard in self._shards:
             if len(shard.sides) != 2:
                 raise CadecError(f"{shard.directory} is not a parallel corpus")
-        self._all_lengths = [self.measured(shard).astype(np.int32) for shard in self._shards]
+        self._all_lengths = [self.measure(shard).astype(np.int32) for shard in self._shards]
         self._fitting = [
             np.flatnonzero((lengths <= max_length).all(axis=1) & (lengths > 1).all(axis=1))
             for lengths in self._all_lengths
@@ -123,7 +123,7 @@ class SentencePairs:
         """Choose this epoch's pairs."""
         random = np.random.default_rng([seed, epoch, 1])
         chosen = [
-            _weighted(fitting, weight, random)
+            _repeat_by_weight(fitting, weight, random)
             for fitting, weight in zip(self._fitting, self._weights, strict=True)
         ]
         self._shard = np.repeat(np.arange(len(chosen)), [len(part) for part in chosen])
@@ -131,9 +131,9 @@ class SentencePairs:
 
     def lengths(self) -> Ints:
         """Source and target lengths, EOS included."""
-        return self._of_chosen(self._all_lengths)
+        return self._of_located(self._all_lengths)
 
-    def _of_chosen(self, tables: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> Ints:
+    def _of_located(self, tables: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> Ints:
         """The rows of this epoch's examples, of tables with a row for every sentence of each shard."""
         rows = np.empty((len(self), tables[0].shape[1]), np.int64)
         for number, table in enumerate(tables):
@@ -141,7 +141,7 @@ class SentencePairs:
             rows[own] = table[self._sentence[own]]
         return rows
 
-    def measured(self, shard: Shard) -> Ints:
+    def measure(self, shard: Shard) -> Ints:
         """Source and target lengths of all examples that a shard holds, EOS included."""
         return np.stack([side.lengths for side in shard.sides], axis=1)
 
@@ -150,20 +150,20 @@ class SentencePairs:
         source, target = shard.sides
         return source.sentence(sentence), target.sentence(sentence)
 
-    def chosen(self, examples: Ints) -> list[tuple[Shard, int]]:
+    def locate(self, examples: Ints) -> list[tuple[Shard, int]]:
         """Where examples of this epoch stand: in which shard, and at which sentence."""
         places = zip(self._shard[examples], self._sentence[examples], strict=True)
         return [(self._shards[shard], int(sentence)) for shard, sentence in places]
 
     def batch(self, examples: Ints) -> Batch:
         """source (B, S): x EOS; target (B, T): BOS y; labels (B, T): y EOS."""
-        pairs = [self.tokens_of(*place) for place in self.chosen(examples)]
+        pairs = [self.tokens_of(*place) for place in self.locate(examples)]
         sources, targets = zip(*pairs, strict=True)
-        labels = padded(targets)
+        labels = pad_rows(targets)
         shifted = torch.cat([torch.full((len(labels), 1), BOS), labels[:, :-1]], dim=1)
         # A target shorter than its row would be read up to its EOS: harmless, but it is padding.
         shifted[:, 1:][labels[:, 1:] == PAD] = PAD
-        return Batch((padded(sources), shifted), labels.masked_fill(labels == PAD, NO_LABEL))
+        return Batch((pad_rows(sources), shifted), labels.masked_fill(labels == PAD, NO_LABEL))
 
 
 class DocumentWindows:
@@ -212,7 +212,7 @@ class DocumentWindows:
         parts = []
         for number, ((starts, ends), weight) in enumerate(zip(self._documents, self._weights, strict=True)):
             start, length = self._windows(number, starts, ends, random)
-            kept = _weighted(np.arange(len(start)), weight, random)
+            kept = _repeat_by_weight(np.arange(len(start)), weight, random)
             parts.append((np.full(len(kept), number), start[kept], length[kept]))
         self._shard, self._start, self._length = (
             np.concatenate(column) for column in zip(*parts, strict=True)
@@ -231,8 +231,8 @@ class DocumentWindows:
             )
         ]
         return Batch(
-            (padded([window[:-1] for window in windows]),),
-            padded([window[1:] for window in windows], NO_LABEL),
+            (pad_rows([window[:-1] for window in windows]),),
+            pad_rows([window[1:] for window in windows], NO_LABEL),
         )
 
     def _windows(
@@ -372,13 +372,13 @@ def _batches(sorted_examples: Ints, lengths: Ints, batch_tokens: int) -> list[In
     return batches
 
 
-def _weighted(items: Ints, weight: float, random: np.random.Generator) -> Ints:
+def _repeat_by_weight(items: Ints, weight: float, random: np.random.Generator) -> Ints:
     whole = int(weight)
     part = items[random.random(len(items)) < weight - whole] if weight > whole else items[:0]
     return np.concatenate([np.tile(items, whole), part])
 
 
-def padded(rows: Sequence[npt.NDArray[np.generic]], fill: int = PAD) -> Tensor:
+def pad_rows(rows: Sequence[npt.NDArray[np.generic]], fill: int = PAD) -> Tensor:
     """Rows of ids as one tensor, padded on the right."""
     table = np.full((len(rows), max(map(len, rows))), fill, np.int64)
     for row, tokens in zip(table, rows, strict=True):

@@ -84,7 +84,7 @@ class Cleaner:
 
             self._seen = np.zeros(slots, dtype=np.uint64)
 
-    def keeps(self, source: str, target: str | None = None) -> bool:
+    def accepts(self, source: str, target: str | None = None) -> bool:
         """Tell whether to keep a pair, or a single text when there is no target."""
         reason = self.reason(source) if target is None else self.reason(source, target)
         self.counts[reason or "kept"] += 1
@@ -118,7 +118,7 @@ class Cleaner:
         return False
 
 
-def kept_runs(items: Iterable[T], keeps: Callable[[T], bool]) -> Iterator[tuple[T, ...]]:
+def contiguous_runs(items: Iterable[T], keeps: Callable[[T], bool]) -> Iterator[tuple[T, ...]]:
     """Return the runs of neighbours that are kept, each to be a document of its own.
 
     What is dropped leaves a hole, and a sentence must not be read with a context from across it.

@@ -51,7 +51,7 @@ def _documents(
             for lines in documents_of(read_lines(path, encoding), is_blank):
                 yield ((line,) for line in lines)
     elif len(inputs) == languages:
-        yield from documents_of(_aligned(inputs, encoding), lambda row: all(map(is_blank, row)))
+        yield from documents_of(_parallel_rows(inputs, encoding), lambda row: all(map(is_blank, row)))
     else:
         raise CadecError(
             f"{languages} languages need {languages} aligned files, or tab-separated ones and --columns",
@@ -75,7 +75,7 @@ def tokenised_lines(
     )
     chunks = ordered_map(
         _tokenise_chunk,
-        chunked(texts, CHUNK),
+        chunk_items(texts, CHUNK),
         processes=processes or available_cores(),
         setup=_set_language,
         setup_arguments=(language,),
@@ -83,7 +83,7 @@ def tokenised_lines(
     return itertools.chain.from_iterable(chunks)
 
 
-def chunked(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def chunk_items(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield the items in lists of `size`, the last one shorter."""
     iterator = iter(items)
     while chunk := list(itertools.islice(iterator, size)):
@@ -97,7 +97,7 @@ def _cells(path: Path, number: int, line: str, columns: Sequence[int]) -> Row:
     return tuple(cells[column - 1] for column in columns)
 
 
-def _aligned(inputs: Sequence[Path], encoding: str | None) -> Iterator[Row]:
+def _parallel_rows(inputs: Sequence[Path], encoding: str | None) -> Iterator[Row]:
     files = [read_lines(path, encoding) for path in inputs]
     for number, lines in enumerate(itertools.zip_longest(*files), 1):
         if any(line is None for line in lines):

@@ -229,8 +229,8 @@ class _Group:
         if not source_ids.split() or not target_ids.split():
             skipped["links with an empty side"] += 1
             return
-        source = _joined(self.source_by_id, source_ids.split())
-        target = _joined(self.target_by_id, target_ids.split())
+        source = _join_sentences(self.source_by_id, source_ids.split())
+        target = _join_sentences(self.target_by_id, target_ids.split())
         if source is None or target is None:
             skipped["links to missing sentences"] += 1
             return
@@ -284,7 +284,7 @@ def _xml_root(root: Path) -> Path:
     return root / "xml" if (root / "xml").is_dir() else root
 
 
-def _joined(by_id: dict[str, TimedSentence], ids: list[str]) -> TimedSentence | None:
+def _join_sentences(by_id: dict[str, TimedSentence], ids: list[str]) -> TimedSentence | None:
     sentences = [by_id.get(identifier) for identifier in ids]
     found = [sentence for sentence in sentences if sentence and sentence.text]
     if len(found) < len(ids):

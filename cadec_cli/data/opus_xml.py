@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, cast
 
-from cadec_cli.files import open_binary, reading
+from cadec_cli.files import open_binary, read_errors
 
 _CHUNK = 1 << 16
-_LONGEST_TEXT = 1 << 20  # characters without a tag that we hold before we give them up
-_LONGEST_FILM = 1 << 25  # characters; real films have a million at most, so this is a decompression bomb
-_LONGEST_COMMENT = 2000
-_LONGEST_TAG = 10_000
+_MAX_TEXT_LENGTH = 1 << 20  # characters without a tag that we hold before we give them up
+_MAX_FILM_LENGTH = 1 << 25  # characters; real films have a million at most, so this is a decompression bomb
+_MAX_COMMENT_LENGTH = 2000
+_MAX_TAG_LENGTH = 10_000
 
 SUFFIXES = (".xml", ".xml.gz")
 
@@ -73,7 +73,7 @@ def read_film(path: Path, language: str, report: Report) -> Film | None:
     size, closed = 0, True
     for tag in read_tags(path, report):
         size += len(tag.text) + len(tag.name) + len(tag.attributes)
-        if size > _LONGEST_FILM:
+        if size > _MAX_FILM_LENGTH:
             report.skipped["films too large"] += 1
             return None
         builder.take(tag)
@@ -157,8 +157,8 @@ class _FilmBuilder:
         self.draft, self.in_word = None, False
         if not proper:
             self.report.recovered["sentences not closed"] += 1
-        words = [word for word in (_squeezed(word) for word in draft.words) if word]
-        draft.text = detokenise(words, self.language) if words else _squeezed("".join(draft.raw))
+        words = [word for word in (_squeeze_spaces(word) for word in draft.words) if word]
+        draft.text = detokenise(words, self.language) if words else _squeeze_spaces("".join(draft.raw))
         if "\ufffd" in draft.text:
             self.report.skipped["sentences with undecodable bytes"] += 1
             draft.text = ""
@@ -171,9 +171,9 @@ class _FilmBuilder:
     def finish(self) -> tuple[TimedSentence, ...]:
         if self.draft:  # the file ends inside it, perhaps inside a word
             self.report.skipped["sentences cut off"] += 1
-        return tuple(self._timed(draft) for draft in self.drafts) if self.stamps else ()
+        return tuple(self._set_times(draft) for draft in self.drafts) if self.stamps else ()
 
-    def _timed(self, draft: _Draft) -> TimedSentence:
+    def _set_times(self, draft: _Draft) -> TimedSentence:
         own = self.stamps[draft.first_stamp : draft.last_stamp]
         if not own:
             self.report.recovered["times taken from neighbours"] += 1
@@ -214,7 +214,7 @@ def detokenise(words: list[str], language: str) -> str:
             joined[-1] += word
         else:
             joined.append(word)
-    return _squeezed(_detokeniser(language)(joined, unescape=False))
+    return _squeeze_spaces(_detokeniser(language)(joined, unescape=False))
 
 
 def _belongs_to(before: str, word: str) -> bool:
@@ -254,9 +254,9 @@ class Tag(NamedTuple):
 
 # An attribute may hold ">"; where quotes do not pair up, the tag ends at the first one.
 _MARKUP = re.compile(
-    rf"""<!--.{{0,{_LONGEST_COMMENT}}}?-->
-    | <!\[CDATA\[(?P<cdata>.{{0,{_LONGEST_COMMENT}}}?)\]\]>
-    | <!DOCTYPE[^\[<>]*(?:\[.{{0,{_LONGEST_COMMENT}}}?\]\s*)?>
+    rf"""<!--.{{0,{_MAX_COMMENT_LENGTH}}}?-->
+    | <!\[CDATA\[(?P<cdata>.{{0,{_MAX_COMMENT_LENGTH}}}?)\]\]>
+    | <!DOCTYPE[^\[<>]*(?:\[.{{0,{_MAX_COMMENT_LENGTH}}}?\]\s*)?>
     | (?P<unfinished><!--|<!\[CDATA\[|<!DOCTYPE)
     | <(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]*+)
       (?:(?P<attributes>(?:[^<>"']++|"[^"<\n]*+"|'[^'<\n]*+')*+)|(?P<malformed>[^<>]*+))>""",
@@ -283,9 +283,9 @@ def _tags(chunks: Iterator[str], report: Report) -> Iterator[Tag]:
         complete = len(rest) if ended else max(0, rest.rfind("<"))
         position = 0
         for match in _MARKUP.finditer(rest, 0, complete):
-            if match["unfinished"] and not ended and complete - match.start() < 2 * _LONGEST_COMMENT:
+            if match["unfinished"] and not ended and complete - match.start() < 2 * _MAX_COMMENT_LENGTH:
                 break
-            text += _decoded(rest[position : match.start()], report) + (match["cdata"] or "")
+            text += _decode_references(rest[position : match.start()], report) + (match["cdata"] or "")
             if match["name"]:
                 if match["malformed"] is not None:
                     report.recovered["malformed tags"] += 1
@@ -294,7 +294,7 @@ def _tags(chunks: Iterator[str], report: Report) -> Iterator[Tag]:
                 text = ""
             position = match.end()
         rest = rest[position:]
-        if len(rest) + len(text) > _LONGEST_TEXT:
+        if len(rest) + len(text) > _MAX_TEXT_LENGTH:
             report.skipped["long stretches without a tag"] += 1
             rest = text = ""
 
@@ -302,11 +302,12 @@ def _tags(chunks: Iterator[str], report: Report) -> Iterator[Tag]:
 def attributes_of(tag: Tag, report: Report) -> dict[str, str]:
     """Return the attributes of a tag, decoded."""
     return {
-        match[1]: _decoded(match[3], report) for match in _ATTRIBUTE.finditer(tag.attributes, 0, _LONGEST_TAG)
+        match[1]: _decode_references(match[3], report)
+        for match in _ATTRIBUTE.finditer(tag.attributes, 0, _MAX_TAG_LENGTH)
     }
 
 
-def _decoded(text: str, report: Report) -> str:
+def _decode_references(text: str, report: Report) -> str:
     if "&" not in text:
         return text
 
@@ -323,13 +324,13 @@ def _decoded(text: str, report: Report) -> str:
     return _REFERENCE.sub(character, text)
 
 
-def _squeezed(text: str) -> str:
+def _squeeze_spaces(text: str) -> str:
     return " ".join(_CONTROLS.sub("", text).split())
 
 
 def _chunks(path: Path, report: Report) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    with reading(path), open_binary(path) as stream:
+    with read_errors(path), open_binary(path) as stream:
         while True:
             try:
                 # read1, so that what was unpacked before the damage is not lost with it

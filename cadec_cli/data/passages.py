@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cadec_cli.arrays import Ints
-from cadec_cli.data.batches import Batch, SentencePairs, WeightedShard, padded
+from cadec_cli.data.batches import Batch, SentencePairs, WeightedShard, pad_rows
 from cadec_cli.data.shards import Shard, Tokens
 from cadec_cli.errors import CadecError
 from cadec_cli.text.specials import BOS, EOS
@@ -29,7 +29,7 @@ class JoinedSentences(SentencePairs):
         self._firsts: dict[Shard, Ints] = {}
         super().__init__(shards, max_length)
 
-    def measured(self, shard: Shard) -> Ints:
+    def measure(self, shard: Shard) -> Ints:
         """Lengths of the passages that end with each sentence."""
         self._firsts[shard] = first_before(shard, self._count - 1)
         firsts = self._firsts[shard]
@@ -38,7 +38,7 @@ class JoinedSentences(SentencePairs):
     def tokens_of(self, shard: Shard, sentence: int) -> tuple[Tokens, Tokens]:
         """The passage that ends with a sentence."""
         first = int(self._firsts[shard][sentence])
-        source, target = (_joined(side.between(first, sentence)) for side in shard.sides)
+        source, target = (_join_tokens(side.between(first, sentence)) for side in shard.sides)
         return source, target
 
 
@@ -54,15 +54,15 @@ class PairsInContext(SentencePairs):
         self._firsts: dict[Shard, Ints] = {}
         super().__init__(shards, max_length)
 
-    def measured(self, shard: Shard) -> Ints:
+    def measure(self, shard: Shard) -> Ints:
         """Lengths of source and target; what counts as context is noted beside."""
         self._firsts[shard] = first_before(shard, self._count)
-        return super().measured(shard)
+        return super().measure(shard)
 
     def lengths(self) -> Ints:
         """Source, context and target lengths, EOS included."""
         source, target = super().lengths().T
-        context = self._of_chosen([self._context_lengths(shard)[:, None] for shard in self._shards])
+        context = self._of_located([self._context_lengths(shard)[:, None] for shard in self._shards])
         return np.stack([source, context[:, 0], target], axis=1)
 
     def _context_lengths(self, shard: Shard) -> Ints:
@@ -79,10 +79,10 @@ class PairsInContext(SentencePairs):
         """source (B, S), context (B, C), target (B, T); the first and the last as for the S-NMT."""
         plain = super().batch(examples)
         source, target = plain.inputs
-        contexts = [self.context_of(*place) for place in self.chosen(examples)]
+        contexts = [self.context_of(*place) for place in self.locate(examples)]
         if not any(map(len, contexts)):
             return Batch((source, source.new_zeros(len(source), 1), target), plain.labels)
-        return Batch((source, padded(contexts), target), plain.labels)
+        return Batch((source, pad_rows(contexts), target), plain.labels)
 
 
 def first_before(shard: Shard, sentences: int) -> Ints:
@@ -93,7 +93,7 @@ def first_before(shard: Shard, sentences: int) -> Ints:
     return firsts
 
 
-def _joined(tokens: Tokens) -> Tokens:
+def _join_tokens(tokens: Tokens) -> Tokens:
     joined = tokens.copy()
     joined[:-1][joined[:-1] == EOS] = BOS
     return joined

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
-from cadec_cli.data.corpora import CHUNK, Row, chunked
+from cadec_cli.data.corpora import CHUNK, Row, chunk_items
 from cadec_cli.data.shards import ShardWriter
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.text.corpus_text import CorpusText, Loader
@@ -61,7 +61,7 @@ def prepare(
     document = rows_of_document = 0
     chunks = ordered_map(
         _encode_chunk,
-        chunked(rows, CHUNK),
+        chunk_items(rows, CHUNK),
         processes=options.processes or available_cores(),
         setup=_set_up,
         setup_arguments=(
@@ -76,7 +76,7 @@ def prepare(
             to_dev = options.dev_every and document % options.dev_every == options.dev_every - 1
             current = dev_writer if dev_writer is not None and to_dev else writer
             for item in outcome or ():
-                reason = item if isinstance(item, str) else _repeated(item, duplicates, cleaning)
+                reason = item if isinstance(item, str) else _duplicate_reason(item, duplicates, cleaning)
                 if reason or isinstance(item, str):
                     counts[reason] += 1
                     current.end_document()
@@ -117,8 +117,8 @@ def count_documents(rows: Iterable[Row | None], enough: int, *, documents: bool 
     return count
 
 
-def _repeated(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:
-    return "duplicate" if cleaning.drop_duplicates and not duplicates.keeps("\t".join(item.texts)) else ""
+def _duplicate_reason(item: Encoded, duplicates: Cleaner, cleaning: CleaningOptions) -> str:
+    return "duplicate" if cleaning.drop_duplicates and not duplicates.accepts("\t".join(item.texts)) else ""
 
 
 class _Worker:
@@ -134,15 +134,15 @@ class _Worker:
 
     def outcome(self, row: Row) -> list[Encoded | str]:
         if not self.split:
-            encoded = [self._encoded(row)]
+            encoded = [self._encode(row)]
             if self.placeholders and isinstance(encoded[0], Encoded):
                 languages = (self.texts[0].language, self.texts[-1].language)
                 if masked := with_placeholders(row[0], row[-1], languages):
-                    encoded.append(self._encoded(masked))
+                    encoded.append(self._encode(masked))
             return encoded
-        return [self._encoded((text,)) for text in split_sentences(row[0], self.texts[0].language)]
+        return [self._encode((text,)) for text in split_sentences(row[0], self.texts[0].language)]
 
-    def _encoded(self, texts: Row) -> Encoded | str:
+    def _encode(self, texts: Row) -> Encoded | str:
         if reason := self.cleaner.reason(*texts):
             return reason
         ids = tuple(np.array(own.encode(text), np.int32) for own, text in zip(self.texts, texts, strict=True))

@@ -33,7 +33,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json, sha256
 from cadec_cli.text.corpus_text import CorpusText
 from cadec_cli.text.specials import EOS
-from cadec_cli.unfinished import restore
+from cadec_cli.unfinished import restore_directory
 from cadec_cli.whole_files import atomic_directory, write_json
 
 FORMAT_VERSION = 1
@@ -117,7 +117,7 @@ class Shard:
     """A shard opened for reading. Nothing is loaded before it is asked for."""
 
     def __init__(self, directory: Path) -> None:
-        restore(directory)
+        restore_directory(directory)
         if not (directory / "shard.json").is_file():
             raise CadecError(
                 f"{directory} is not a prepared corpus (it has no shard.json)",
@@ -184,16 +184,16 @@ class ShardWriter:
         self._sides = sides
         self._dtypes = [_dtype(side.vocabulary_size) for side in sides]
 
-        self._written: dict[str, _Written] = {}
+        self._written: dict[str, _HashedFile] = {}
 
-        def created(name: str) -> _Written:
-            file = _Written(stack.enter_context((directory / name).open("wb")))
+        def create(name: str) -> _HashedFile:
+            file = _HashedFile(stack.enter_context((directory / name).open("wb")))
             self._written[name] = file
             return file
 
-        self._documents = created("documents.bin")
-        self._tokens = [created(f"{index}-{side.language}.tokens.bin") for index, side in enumerate(sides)]
-        self._ends = [created(f"{index}-{side.language}.ends.bin") for index, side in enumerate(sides)]
+        self._documents = create("documents.bin")
+        self._tokens = [create(f"{index}-{side.language}.tokens.bin") for index, side in enumerate(sides)]
+        self._ends = [create(f"{index}-{side.language}.ends.bin") for index, side in enumerate(sides)]
         for stream, dtype, side in zip(self._tokens, self._dtypes, sides, strict=True):
             stream.write(np.array([side.boundary], dtype).tobytes())
         self.token_counts = [1] * len(sides)
@@ -232,7 +232,7 @@ class ShardWriter:
         write_json(self._directory / "shard.json", {**meta, "checksum": _checksum(meta)})
 
 
-class _Written:
+class _HashedFile:
     """A file that is being written, and the checksum of what it has so far."""
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from cadec_cli.claims import open_claimed, refuse_claimed, size_of
-from cadec_cli.decoding.checked_lines import damage, key_of, opened, sealed
+from cadec_cli.claims import ensure_unlocked, open_locked, size_of
+from cadec_cli.decoding.checked_lines import damage_report, decode_line, encode_line, key_of
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines, reading
-from cadec_cli.places import beside, is_stream
-from cadec_cli.whole_files import atomic_file, writing
+from cadec_cli.files import read_errors, read_lines
+from cadec_cli.places import is_stream, sibling_path
+from cadec_cli.whole_files import atomic_file, write_errors
 
 # Lines translated, and written, at a time.
 CHUNK = 512
@@ -32,7 +32,7 @@ Translate = Callable[[Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
-class Done:
+class PairProgress:
     """The lines that unfinished work has: all before `lines`, but for those lost."""
 
     lines: int = 0
@@ -53,49 +53,49 @@ class PairFile:
     @property
     def part(self) -> Path:
         """What is done so far."""
-        return beside(self.output, ".cadec-part")
+        return sibling_path(self.output, ".cadec-part")
 
-    def done(self, *, resume: bool) -> Done:
+    def progress(self, *, resume: bool) -> PairProgress:
         """How much is done; unfinished work is gone on with only if that is asked for."""
         if is_stream(self.output) or not self.part.is_file():
-            return Done()
-        refuse_claimed(self.part)
-        return self._found(resume=resume)
+            return PairProgress()
+        ensure_unlocked(self.part)
+        return self._read_progress(resume=resume)
 
-    def _found(self, *, resume: bool) -> Done:
+    def _read_progress(self, *, resume: bool) -> PairProgress:
         if not resume:
             raise CadecError(
                 f"{self.part} holds unfinished work", "--resume continues it; delete it to begin anew"
             )
-        with reading(self.part), self.part.open("rb") as stream:
+        with read_errors(self.part), self.part.open("rb") as stream:
             first = stream.readline()
             if first.endswith(b"\n"):
                 header_is_whole = self._check_header(first)
                 records = _Records(stream, self._key)
                 for _ in records:
                     pass
-        headers = (sealed(self._header), _EARLIER)
+        headers = (encode_line(self._header), _EARLIER)
         if not first.endswith(b"\n") and any(header.startswith(first) for header in headers):
             os.truncate(self.part, 0)  # killed before there was anything
-            return Done()
+            return PairProgress()
         if not first.endswith(b"\n") or not (header_is_whole or records.end):
             raise CadecError(f"{self.part} is damaged: what it belongs to can't be told", "delete it")
         if not (lost := records.next - records.found) and header_is_whole:
             os.truncate(self.part, records.end or len(first))
         damaged = records.damaged + (not header_is_whole)
-        return Done(records.next, lost, damage(self.part, damaged, lost, "line"))
+        return PairProgress(records.next, lost, damage_report(self.part, damaged, lost, "line"))
 
-    def mend(self, lines: Iterable[str], translate: Translate, done: Done) -> None:
+    def repair(self, lines: Iterable[str], translate: Translate, done: PairProgress) -> None:
         """Make again what was lost of the lines so far; what is there stays until all of it is."""
         numbered = itertools.islice(enumerate(lines), done.lines)
         with (
-            reading(self.part),
-            open_claimed(self.part, "rb") as stream,
+            read_errors(self.part),
+            open_locked(self.part, "rb") as stream,
             atomic_file(self.part, HINT) as target,
         ):
             stream.readline()
             records = iter(_Records(stream, self._key))
-            target.write(sealed(self._header))
+            target.write(encode_line(self._header))
             record = next(records, None)
             while chunk := dict(itertools.islice(numbered, CHUNK)):
                 known = {}
@@ -103,10 +103,10 @@ class PairFile:
                     known[record[0]] = record[1]
                     record = next(records, None)
                 missing = [line for number, line in chunk.items() if number not in known]
-                made = (line.encode() for lines in paired(missing, translate) for line in lines)
+                made = (line.encode() for lines in pair_lines(missing, translate) for line in lines)
                 for number in chunk:
                     text = known[number] if number in known else next(made)
-                    target.write(sealed(b"%d %s" % (number, text), self._key))
+                    target.write(encode_line(b"%d %s" % (number, text), self._key))
 
     def write(self, chunks: Iterable[Sequence[str]], done: int = 0) -> None:
         """Append chunks of lines after those that are done; the last one makes it whole.
@@ -120,20 +120,20 @@ class PairFile:
                     stream.flush()
             return
         numbers = itertools.count(done)
-        with writing(self.output, HINT), open_claimed(self.part, "ab") as stream:
-            if (self._found(resume=True).lines if size_of(stream) else 0) != done:
+        with write_errors(self.output, HINT), open_locked(self.part, "ab") as stream:
+            if (self._read_progress(resume=True).lines if size_of(stream) else 0) != done:
                 raise CadecError(f"another process of cadec was at work on {self.part}", HINT)
             if not size_of(stream):
-                stream.write(sealed(self._header))
+                stream.write(encode_line(self._header))
                 stream.flush()
             for lines in chunks:
                 contents = (f"{next(numbers)} {line}".encode() for line in lines)
-                stream.write(b"".join(sealed(content, self._key) for content in contents))
+                stream.write(b"".join(encode_line(content, self._key) for content in contents))
                 stream.flush()
             os.fsync(stream.fileno())
-            self._as_it_is_wanted(next(numbers))  # before it may be another's
+            self._is_wanted(next(numbers))  # before it may be another's
 
-    def _as_it_is_wanted(self, count: int) -> None:
+    def _is_wanted(self, count: int) -> None:
         """The lines alone, under the output's name."""
         with self.part.open("rb") as stream, atomic_file(self.output) as target:
             stream.readline()
@@ -157,7 +157,7 @@ class PairFile:
 
     def _check_header(self, line: bytes) -> bool:
         """Refuse what other work has left; tell whether the header is whole."""
-        content = opened(line)
+        content = decode_line(line)
         if content == self._header:
             return True
         if content is None and not line.startswith(_EARLIER):
@@ -181,7 +181,7 @@ class _Records:
         position = self._stream.tell()
         for line in self._stream:
             position += len(line)
-            content = opened(line, self._key)
+            content = decode_line(line, self._key)
             number, _, text = (content or b"").partition(b" ")
             if content is None or not number.isdigit() or len(number) > 18:
                 self.damaged += line.endswith(b"\n")  # else it was cut short by a crash or a full disk
@@ -200,12 +200,12 @@ def input_lines(paths: Sequence[Path], encoding: str | None = None) -> Iterator[
         yield from read_lines(path, encoding)
 
 
-def paired(lines: Iterable[str], translate: Translate, size: int = CHUNK) -> Iterator[list[str]]:
+def pair_lines(lines: Iterable[str], translate: Translate, size: int = CHUNK) -> Iterator[list[str]]:
     """Chunks of lines with their translations before them; blank ones stay blank."""
-    return paired_by_several(lines, lambda chunks: map(translate, chunks), size)
+    return pair_in_parallel(lines, lambda chunks: map(translate, chunks), size)
 
 
-def paired_by_several(
+def pair_in_parallel(
     lines: Iterable[str],
     translate: Callable[[Iterable[list[str]]], Iterable[list[str]]],
     size: int = CHUNK,

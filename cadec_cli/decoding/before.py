@@ -13,12 +13,12 @@ from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import UsageError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import AS_IT_COMES, TranslationOptions
+from cadec_cli.method.options import AUTO, TranslationOptions
 
 
 def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy:
     """What is read as context: the options' policy, with the seed that their formality asks for."""
-    if options.formality == AS_IT_COMES:
+    if options.formality == AUTO:
         return options.policy
     return dataclasses.replace(options.policy, seed=_ids(models, models.seed(options.formality)))
 

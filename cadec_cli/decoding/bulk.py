@@ -1,4 +1,4 @@
-"""Files translated document by document, by a crew: each document by itself, whoever is at work beside it.
+"""Files translated document by document, by a pool: each document by itself, whoever is at work beside it.
 
 So its translation depends on nothing but itself: not on its neighbours, on how many work, or on which part of
 the files they were given. Documents that are done are on disk, and a file is written whole when all of its
@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from cadec_cli.claims import remove_unclaimed
-from cadec_cli.crews import Crew, LostMembersError, Task
-from cadec_cli.decoding.by_itself import WholeDocument
+from cadec_cli.claims import remove_if_unlocked
+from cadec_cli.crews import Task, WorkerLostError, WorkerPool
+from cadec_cli.decoding.by_itself import DocumentTask
 from cadec_cli.decoding.done_documents import DoneDocuments, document_key
-from cadec_cli.decoding.doubts import Doubt, doubts_among
+from cadec_cli.decoding.doubts import FlaggedSentence, flagged_sentences
 from cadec_cli.decoding.file_translation import output_pieces
 from cadec_cli.decoding.finished_files import FinishedFile, FinishedFiles
 from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.files import sha256
-from cadec_cli.places import final_place
+from cadec_cli.places import resolve_path
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
 from cadec_cli.text.output_names import OutputPlan
@@ -52,7 +52,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ReportSegmentRecord:
     """What was made beside a sentence's translation, and where that is."""
 
     file: int
@@ -62,14 +62,14 @@ class Beside:
     made: Any
 
 
-def uncounted(items: Iterable[Any], total: int) -> Iterable[Any]:
+def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
     """Nobody is looking."""
     return items
 
 
 @dataclass(frozen=True)
 class BulkTranslation:
-    """Files, and how a crew translates them.
+    """Files, and how a pool translates them.
 
     `read` gives the file of a number, anew each time. `way` tells all that the outcome depends on but the
     files; `before` are the sentences that come before the first document of each. What is at an output's
@@ -78,16 +78,18 @@ class BulkTranslation:
 
     plan: OutputPlan
     read: Callable[[int], TextFile]
-    task: Task[WholeDocument, list[Any]]
+    task: Task[DocumentTask, list[Any]]
     way: Mapping[str, Any]
     json_lines: bool = False
     before: tuple[str, ...] = ()
     replace: bool = False
-    beside: Callable[[Iterable[Beside]], None] | None = None  # is given, at the end, what was made beside
+    side_output: Callable[[Iterable[ReportSegmentRecord]], None] | None = (
+        None  # is given, at the end, what was made beside
+    )
     finished: FinishedFiles | None = None  # where to put files on record that are complete
     inputs: Sequence[Path] = ()  # what they are on record with
 
-    def survey(self, count: Count = uncounted) -> Survey:
+    def survey(self, count: Count = no_progress) -> Survey:
         """Look through all files: what is wrong with one is said here, before the work."""
         sentences: Counter[str] = Counter()
         longest, documents, digests = [], [], []
@@ -104,14 +106,14 @@ class BulkTranslation:
 
     def run(
         self,
-        crew: Crew,
+        pool: WorkerPool,
         survey: Survey,
         *,
         resume: bool,
-        count: Count = uncounted,
+        count: Count = no_progress,
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
-        doubted: Callable[[int, Sequence[Doubt]], None] | None = None,
+        doubted: Callable[[int, Sequence[FlaggedSentence]], None] | None = None,
     ) -> None:
         """Translate what is not done yet, and write every file as soon as it is complete.
 
@@ -126,23 +128,23 @@ class BulkTranslation:
             if already := _sentences_done(done, survey):
                 resumed(already)
             try:
-                for _ in count(work.translated_by(crew), survey.total - already):
+                for _ in count(work.translated_by(pool), survey.total - already):
                     pass
-                if self.beside is not None:
-                    self.beside(work.made_beside())
+                if self.side_output is not None:
+                    self.side_output(work.segment_records())
             except KeyboardInterrupt:
                 kept = _sentences_done(done, survey)
                 raise Interrupted(
-                    f"{kept:,} of {survey.total:,} sentences are done; {done.goes_on}"
+                    f"{kept:,} of {survey.total:,} sentences are done; {done.resume_hint}"
                 ) from None
             if self.finished is not None:
                 done.complete()
                 self.finished.add(work.completed)
             done.finish()
 
-    def unfinished(self) -> list[int]:
+    def unfinished_files(self) -> list[int]:
         """The numbers of those files that are not on record as finished, or not as they were."""
-        known = self.finished.known() if self.finished is not None else set()
+        known = self.finished.read() if self.finished is not None else set()
         if not known:
             return list(range(len(self.plan.paths)))
         return [
@@ -174,7 +176,7 @@ class BulkTranslation:
     def _done_documents(self, resume: bool) -> DoneDocuments:
         assert self.plan.journal is not None, "what goes to a pipe is not done in bulk"
         if self.plan.starts_over:
-            remove_unclaimed(self.plan.journal)
+            remove_if_unlocked(self.plan.journal)
         return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.way)
 
     def keys_of(self, file: TextFile) -> list[str]:
@@ -198,13 +200,13 @@ class BulkTranslation:
         path = self.plan.paths[number]
         digest = hashlib.sha256(content).hexdigest()
         if _digest(path) == digest:
-            done.will_write(self._name(path), digest)  # what is as we would write it is as good as ours
+            done.note_output(self._name(path), digest)  # what is as we would write it is as good as ours
             return digest
         if not self.may_write(path, done):
             raise CadecError(
                 f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
             )
-        done.will_write(self._name(path), digest)
+        done.note_output(self._name(path), digest)
         with atomic_file(path) as stream:
             stream.write(content)
         return digest
@@ -225,10 +227,10 @@ class _OpenFile:
         """Its documents with their keys."""
         return zip(self.keys, self.file.documents, strict=True)
 
-    def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, WholeDocument]]:
+    def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, DocumentTask]]:
         """Its documents that are missing and that nobody has in hand, the longest first."""
         new = {
-            key: WholeDocument(document.texts, first=number == 0, speakers=document.speakers)
+            key: DocumentTask(document.texts, first=number == 0, speakers=document.speakers)
             for number, (key, document) in enumerate(self.documents)
             if key in self.missing and key not in known
         }
@@ -242,9 +244,9 @@ class _Work:
     translation: BulkTranslation
     done: DoneDocuments
     survey: Survey
-    doubted: Callable[[int, Sequence[Doubt]], None] | None
+    flagged: Callable[[int, Sequence[FlaggedSentence]], None] | None
     waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
-    in_hand: dict[int, str] = field(default_factory=dict)
+    in_progress: dict[int, str] = field(default_factory=dict)
     completed: list[FinishedFile] = field(default_factory=list)
 
     def refuse_foreign(self) -> None:
@@ -267,22 +269,22 @@ class _Work:
         opened = self._open(number)
         return not opened.missing and _digest(path) == hashlib.sha256(self._content(opened)[1]).hexdigest()
 
-    def translated_by(self, crew: Crew) -> Iterator[None]:
+    def translated_by(self, pool: WorkerPool) -> Iterator[None]:
         """Have it done; yields once for every sentence."""
         documents = self._documents()
         first = next(documents, None)
         if first is None:  # all is done already, and nobody needs to begin
             return
-        results = crew.run(self.translation.task, itertools.chain([first], documents))
-        # Whoever stops here ends the crew's work, and not only when memory is cleared.
+        results = pool.run(self.translation.task, itertools.chain([first], documents))
+        # Whoever stops here ends the pool's work, and not only when memory is cleared.
         closing = contextlib.closing(cast("Generator[Any, None, None]", results))
         lost: list[CadecError] = []
-        with closing, self._culprits_named():
+        with closing, self._name_culprits():
             for number, sentences in results:
-                if isinstance(sentences, LostMembersError):
+                if isinstance(sentences, WorkerLostError):
                     lost.append(self._culprit(sentences, number))
                     continue
-                key = self.in_hand.pop(number)
+                key = self.in_progress.pop(number)
                 self.done.add(key, sentences)
                 for file in self.waiting.pop(key):
                     file.missing.discard(key)
@@ -296,26 +298,26 @@ class _Work:
                 f"{lost[0].hint}; all else is done, and --resume tries this again",
             )
         if self.waiting or next(documents, None) is not None:
-            raise RuntimeError("a crew has left documents undone")
+            raise RuntimeError("a pool has left documents undone")
 
     @contextlib.contextmanager
-    def _culprits_named(self) -> Iterator[None]:
+    def _name_culprits(self) -> Iterator[None]:
         """A document that takes workers down has a name only here."""
         try:
             yield
-        except LostMembersError as error:
+        except WorkerLostError as error:
             if error.number is None:
                 raise
             raise self._culprit(error, error.number) from None
 
-    def _culprit(self, error: LostMembersError, number: int) -> CadecError:
-        key = self.in_hand[number]
+    def _culprit(self, error: WorkerLostError, number: int) -> CadecError:
+        key = self.in_progress[number]
         opened = self.waiting[key][0]
         path = self.translation.plan.paths[opened.number]
         which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
         return CadecError(f"{which}: {error.message}", error.hint)
 
-    def _documents(self) -> Iterator[WholeDocument]:
+    def _documents(self) -> Iterator[DocumentTask]:
         """What is to be handed out, file by file; a document that is there twice is done once."""
         handed_out = itertools.count()
         for number in self.survey.order:
@@ -327,7 +329,7 @@ class _Work:
             for key in opened.missing:
                 self.waiting.setdefault(key, []).append(opened)
             for key, document in new:
-                self.in_hand[next(handed_out)] = key
+                self.in_progress[next(handed_out)] = key
                 yield document
 
     def _open(self, number: int) -> _OpenFile:
@@ -348,12 +350,12 @@ class _Work:
         digest = self.translation.write(opened.number, content, self.done)
         if self.translation.finished is not None:
             self.completed.append(self.translation.finished_file(opened.number, digest, opened.source))
-        if self.doubted is not None:
-            self.doubted(opened.number, list(doubts_among(outputs, opened.file.documents)))
+        if self.flagged is not None:
+            self.flagged(opened.number, list(flagged_sentences(outputs, opened.file.documents)))
 
     def _content(self, opened: _OpenFile) -> tuple[dict[tuple[int, int], Any], bytes]:
         """What the sentences of a file became, and the file that they make."""
-        with_beside = self.translation.beside is not None
+        with_beside = self.translation.side_output is not None
         outputs = {
             (number, sentence): _in_document(done[0] if with_beside else done, number)
             for number, (key, document) in enumerate(opened.documents)
@@ -362,16 +364,18 @@ class _Work:
         pieces = output_pieces(opened.file, list(outputs.values()), json_lines=self.translation.json_lines)
         return outputs, b"".join(pieces)
 
-    def made_beside(self) -> Iterator[Beside]:
+    def segment_records(self) -> Iterator[ReportSegmentRecord]:
         """What was made beside all translations, in the order of the files."""
         for number in range(len(self.translation.plan.paths)):
             opened = self._open(number)
             for position, (key, document) in enumerate(opened.documents):
-                yield from self._beside(number, position, key, document)
+                yield from self._document_records(number, position, key, document)
 
-    def _beside(self, number: int, position: int, key: str, document: Document) -> Iterator[Beside]:
+    def _document_records(
+        self, number: int, position: int, key: str, document: Document
+    ) -> Iterator[ReportSegmentRecord]:
         for sentence, (_, made) in enumerate(self.done.sentences(key, len(document))):
-            yield Beside(number, position, sentence, document.sentences[sentence].place, made)
+            yield ReportSegmentRecord(number, position, sentence, document.sentences[sentence].place, made)
 
 
 def _in_document(output: Any, number: int) -> Any:
@@ -389,7 +393,7 @@ def _digest_of(keys: Sequence[str]) -> bytes:
 
 def _relative(path: Path, record: Path) -> str:
     """Where a file is, seen from a record of it: they may be moved together."""
-    return os.path.relpath(final_place(path), final_place(record).parent)
+    return os.path.relpath(resolve_path(path), resolve_path(record).parent)
 
 
 def _digest(path: Path) -> str:

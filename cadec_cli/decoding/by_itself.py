@@ -1,4 +1,4 @@
-"""A document translated by itself: what a member of a crew does, wherever it is at work."""
+"""A document translated by itself: what a worker of a pool does, wherever it is at work."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
-from cadec_cli.decoding.records import kept_record
+from cadec_cli.decoding.records import journal_record
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.method.context import Context
 
 
 @dataclass(frozen=True)
-class WholeDocument:
+class DocumentTask:
     """A document as it is handed to who translates it."""
 
     texts: tuple[str, ...]
@@ -23,20 +23,20 @@ class WholeDocument:
 
 
 @dataclass(frozen=True)
-class ByItself:
-    """What a member of a crew does to a document; `beside` is what else to make of each sentence."""
+class DocumentWorker:
+    """What a worker of a pool does to a document; `side_output` is what else to make of each sentence."""
 
     translator: Translator
     judge: Judge
     json_lines: bool = False
     before: Context = field(default_factory=Context)
-    beside: Callable[[Translation], Any] | None = None
+    side_output: Callable[[Translation], Any] | None = None
 
-    def __call__(self, document: WholeDocument) -> list[Any]:
+    def __call__(self, document: DocumentTask) -> list[Any]:
         """What is kept of its sentences."""
         context = self.before if document.first else Context()
         return [
-            kept_record(translation, self.judge, json_lines=self.json_lines, beside=self.beside)
+            journal_record(translation, self.judge, json_lines=self.json_lines, beside=self.side_output)
             for translation in self.translator.translate_documents(
                 [document.texts], contexts=[context], speakers=[document.speakers]
             )

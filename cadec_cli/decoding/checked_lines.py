@@ -18,12 +18,12 @@ def key_of(subject: bytes) -> bytes:
     return hashlib.blake2b(subject, digest_size=32).digest()
 
 
-def sealed(content: bytes, key: bytes = b"") -> bytes:
+def encode_line(content: bytes, key: bytes = b"") -> bytes:
     """A line with this content, which may have no line break in it."""
     return _checksum(content, key) + b" " + content + b"\n"
 
 
-def opened(line: bytes, key: bytes = b"") -> bytes | None:
+def decode_line(line: bytes, key: bytes = b"") -> bytes | None:
     """The content of a line, if it is whole; a carriage return that an editor put at its end does no harm."""
     if not line.endswith(b"\n"):
         return None
@@ -31,7 +31,7 @@ def opened(line: bytes, key: bytes = b"") -> bytes | None:
     return content if checksum == _checksum(content, key) else None
 
 
-def damage(path: Path, damaged: int, lost: int | None, unit: str) -> str:
+def damage_report(path: Path, damaged: int, lost: int | None, unit: str) -> str:
     """What a user is told of lines that are damaged, and of what is lost for it; nothing if nothing is.
 
     Where nobody knows what is lost, that is None.

@@ -54,7 +54,7 @@ class Signals:
     letters_per_token: float | None = None  # few where words were put together from scraps
 
     @property
-    def compared(self) -> str:
+    def comparison(self) -> str:
         """What the translation is beside the source."""
         return "longer" if (self.length_ratio or 0.0) > 1 else "shorter"
 
@@ -71,26 +71,26 @@ class Confidence:
 class Weighing:
     """How a signal counts: a feature of it, the more the better, by how much it is above the typical one.
 
-    Below `doubtful` it is worth a word to a person, whatever its weight; so is what weighs most.
+    Below `flag_below` it is worth a word to a person, whatever its weight; so is what weighs most.
     """
 
     feature: Callable[[Signals], float | None]
     typical: float
     weight: float
-    doubtful: float
+    flag_below: float
     reason: str
 
 
 def _margin(known: Signals) -> float | None:
-    return None if known.margin is None else _clipped(known.margin, -1, 1)
+    return None if known.margin is None else _clip(known.margin, -1, 1)
 
 
 def _log_prob(known: Signals) -> float | None:
-    return None if known.log_prob_per_token is None else _clipped(known.log_prob_per_token, -2.5, 0)
+    return None if known.log_prob_per_token is None else _clip(known.log_prob_per_token, -2.5, 0)
 
 
 def _pmi(known: Signals) -> float | None:
-    return None if known.pmi is None else _clipped(known.pmi, -4, 4)
+    return None if known.pmi is None else _clip(known.pmi, -4, 4)
 
 
 def _length(known: Signals) -> float | None:
@@ -102,7 +102,7 @@ def _length(known: Signals) -> float | None:
 
 def _letters_per_token(known: Signals) -> float | None:
     letters = known.letters_per_token
-    return None if letters is None else _clipped(math.log(letters), 0, math.log(3.5))
+    return None if letters is None else _clip(math.log(letters), 0, math.log(3.5))
 
 
 # Fitted with the embedded English-Russian bundle at its defaults, on the dialogues of Wesnoth: `typical` is a
@@ -121,7 +121,7 @@ WEIGHINGS: dict[str, Weighing] = {
 
 def signals(part: TranslatedPart) -> Signals | None:
     """What is known of a part's translation; nothing where it was only copied."""
-    choice, chosen = part.choice, part.chosen
+    choice, chosen = part.choice, part.chosen_hypothesis
     if choice is None or chosen is None:
         return None
     around = _letters(part.nbest.before) + _letters(part.nbest.after)
@@ -160,7 +160,7 @@ class Judge:
 
     def of_parts(self, source: str, parts: Sequence[TranslatedPart]) -> Confidence | None:
         """The confidence in the weakest part, with whatever is wrong with the whole."""
-        found = [weighed(known) for part in parts if (known := signals(part)) is not None]
+        found = [weigh_signals(known) for part in parts if (known := signals(part)) is not None]
         if not found:
             return None
         weakest = min(found, key=lambda one: one.value)
@@ -171,12 +171,12 @@ class Judge:
         reasons = dict.fromkeys((*wrong, *weakest.reasons))  # both may say that it is too short
         return Confidence(min(weakest.value, DEFECTIVE), tuple(reasons))
 
-    def doubts(self, found: Confidence) -> bool:
+    def is_flagged(self, found: Confidence) -> bool:
         """Tell whether that is worth a look."""
         return found.value < self.below
 
 
-def weighed(known: Signals) -> Confidence:
+def weigh_signals(known: Signals) -> Confidence:
     """The logistic model. An absent signal speaks neither for nor against."""
     features = {name: weighing.feature(known) for name, weighing in WEIGHINGS.items()}
     votes = {
@@ -186,9 +186,9 @@ def weighed(known: Signals) -> Confidence:
     }
     against = sorted((name for name in votes if votes[name] < 0), key=lambda name: votes[name])
     said = [
-        name for name in against if name == against[0] or (features[name] or 0.0) < WEIGHINGS[name].doubtful
+        name for name in against if name == against[0] or (features[name] or 0.0) < WEIGHINGS[name].flag_below
     ]
-    reasons = [WEIGHINGS[name].reason.format(compared=known.compared) for name in said]
+    reasons = [WEIGHINGS[name].reason.format(compared=known.comparison) for name in said]
     value = 1 / (1 + math.exp(-INTERCEPT - sum(votes.values())))
     return Confidence(value, tuple(reasons))
 
@@ -217,5 +217,5 @@ def _letters(text: str) -> float:
     return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1.0 for character in text.strip())
 
 
-def _clipped(value: float, low: float, high: float) -> float:
+def _clip(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)

@@ -16,8 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cadec_cli.decoding.checked_lines import damage
-from cadec_cli.decoding.record_files import Place, RecordFile, header_content, packed, read_records
+from cadec_cli.decoding.checked_lines import damage_report
+from cadec_cli.decoding.record_files import (
+    LinePosition,
+    RecordFile,
+    header_content,
+    pack_places,
+    read_records,
+)
 from cadec_cli.errors import CadecError
 
 # The last record, of what is to be removed next.
@@ -34,20 +40,20 @@ def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: 
 
 
 @dataclass
-class _Found:
+class _DocumentRecords:
     """What a file of records has."""
 
-    documents: dict[str, Place] = field(default_factory=dict)
+    documents: dict[str, LinePosition] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
-    places: list[Place] = field(default_factory=list)
+    places: list[LinePosition] = field(default_factory=list)
     complete: bool = False
     damage: str = ""
 
     @property
-    def kept(self) -> Sequence[Place]:
+    def kept_places(self) -> Sequence[LinePosition]:
         return self.places
 
-    def take(self, record: Any, place: Place) -> bool:
+    def take(self, record: Any, place: LinePosition) -> bool:
         """Tell whether a record is one of ours, and remember it if so."""
         self.complete = record == _COMPLETE  # if nothing follows
         match record:
@@ -62,22 +68,22 @@ class _Found:
                 return self.complete
         return True
 
-    def moved(self, header: bytes) -> None:
+    def relocate(self, header: bytes) -> None:
         """The lines that are kept stand one after the other now."""
-        there = dict(zip(self.places, packed(self.places, header), strict=True))
+        there = dict(zip(self.places, pack_places(self.places, header), strict=True))
         self.documents = {key: there[place] for key, place in self.documents.items()}
 
 
 class DoneDocuments:
     """The documents of one translation that are done, open for more.
 
-    `damage` is what a user should be told.
+    `damage_report` is what a user should be told.
     """
 
-    goes_on = "the same command with --resume goes on"
+    resume_hint = "the same command with --resume goes on"
 
-    def __init__(self, file: RecordFile, found: _Found | None = None) -> None:
-        found = found or _Found()
+    def __init__(self, file: RecordFile, found: _DocumentRecords | None = None) -> None:
+        found = found or _DocumentRecords()
         self.damage = found.damage
         self._documents = found.documents
         self._written = found.written
@@ -94,7 +100,7 @@ class DoneDocuments:
         content = _content(header)
         file, found = RecordFile.resume(path, content, _read)
         if found is not None:
-            found.moved(content)
+            found.relocate(content)
         return cls(file, found)
 
     def __contains__(self, key: str) -> bool:
@@ -121,7 +127,7 @@ class DoneDocuments:
         """Tell whether a file of this name and content was written by this translation."""
         return self._written.get(name) == digest
 
-    def will_write(self, name: str, digest: str) -> None:
+    def note_output(self, name: str, digest: str) -> None:
         """Note a file that is to be written next: whoever finds it may know it as ours."""
         self._file.add({"written": name, "sha256": digest})
         self._written[name] = digest
@@ -160,11 +166,11 @@ def _content(header: Mapping[str, Any]) -> bytes:
     return header_content({"documents": "each by itself", **header})
 
 
-def _read(path: Path, header: bytes) -> _Found | None:
-    found = _Found()
+def _read(path: Path, header: bytes) -> _DocumentRecords | None:
+    found = _DocumentRecords()
     with path.open("rb") as stream:
         damaged = read_records(path, stream, header, found.take)
     if damaged is None:
         return None
-    found.damage = damage(path, damaged, None, "document")
+    found.damage = damage_report(path, damaged, None, "document")
     return found

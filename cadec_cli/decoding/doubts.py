@@ -15,7 +15,7 @@ from cadec_cli.text.documents import Document
 
 
 @dataclass(frozen=True)
-class Doubt:
+class FlaggedSentence:
     """A sentence that is worth a look, and why."""
 
     document: int
@@ -28,11 +28,11 @@ class Doubt:
 
 
 @dataclass
-class Doubts:
+class FlagCollector:
     """The doubtful ones among translations that pass by, in the order in which they pass."""
 
     judge: Judge
-    found: list[Doubt] = field(default_factory=list)
+    found: list[FlaggedSentence] = field(default_factory=list)
     sentences: int = 0
 
     def watch(self, translations: Iterable[Translation]) -> Iterator[Translation]:
@@ -40,9 +40,9 @@ class Doubts:
         for translation in translations:
             self.sentences += 1
             confidence = self.judge.of(translation)
-            if confidence is not None and self.judge.doubts(confidence):
+            if confidence is not None and self.judge.is_flagged(confidence):
                 self.found.append(
-                    Doubt(
+                    FlaggedSentence(
                         translation.document,
                         translation.sentence,
                         translation.source,
@@ -55,7 +55,9 @@ class Doubts:
             yield translation
 
 
-def doubts_among(outputs: Mapping[tuple[int, int], Any], documents: Sequence[Document]) -> Iterator[Doubt]:
+def flagged_sentences(
+    outputs: Mapping[tuple[int, int], Any], documents: Sequence[Document]
+) -> Iterator[FlaggedSentence]:
     """The doubtful ones of a journal's outputs, text or JSON, in the order of the documents."""
     for (document, sentence), output in sorted(outputs.items(), key=lambda item: item[0]):
         parts = output if isinstance(output, list) else [output]
@@ -65,4 +67,4 @@ def doubts_among(outputs: Mapping[tuple[int, int], Any], documents: Sequence[Doc
             text = " ".join(part["translation"] if "translation" in part else part["text"] for part in parts)
             source = documents[document].sentences[sentence]
             reasons, confidence = tuple(weakest["flags"]), weakest["confidence"]
-            yield Doubt(document, sentence, source.text, text, confidence, reasons, source.place)
+            yield FlaggedSentence(document, sentence, source.text, text, confidence, reasons, source.place)

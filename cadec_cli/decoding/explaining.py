@@ -13,11 +13,11 @@ from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Ids, NBest
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedText:
     """A translation to be explained: with its log p(y|x), unless that is unknown."""
 
     name: str
@@ -25,7 +25,7 @@ class Explained:
     log_prob: float | None
 
     @classmethod
-    def of(cls, name: str, part: TranslatedPart, index: int) -> Explained:
+    def of(cls, name: str, part: TranslatedPart, index: int) -> ExplainedText:
         """One of the hypotheses of a part."""
         hypothesis = part.hypotheses[index]
         return cls(name, NBest(part.source, (hypothesis,), part.nbest.vocabulary), hypothesis.log_prob)
@@ -69,9 +69,9 @@ class Explanation:
 
 def explain(
     language: LanguageModel | None,
-    rows: Sequence[Explained],
+    rows: Sequence[ExplainedText],
     context: Context,
-    reading: Reading,
+    scoring_options: ScoringOptions,
 ) -> Explanation:
     """Score the tokens of some translations after a context and without it.
 
@@ -82,14 +82,14 @@ def explain(
     text = language.text
     ids: list[Ids] = [row.nbest.ids_for(text)[0] for row in rows]
     tries = [trie_for(language, [sentence]) for sentence in ids]
-    free = language.score(tries, [Context()] * len(tries), reading)
+    free = language.score(tries, [Context()] * len(tries), scoring_options)
     # Memory is of what was searched; here everything is read anew, as far as it fits before the longest.
     longest = max((trie.depth for trie in tries), default=0)
-    read = context.forgotten().fitted(room(language.positions, longest))
-    conditional = language.score(tries, [read] * len(tries), reading) if read.sentences else free
+    read = context.without_memory().truncate(room(language.positions, longest))
+    conditional = language.score(tries, [read] * len(tries), scoring_options) if read.sentences else free
     explained = []
     for row, sentence, after, alone in zip(rows, ids, conditional, free, strict=True):
-        pieces = text.shown([*sentence, text.boundary])
+        pieces = text.display_tokens([*sentence, text.boundary])
         scores = zip(after.tokens(0).tolist(), alone.tokens(0).tolist(), strict=True)
         tokens = tuple(TokenPMI(piece, c, f) for piece, (c, f) in zip(pieces, scores, strict=False))
         explained.append(ExplainedRow(row.name, row.log_prob, tokens))

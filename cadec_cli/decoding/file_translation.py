@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from cadec_cli.claims import remove_unclaimed
+from cadec_cli.claims import remove_if_unlocked
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.doubts import Doubt, doubts_among
+from cadec_cli.decoding.doubts import FlaggedSentence, flagged_sentences
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.journal_reading import Gap
-from cadec_cli.decoding.records import json_line, kept_record
+from cadec_cli.decoding.records import journal_record, json_line
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
@@ -34,13 +34,13 @@ from cadec_cli.whole_files import atomic_file
 Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
 
 
-def untracked(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
+def no_progress(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
     """Nobody is looking."""
     return translations
 
 
 @dataclass(frozen=True)
-class Companion:
+class SideOutput:
     """Something that is written beside the translation, such as a report.
 
     `of` makes plain data of every sentence, which the journal keeps; `write` gets that of all, in order.
@@ -49,7 +49,7 @@ class Companion:
     of: Callable[[Translation], Any]
     write: Callable[[list[Any]], None]
 
-    def beside(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+    def attach(self, translations: Iterable[Translation]) -> Iterator[Translation]:
         """The same translations, in order; when the last is taken the companion is written."""
         made = []
         for translation in translations:
@@ -99,18 +99,18 @@ class FileTranslation:
         """How many there are."""
         return sum(map(len, self.documents))
 
-    def in_order(self, track: Track = untracked) -> Iterator[Translation]:
+    def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        tracked = track(self._placed(self._from(None)), self.sentences)
+        tracked = track(self._with_places(self._from(None)), self.sentences)
         return document_by_document(tracked, list(map(len, self.documents)))
 
-    def _placed(self, translations: Iterable[Translation]) -> Iterator[Translation]:
+    def _with_places(self, translations: Iterable[Translation]) -> Iterator[Translation]:
         """Translations with the places of their sentences."""
         documents = [document for file in self.files for document in file.documents]
         for one in translations:
             yield dataclasses.replace(one, place=documents[one.document].sentences[one.sentence].place)
 
-    def restored(self, translations: Iterable[Translation]) -> Iterator[bytes]:
+    def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
         """The files' bytes in their layout, one after the other, as early as translations allow."""
         texts = iter(translations)
         for file in self.files:
@@ -122,11 +122,11 @@ class FileTranslation:
         *,
         json_lines: bool,
         resume: bool,
-        track: Track = untracked,
+        track: Track = no_progress,
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
-        companion: Companion | None = None,
-    ) -> list[Doubt]:
+        companion: SideOutput | None = None,
+    ) -> list[FlaggedSentence]:
         """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
 
         `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
@@ -147,29 +147,33 @@ class FileTranslation:
                     companion.write([journal.outputs[key][1] for key in sorted(outputs)])
             except KeyboardInterrupt:
                 raise Interrupted(
-                    f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.goes_on}"
+                    f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.resume_hint}"
                 ) from None
             journal.finish()
-            return list(doubts_among(outputs, [one for file in self.files for one in file.documents]))
+            return list(flagged_sentences(outputs, [one for file in self.files for one in file.documents]))
 
-    def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _Memory:
+    def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _InMemoryJournal:
         assert self.plan is not None, "nobody said where to"
         if self.plan.journal is None:
-            return _Memory()
+            return _InMemoryJournal()
         if self.plan.starts_over:
-            remove_unclaimed(self.plan.journal)
+            remove_if_unlocked(self.plan.journal)
         return (Journal.resume if resume else Journal.begin)(self.plan.journal, header)
 
     def _translate(
-        self, journal: Journal | _Memory, json_lines: bool, track: Track, companion: Companion | None
+        self,
+        journal: Journal | _InMemoryJournal,
+        json_lines: bool,
+        track: Track,
+        companion: SideOutput | None,
     ) -> None:
         translations = self._missing(journal)
-        for translation in track(self._placed(translations), self.sentences - len(journal.outputs)):
+        for translation in track(self._with_places(translations), self.sentences - len(journal.outputs)):
             beside = None if companion is None else companion.of
-            done = kept_record(translation, self.judge, json_lines=json_lines, beside=beside)
+            done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
 
-    def _missing(self, journal: Journal | _Memory) -> Iterator[Translation]:
+    def _missing(self, journal: Journal | _InMemoryJournal) -> Iterator[Translation]:
         """All that a journal does not have: what it lost, from where that began; then what comes after."""
         for gap in journal.gaps:
             lost = set(gap.lost)
@@ -210,7 +214,7 @@ class FileTranslation:
                 for piece in output_pieces(file, outputs, json_lines=json_lines):
                     stream.write(piece)
 
-    def _header(self, json_lines: bool, companion: Companion | None = None) -> dict[str, Any]:
+    def _header(self, json_lines: bool, companion: SideOutput | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
         text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
             "utf-8", "surrogatepass"
@@ -219,7 +223,7 @@ class FileTranslation:
         return {
             "input": hashlib.sha256(text).hexdigest(),
             "context before": before if self.before.sentences else None,
-            **way_of_translating(
+            **translation_settings(
                 self.origin,
                 self.translator.options,
                 json_lines=json_lines,
@@ -229,7 +233,7 @@ class FileTranslation:
         }
 
 
-def way_of_translating(
+def translation_settings(
     origin: Iterable[tuple[str, str]],
     options: TranslationOptions,
     *,
@@ -272,14 +276,14 @@ def document_by_document(
             current += 1
 
 
-class _Memory:
+class _InMemoryJournal:
     """What is done so far, where it can't be kept on disk: a journal for what goes down a pipe."""
 
     start: State | None = None
     gaps: tuple[Gap, ...] = ()
     damage = ""
     kept = 0
-    goes_on = "what goes to a pipe or a device can't be resumed"
+    resume_hint = "what goes to a pipe or a device can't be resumed"
 
     def __init__(self) -> None:
         self.outputs: dict[tuple[int, int], Any] = {}
@@ -293,7 +297,7 @@ class _Memory:
     def finish(self) -> None:
         pass
 
-    def __enter__(self) -> _Memory:
+    def __enter__(self) -> _InMemoryJournal:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.claims import refuse_special
-from cadec_cli.decoding.checked_lines import key_of, sealed
-from cadec_cli.decoding.record_files import Place, header_content, read_records
+from cadec_cli.decoding.checked_lines import encode_line, key_of
+from cadec_cli.decoding.record_files import LinePosition, header_content, read_records
 from cadec_cli.errors import CadecError
 from cadec_cli.whole_files import atomic_file
 
 RECORD = ".cadec-finished"
 # Bytes of a line, of which one has a few hundred; paths have 4,096 at most.
-_LONGEST = 1 << 16
+_MAX_LENGTH = 1 << 16
 
 
 @dataclass(frozen=True, order=True)
@@ -47,7 +47,7 @@ class FinishedFiles:
         """Refuse, before the work, what is in the record's place and can't be one: it would be replaced."""
         refuse_special(self.path)
 
-    def known(self) -> set[FinishedFile]:
+    def read(self) -> set[FinishedFile]:
         """All that are on record here, also by jobs with other parts."""
         records = {self.path, *self.path.parent.glob(f"{RECORD}*")}
         return {file for record in records for file in self._read(record)}
@@ -58,16 +58,16 @@ class FinishedFiles:
         header = self._header()
         self.check()  # an output that is a link is followed; nobody asked for this one
         with atomic_file(self.path) as stream:
-            stream.write(sealed(header))
+            stream.write(encode_line(header))
             for file in sorted(kept.values()):
                 content = json.dumps(dataclasses.asdict(file), ensure_ascii=False)
-                stream.write(sealed(content.encode("utf-8", "surrogatepass"), key_of(header)))
+                stream.write(encode_line(content.encode("utf-8", "surrogatepass"), key_of(header)))
 
     def _read(self, path: Path) -> list[FinishedFile]:
         """What a record has, as far as it is whole and of this way."""
         found: list[FinishedFile] = []
 
-        def take(record: Any, place: Place) -> bool:
+        def take(record: Any, place: LinePosition) -> bool:
             names = {field.name for field in dataclasses.fields(FinishedFile)}
             if not isinstance(record, dict) or record.keys() != names:
                 return False
@@ -80,7 +80,7 @@ class FinishedFiles:
         with contextlib.suppress(OSError, CadecError):
             refuse_special(path)
             with path.open("rb") as stream:
-                read_records(path, stream, self._header(), take, _LONGEST)
+                read_records(path, stream, self._header(), take, _MAX_LENGTH)
         return found
 
     def _header(self) -> bytes:

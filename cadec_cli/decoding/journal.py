@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cadec_cli.decoding.journal_reading import Found, read_journal
+from cadec_cli.decoding.journal_reading import JournalContent, read_journal
 from cadec_cli.decoding.record_files import RecordFile, header_content
 from cadec_cli.decoding.state import State
 
-_NOTHING = Found({}, None, (), (), "")
+_NOTHING = JournalContent({}, None, (), (), "")
 
 
 class Journal:
@@ -27,9 +27,9 @@ class Journal:
     be added before the first checkpoint. `damage` is what a user should be told.
     """
 
-    goes_on = "the same command with --resume goes on"
+    resume_hint = "the same command with --resume goes on"
 
-    def __init__(self, file: RecordFile, found: Found | None = None) -> None:
+    def __init__(self, file: RecordFile, found: JournalContent | None = None) -> None:
         found = found or _NOTHING
         self.outputs = dict(found.outputs)  # (document, sentence) → what the sentence became
         self.start = found.start

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from cadec_cli.decoding.checked_lines import damage
-from cadec_cli.decoding.record_files import DAMAGED, Place, parsed, read_records
+from cadec_cli.decoding.checked_lines import damage_report
+from cadec_cli.decoding.record_files import DAMAGED, LinePosition, parse_content, read_records
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError
 
@@ -34,13 +34,13 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Found:
+class JournalContent:
     """What can be gone on with: outputs up to a moment, but for the gaps, and where they are in the file."""
 
     outputs: dict[Sentence, Any]
     start: State | None
     gaps: tuple[Gap, ...]
-    kept: tuple[Place, ...]
+    kept_places: tuple[LinePosition, ...]
     damage: str
 
 
@@ -50,7 +50,7 @@ class _Snapshot:
 
     taken: int
     done: tuple[int, ...]
-    place: Place
+    place: LinePosition
 
     def has(self, sentence: Sentence) -> bool:
         document, number = sentence
@@ -62,10 +62,10 @@ class _Lines:
     """All lines that are whole."""
 
     outputs: dict[Sentence, Any] = field(default_factory=dict)
-    places: dict[Sentence, Place] = field(default_factory=dict)
+    places: dict[Sentence, LinePosition] = field(default_factory=dict)
     snapshots: list[_Snapshot] = field(default_factory=list)
 
-    def take(self, record: Any, place: Place) -> bool:
+    def take(self, record: Any, place: LinePosition) -> bool:
         """Tell whether a record is one of ours, and remember it if so."""
         match record:
             case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
@@ -81,28 +81,28 @@ class _Lines:
         return True
 
 
-def read_journal(path: Path, header: bytes) -> Found | None:
+def read_journal(path: Path, header: bytes) -> JournalContent | None:
     """What a journal with this header has; None where it was killed before it had one."""
     with path.open("rb") as stream:
         lines = _Lines()
         damaged = read_records(path, stream, header, lines.take)
-        return None if damaged is None else _found(path, stream, lines, damaged)
+        return None if damaged is None else _journal_content(path, stream, lines, damaged)
 
 
-def _found(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> Found:
+def _journal_content(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> JournalContent:
     snapshots = sorted(lines.snapshots, key=lambda snapshot: snapshot.taken)
     if not snapshots:
-        return Found({}, None, (), (), damage(path, damaged, 0, "sentence"))
+        return JournalContent({}, None, (), (), damage_report(path, damaged, 0, "sentence"))
     last = snapshots[-1]
     outputs = {sentence: output for sentence, output in lines.outputs.items() if last.has(sentence)}
     kept = [*(snapshot.place for snapshot in snapshots), *(lines.places[sentence] for sentence in outputs)]
     gaps = tuple(_gaps(path, stream, snapshots, outputs))
-    return Found(
+    return JournalContent(
         outputs,
         _state(path, last.place.of(stream)),
         gaps,
         tuple(sorted(kept, key=lambda place: place.start)),
-        damage(path, damaged, sum(len(gap.lost) for gap in gaps), "sentence"),
+        damage_report(path, damaged, sum(len(gap.lost) for gap in gaps), "sentence"),
     )
 
 
@@ -128,6 +128,6 @@ def _state(path: Path, line: bytes) -> State:
     """The state of the search that a snapshot's line has."""
     content = line.rstrip(b"\r\n").partition(b" ")[2]
     try:
-        return State.from_json(parsed(content)["snapshot"])
+        return State.from_json(parse_content(content)["snapshot"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(f"{path} has a snapshot that is none: {error!r}", DAMAGED) from None

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import MOST_INPUT, parsed_json, read_lines
+from cadec_cli.files import MAX_INPUT_BYTES, parse_json, read_lines
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.formats.layout import one_line
 from cadec_cli.text.pretrained.tokenizer_json import whole_characters
 
 
-def read_documents(path: Path, *, feature: str = "", most: int = MOST_INPUT) -> list[list[NBest]]:
+def read_documents(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> list[list[NBest]]:
     """The n-best lists of a file by document; `read_nbest` says how."""
     documents: list[list[NBest]] = [[]]
     for nbest in read_nbest(path, feature=feature, most=most):
@@ -35,7 +35,7 @@ def read_documents(path: Path, *, feature: str = "", most: int = MOST_INPUT) -> 
     return [document for document in documents if document]
 
 
-def read_nbest(path: Path, *, feature: str = "", most: int = MOST_INPUT) -> Iterator[NBest | None]:
+def read_nbest(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> Iterator[NBest | None]:
     """Yield the n-best lists of a file; None is a document boundary. Hypotheses are text alone.
 
     Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
@@ -64,7 +64,7 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
             yield None
             continue
         try:
-            record: Any = parsed_json(line)
+            record: Any = parse_json(line)
             hypotheses = [(_text(item["text"]), float(item["log_prob"])) for item in _hypotheses(record)]
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise CadecError(

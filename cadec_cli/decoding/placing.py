@@ -18,25 +18,25 @@ from cadec_cli.text.tags import with_tags
 
 # Nats per word that a range of words loses for each word by which its share differs from the source's.
 _SHARE_COST = 0.5
-_MOST_WORDS = 120  # of a translation whose ranges are all looked at
+_MAX_WORDS = 120  # of a translation whose ranges are all looked at
 _EDGES = ".,;:!?…«»“”„\"'()—–-"
 
 Range = tuple[int, int]
 
 
-def placed(core: Core, translation: str, model: object) -> str:
+def place_tags(core: Core, translation: str, model: object) -> str:
     """A translation of a core by some model, if any, with the tags of the core in it, and in its case."""
     cased = core.case(translation)
     said = translation if len(cased) == len(translation) else cased
 
     @cache
-    def aligned(start: int, end: int) -> Range:
-        return _aligned(core.text, start, end, said, model)
+    def align(start: int, end: int) -> Range:
+        return _align_range(core.text, start, end, said, model)
 
-    return with_tags(cased, core.text, core.tags, aligned) if core.tags else cased
+    return with_tags(cased, core.text, core.tags, align) if core.tags else cased
 
 
-def _aligned(source: str, start: int, end: int, translation: str, model: object) -> Range:
+def _align_range(source: str, start: int, end: int, translation: str, model: object) -> Range:
     words = [(match.start(), match.end()) for match in re.finditer(r"\S+", translation)]
     inside = source[start:end].strip()
     if not words or not inside:
@@ -47,14 +47,14 @@ def _aligned(source: str, start: int, end: int, translation: str, model: object)
     if len(there) == 1 and _outside_code(there[0], translation) == there[0]:
         return there[0]  # a span, a name: it stands for itself
     without = " ".join((source[:start] + " " + source[end:]).split())
-    if not isinstance(model, TokenScores) or not without or len(words) > _MOST_WORDS:
+    if not isinstance(model, TokenScores) or not without or len(words) > _MAX_WORDS:
         return _proportional(source, start, end, translation)
     whole, occluded = model.token_log_probs([source, without], [translation, translation])
     drops = [0.0] * len(words)
     for (place, known), (_, unknown) in zip(whole, occluded, strict=True):
         drops[min(place, len(words) - 1)] += known - unknown
     first, last = _best_range(drops, len(inside.split()) / max(1, len(source.split())))
-    found = _trimmed(words[first][0], words[last][1], translation, inside)
+    found = _trim_punctuation(words[first][0], words[last][1], translation, inside)
     return _outside_code(found, translation)
 
 
@@ -79,7 +79,7 @@ def _best_range(drops: Sequence[float], share: float) -> Range:
     )
 
 
-def _trimmed(start: int, end: int, translation: str, inside: str) -> Range:
+def _trim_punctuation(start: int, end: int, translation: str, inside: str) -> Range:
     """Leave punctuation at the ends outside where the source has none there."""
     if inside[-1] not in _EDGES:
         while end > start + 1 and translation[end - 1] in _EDGES:

@@ -17,7 +17,7 @@ from cadec_cli.decoding.soundness import defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.placeholders import PLACEHOLDERS
-from cadec_cli.text.spans import Span, find_spans, has_words, lost
+from cadec_cli.text.spans import Span, find_spans, has_words, lost_spans
 
 # How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
 _MARGIN = 3.0
@@ -31,26 +31,26 @@ _TIMES = ("12:30", "11:45", "10:15", "14:20", "16:40", "13:50", "15:10", "17:25"
 
 
 @dataclass(frozen=True)
-class _Masked:
+class _MaskedSentence:
     """A sentence with stand-ins for some of its spans."""
 
     text: str
     spans: dict[str, Span]  # by what stands in
     kept: tuple[Span, ...]  # the spans that are still there
 
-    def restored(self, hypothesis: Hypothesis) -> Hypothesis | None:
+    def restore(self, hypothesis: Hypothesis) -> Hypothesis | None:
         """The hypothesis with the spans themselves; nothing if one of them is not there exactly once."""
         text = hypothesis.text
         for stand_in in self.spans:
             if len(_whole(stand_in).findall(text)) != 1:
                 return None
-        if lost(list(self.kept), text):
+        if lost_spans(list(self.kept), text):
             return None
         parts = re.split("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
         found = re.findall("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
         written = parts[0]
         for stand_in, rest in zip(found, parts[1:], strict=True):
-            written += self.spans[stand_in].kept + rest
+            written += self.spans[stand_in].required_text + rest
         return Hypothesis(written, hypothesis.log_prob)
 
 
@@ -81,13 +81,13 @@ class ProtectedModel:
         for kind in ("placeholders", "lost", "all"):
             if not waiting or (kind == "placeholders" and not self.placeholders):
                 continue
-            masked = {number: self._masked(kind, lists[number], spans[number]) for number in waiting}
+            masked = {number: self._mask(kind, lists[number], spans[number]) for number in waiting}
             tried = {
                 number: one for number, one in masked.items() if one is not None and self.model.fits(one.text)
             }
             found = self.model.nbest([one.text for one in tried.values()], count)
             for (number, one), nbest in zip(tried.items(), found, strict=True):
-                restored = _distinct(one.restored(hypothesis) for hypothesis in nbest.hypotheses)
+                restored = _distinct(one.restore(hypothesis) for hypothesis in nbest.hypotheses)
                 if restored:
                     lists[number] = NBest(sentences[number], restored)
                     waiting.remove(number)
@@ -130,10 +130,10 @@ class ProtectedModel:
             return nbest
         return pieced
 
-    def _masked(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _Masked | None:
+    def _mask(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _MaskedSentence | None:
         """Put stand-ins into a sentence, for all spans or for those that its best hypothesis has lost."""
-        missing = lost(list(spans), nbest.hypotheses[0].text) if nbest.hypotheses else []
-        chosen = [span for span in spans if kind == "all" or span.kept in missing] or list(spans)
+        missing = lost_spans(list(spans), nbest.hypotheses[0].text) if nbest.hypotheses else []
+        chosen = [span for span in spans if kind == "all" or span.required_text in missing] or list(spans)
         text = ""
         done = 0
         stand_ins: dict[str, Span] = {}
@@ -145,7 +145,7 @@ class ProtectedModel:
             text += nbest.source[done : span.start] + stand_in + _ending(span)
             done = span.end
         text += nbest.source[done:]
-        return _Masked(text, stand_ins, tuple(span for span in spans if span not in chosen))
+        return _MaskedSentence(text, stand_ins, tuple(span for span in spans if span not in chosen))
 
     def _stand_in(self, kind: str, span: Span, taken: set[str]) -> str | None:
         if kind == "placeholders":
@@ -174,12 +174,12 @@ class ProtectedModel:
         for piece, kept in zip(pieces, [*(span.text for span in spans), ""], strict=True):
             nbest = found.get(piece)
             if nbest is not None and nbest.hypotheses:
-                text += _fitted(piece, bare[piece], nbest.hypotheses[0].text, at_start=not text)
+                text += _fit_piece(piece, bare[piece], nbest.hypotheses[0].text, at_start=not text)
                 log_prob += nbest.hypotheses[0].log_prob
             else:
                 text += piece
             text += kept
-        if lost(list(spans), text):  # a piece that came back in another way; what was there is as good
+        if lost_spans(list(spans), text):  # a piece that came back in another way; what was there is as good
             return before
         return NBest(sentence, (Hypothesis(" ".join(text.split()), log_prob),))
 
@@ -191,7 +191,7 @@ class ProtectedModel:
         """Tell whether the model can read a sentence, with stand-ins for its spans if need be."""
         if self.model.fits(sentence, target):
             return True
-        masked = self._masked("lost", NBest(sentence, ()), find_spans(sentence, self.language))
+        masked = self._mask("lost", NBest(sentence, ()), find_spans(sentence, self.language))
         return masked is not None and bool(masked.spans) and self.model.fits(masked.text, target)
 
     def split(self, sentence: str) -> list[str]:
@@ -199,7 +199,7 @@ class ProtectedModel:
         return self.model.split(sentence)
 
 
-def protected(model: TranslationModel, language: str) -> ProtectedModel:
+def protect(model: TranslationModel, language: str) -> ProtectedModel:
     """A model that keeps spans; with placeholders, if both of its vocabularies have them."""
     learnt = isinstance(model, CopiesPieces) and model.copies(PLACEHOLDERS)
     return ProtectedModel(model, language, PLACEHOLDERS if learnt else ())
@@ -216,7 +216,7 @@ def _keeps(nbest: NBest, spans: Sequence[Span]) -> bool:
     """Tell whether a hypothesis that is about as good as the best has all spans."""
     best = nbest.hypotheses[0].log_prob if nbest.hypotheses else 0.0
     return not nbest.hypotheses or any(
-        not lost(list(spans), one.text) for one in nbest.hypotheses if one.log_prob >= best - _MARGIN
+        not lost_spans(list(spans), one.text) for one in nbest.hypotheses if one.log_prob >= best - _MARGIN
     )
 
 
@@ -245,7 +245,7 @@ def _bare(piece: str) -> tuple[int, int]:
     return words[0].start(), words[-1].end()
 
 
-def _fitted(piece: str, place: tuple[int, int], translation: str, *, at_start: bool) -> str:
+def _fit_piece(piece: str, place: tuple[int, int], translation: str, *, at_start: bool) -> str:
     """The translation of a piece in the middle: no capital and no full stop that the piece has not."""
     start, end = place
     translation = translation.strip(".!?…,;: ")

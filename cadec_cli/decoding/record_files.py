@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
-from cadec_cli.claims import open_claimed, refuse_claimed, remove_claimed, size_of
-from cadec_cli.decoding.checked_lines import key_of, opened, sealed
+from cadec_cli.claims import ensure_unlocked, open_locked, remove_locked, size_of
+from cadec_cli.decoding.checked_lines import decode_line, encode_line, key_of
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
-from cadec_cli.whole_files import atomic_file, writing
+from cadec_cli.files import read_errors
+from cadec_cli.whole_files import atomic_file, write_errors
 
 FORMAT_VERSION = 4
 HINT = "free some space and run it again with --resume: nothing that was translated is lost"
@@ -29,7 +29,7 @@ _EARLIER = b'{"format": '  # how journals of earlier versions begin
 
 
 @dataclass(frozen=True)
-class Place:
+class LinePosition:
     """Where in a file a line is."""
 
     start: int
@@ -45,7 +45,7 @@ class WithPlaces(Protocol):
     """What was found in a file: more than this, but at least which of its lines to keep, in their order."""
 
     @property
-    def kept(self) -> Sequence[Place]:
+    def kept_places(self) -> Sequence[LinePosition]:
         """Where they are."""
 
 
@@ -65,14 +65,14 @@ class RecordFile:
     def begin(cls, path: Path, header: bytes) -> RecordFile:
         """Start a file; one that is there already belongs to unfinished work."""
         refuse_unfinished(path)
-        with writing(path):
+        with write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = cls(path, _appending(path), header)
         if file._end:  # another process was quicker
             file.close()
-            raise _unfinished(path)
+            raise _unfinished_error(path)
         try:
-            file._write(sealed(header))
+            file._write(encode_line(header))
         except BaseException:
             file.remove()
             raise
@@ -85,46 +85,46 @@ class RecordFile:
         """Take a file up again with what is found in it, and nothing else; without anything, start it."""
         if not os.path.lexists(path):
             return cls.begin(path, header), None
-        with reading(path):
+        with read_errors(path):
             stream = _appending(path)
         try:
             if (found := find(path, header)) is not None:
-                stream = _keep(stream, path, sealed(header), found.kept)
+                stream = _keep_lines(stream, path, encode_line(header), found.kept_places)
         except BaseException:
             stream.close()
             raise
         if found is None:  # killed before there was anything
-            remove_claimed(stream, path)
+            remove_locked(stream, path)
             return cls.begin(path, header), None
         return cls(path, stream, header), found
 
-    def add(self, record: Mapping[str, Any]) -> Place:
+    def add(self, record: Mapping[str, Any]) -> LinePosition:
         """Note something, and return where that is."""
         content = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        return self._write(sealed(content, self._key))
+        return self._write(encode_line(content, self._key))
 
-    def read(self, place: Place) -> Any:
+    def read(self, place: LinePosition) -> Any:
         """The record at a place, if it is still what was written there; else nothing."""
-        with reading(self.path), self.path.open("rb") as stream:
-            content = opened(place.of(stream), self._key)
-        return None if content is None else parsed(content)
+        with read_errors(self.path), self.path.open("rb") as stream:
+            content = decode_line(place.of(stream), self._key)
+        return None if content is None else parse_content(content)
 
     def sync(self) -> None:
         """Have on disk what was added."""
-        with writing(self.path, HINT):
+        with write_errors(self.path, HINT):
             os.fsync(self._stream.fileno())
 
     def remove(self) -> None:
         """It has done its work."""
-        remove_claimed(self._stream, self.path)
+        remove_locked(self._stream, self.path)
 
     def close(self) -> None:
         """Leave it to whoever takes it up."""
         self._stream.close()
 
-    def _write(self, line: bytes) -> Place:
-        place = Place(self._end, len(line))
-        with writing(self.path, HINT):
+    def _write(self, line: bytes) -> LinePosition:
+        place = LinePosition(self._end, len(line))
+        with write_errors(self.path, HINT):
             while line:
                 line = line[self._stream.write(line) :]
         self._end += place.length
@@ -138,13 +138,13 @@ def header_content(header: Mapping[str, Any]) -> bytes:
 
 def refuse_unfinished(path: Path) -> None:
     """Refuse to begin anew where a translation can be taken up, or is being made."""
-    refuse_claimed(path)
+    ensure_unlocked(path)
     if os.path.lexists(path):
-        raise _unfinished(path)
+        raise _unfinished_error(path)
 
 
 def read_records(
-    path: Path, stream: IO[bytes], header: bytes, take: Callable[[Any, Place], bool], longest: int = -1
+    path: Path, stream: IO[bytes], header: bytes, take: Callable[[Any, LinePosition], bool], longest: int = -1
 ) -> int | None:
     """Hand all whole records to `take`, which tells whether they are its own; count the damaged lines.
 
@@ -154,14 +154,14 @@ def read_records(
     """
     first = stream.readline(longest)
     if not first.endswith(b"\n"):
-        if sealed(header).startswith(first) or first.startswith(_EARLIER):
+        if encode_line(header).startswith(first) or first.startswith(_EARLIER):
             return None
         raise CadecError(f"{path} is damaged: what it belongs to can't be told", DAMAGED)
     header_is_whole = _check_header(path, first, header)
     taken, damaged = 0, int(not header_is_whole)
     for line, place in _lines(stream, longest):
-        content = opened(line, key_of(header))
-        if content is not None and take(parsed(content), place):
+        content = decode_line(line, key_of(header))
+        if content is not None and take(parse_content(content), place):
             taken += 1
         else:
             damaged += 1
@@ -170,15 +170,15 @@ def read_records(
     return damaged
 
 
-def packed(places: Iterable[Place], header: bytes) -> Iterator[Place]:
+def pack_places(places: Iterable[LinePosition], header: bytes) -> Iterator[LinePosition]:
     """Where lines that were kept are, once the file is taken up again: one after the other."""
-    end = len(sealed(header))
+    end = len(encode_line(header))
     for place in places:
-        yield Place(end, place.length)
+        yield LinePosition(end, place.length)
         end += place.length
 
 
-def parsed(content: bytes) -> Any:
+def parse_content(content: bytes) -> Any:
     """What a line's content says; nothing, if it says nothing."""
     try:
         return json.loads(content.decode("utf-8", "surrogatepass"))
@@ -186,21 +186,21 @@ def parsed(content: bytes) -> Any:
         return None
 
 
-def _lines(stream: IO[bytes], longest: int) -> Iterator[tuple[bytes, Place]]:
+def _lines(stream: IO[bytes], longest: int) -> Iterator[tuple[bytes, LinePosition]]:
     position = stream.tell()
     for line in iter(partial(stream.readline, longest), b""):
         if line.endswith(b"\n"):  # else it is too long, or was cut short by a crash or a full disk
-            yield line, Place(position, len(line))
+            yield line, LinePosition(position, len(line))
         position += len(line)
 
 
 def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
     """Refuse a file of other work; tell whether the header is whole."""
-    content = opened(line)
+    content = decode_line(line)
     if content == expected:
         return True
     wanted = json.loads(expected)
-    found = parsed(line if content is None else content)
+    found = parse_content(line if content is None else content)
     # Journals of before had no checksums; whatever else has none is a damaged one of ours.
     if not isinstance(found, dict) or (content is None and found.get("format") == wanted["format"]):
         return False
@@ -211,7 +211,7 @@ def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
     )
 
 
-def _unfinished(path: Path) -> CadecError:
+def _unfinished_error(path: Path) -> CadecError:
     return CadecError(
         f"there is an unfinished translation: {path}",
         "continue it with --resume, or start over with --force",
@@ -220,10 +220,10 @@ def _unfinished(path: Path) -> CadecError:
 
 def _appending(path: Path) -> IO[bytes]:
     # A buffer would try again, on closing, what a full disk refused.
-    return open_claimed(path, "ab", buffering=0)
+    return open_locked(path, "ab", buffering=0)
 
 
-def _keep(claimed: IO[bytes], path: Path, header: bytes, places: Sequence[Place]) -> IO[bytes]:
+def _keep_lines(claimed: IO[bytes], path: Path, header: bytes, places: Sequence[LinePosition]) -> IO[bytes]:
     """Leave only these lines of a file, and go on with it, claimed without a break.
 
     They are cut off where they are its beginning; else copied.
@@ -234,13 +234,13 @@ def _keep(claimed: IO[bytes], path: Path, header: bytes, places: Sequence[Place]
             break
         end += place.length
     else:
-        with reading(path), path.open("rb") as stream:
+        with read_errors(path), path.open("rb") as stream:
             begins = stream.read(len(header)) == header
         if begins:
-            with writing(path, HINT):
+            with write_errors(path, HINT):
                 os.truncate(path, end)
             return claimed
-    with reading(path), path.open("rb") as stream, atomic_file(path, HINT) as target:
+    with read_errors(path), path.open("rb") as stream, atomic_file(path, HINT) as target:
         target.write(header)
         for place in places:
             target.write(place.of(stream))

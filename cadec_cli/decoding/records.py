@@ -13,7 +13,7 @@ from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.translations import TranslatedPart, Translation
 
 
-def records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
+def json_records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
     """One object per part, that is one, unless the sentence was too long."""
     judge = judge or Judge()
     return [
@@ -23,7 +23,7 @@ def records(translation: Translation, judge: Judge | None = None) -> list[dict[s
             "source": part.source,
             "translation": part.text,
             **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
-            **judged(judge.of_parts(part.source, [part]), judge),
+            **confidence_record(judge.of_parts(part.source, [part]), judge),
             **_choice(part),
         }
         for part in translation.parts
@@ -32,10 +32,10 @@ def records(translation: Translation, judge: Judge | None = None) -> list[dict[s
 
 def text_record(translation: Translation, judge: Judge) -> dict[str, Any]:
     """What is left of a translation whose hypotheses nobody asked for: its text, and what to think of it."""
-    return {"text": translation.text, **judged(judge.of(translation), judge)}
+    return {"text": translation.text, **confidence_record(judge.of(translation), judge)}
 
 
-def kept_record(
+def journal_record(
     translation: Translation,
     judge: Judge,
     *,
@@ -43,22 +43,22 @@ def kept_record(
     beside: Callable[[Translation], Any] | None = None,
 ) -> Any:
     """What is kept of a sentence until all of its file is there: what is written, and what goes beside it."""
-    written: Any = (records if json_lines else text_record)(translation, judge)
+    written: Any = (json_records if json_lines else text_record)(translation, judge)
     return written if beside is None else [written, beside(translation)]
 
 
-def judged(found: Confidence | None, judge: Judge) -> dict[str, Any]:
+def confidence_record(found: Confidence | None, judge: Judge) -> dict[str, Any]:
     """A confidence, and what makes it so low where that is worth a flag."""
     if found is None:
         return {}
-    flags = {"flags": list(found.reasons)} if judge.doubts(found) else {}
+    flags = {"flags": list(found.reasons)} if judge.is_flagged(found) else {}
     return {"confidence": round(found.value, 3), **flags}
 
 
 def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[bytes]:
     """Translations as lines."""
     for translation in translations:
-        for record in records(translation, judge):
+        for record in json_records(translation, judge):
             yield json_line(record)
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from cadec_cli.decoding.before import context_policy
 from cadec_cli.decoding.confidence import Judge
-from cadec_cli.decoding.explaining import Explained, Explanation, explain
+from cadec_cli.decoding.explaining import ExplainedText, Explanation, explain
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translations import TranslatedPart
 from cadec_cli.decoding.translator import Translator
@@ -61,7 +61,7 @@ class Entry:
     speakers: bool = False
 
     @property
-    def decided(self) -> bool:
+    def is_user_choice(self) -> bool:
         """Tell whether a person decided, and not the models."""
         return self.picked or self.edited is not None
 
@@ -134,9 +134,9 @@ class Session:
         """Take up other documents, and what comes before the first, as far as it can ever be read."""
         self.documents = [list(document) for document in documents] or [[]]
         self.changed = None
-        encoded = [(text, ids) for text in after for ids in self._encoded(text)]
+        encoded = [(text, ids) for text in after for ids in self._encode(text)]
         if self.models.reader is not None:
-            fitting = Context(tuple(ids for _, ids in encoded)).fitted(self.models.reader.positions)
+            fitting = Context(tuple(ids for _, ids in encoded)).truncate(self.models.reader.positions)
             encoded = encoded[len(encoded) - len(fitting.sentences) :]
         self.after = tuple(text for text, _ in encoded)
         self._after = tuple(ids for _, ids in encoded)
@@ -214,20 +214,20 @@ class Session:
             raise CadecError(
                 f"there is no hypothesis {rank}", f"there are 1 to {len(order)}; /nbest shows them"
             )
-        parts = (*entry.parts[:-1], self._translator.with_choice(part, order[rank - 1]))
+        parts = (*entry.parts[:-1], self._translator.with_hypothesis(part, order[rank - 1]))
         before = self._before(place, entry.options)
         picked = self._entry(entry.source, parts, before, entry.options, entry.speakers)
-        return self._put(place, dataclasses.replace(picked, picked=True))
+        return self._replace(place, dataclasses.replace(picked, picked=True))
 
     def edit(self, text: str, number: int | None = None) -> Entry:
         """Put a person's own words in the place of a translation, the newest unless numbered."""
         place = self._place(number)
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
-        ids = self._encoded(text)
+        ids = self._encode(text)
         if not text or (self.models.reader is not None and not ids):
             raise CadecError("a translation can't be empty", "/undo removes the sentence")
         entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
-        return self._put(place, self._read_anew(entry, place))
+        return self._replace(place, self._reread(entry, place))
 
     def redo(self, number: int) -> list[Change]:
         """Choose again all that follows a sentence (0: all there is), from the same hypotheses, in order.
@@ -241,7 +241,7 @@ class Session:
         changes = []
         try:
             for place in range(number, len(kept)):
-                self.current[place] = self._again(place)
+                self.current[place] = self._retranslate(place)
                 if self.current[place].text != kept[place].text:
                     changes.append(Change(place + 1, kept[place], self.current[place]))
         except BaseException:
@@ -250,16 +250,16 @@ class Session:
         self.changed = None
         return changes
 
-    def _again(self, place: int) -> Entry:
+    def _retranslate(self, place: int) -> Entry:
         """What would be chosen for a sentence as things stand; a person's decision stays."""
         entry, options = self.current[place], self.options
         if entry.edited is not None:
-            return self._read_anew(entry, place)
+            return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
         alike = options.protect == entry.options.protect  # else other texts were translated
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
-            parts = self._translator.choose_again(entry.parts, before)
+            parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
             chosen = self._entry(entry.source, parts, before, options, entry.speakers)
@@ -277,7 +277,7 @@ class Session:
             return part
         if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
             return other
-        return self._translator.with_choice(part, other.choice.index)
+        return self._translator.with_hypothesis(part, other.choice.index)
 
     def _place(self, number: int | None) -> int:
         """Where a sentence stands in the current document; the newest one if it has no number."""
@@ -288,12 +288,12 @@ class Session:
             raise CadecError(f"there is no sentence {number}", f"there are 1 to {count}; /context shows them")
         return (number or count) - 1
 
-    def _put(self, place: int, entry: Entry) -> Entry:
+    def _replace(self, place: int, entry: Entry) -> Entry:
         self.current[place] = entry
         self.changed = place + 1
         return entry
 
-    def _read_anew(self, entry: Entry, place: int) -> Entry:
+    def _reread(self, entry: Entry, place: int) -> Entry:
         """An entry with what it reads where it stands now."""
         longest = max(map(len, entry.context_ids), default=1)
         seen = self._read(self._before(place, entry.options), longest, entry.options)
@@ -332,25 +332,25 @@ class Session:
         entry = self.last
         if not entry.context_ids:
             if self.models.reader is None:
-                return explain(None, (), Context(), entry.options.reading)
+                return explain(None, (), Context(), entry.options.scoring_options)
             raise CadecError("there was nothing to translate in this sentence")
         rows = self._to_explain(entry)
         read = Context(entry.read, pinned=entry.pinned)
-        return explain(self.models.language, rows, read, entry.options.reading)
+        return explain(self.models.language, rows, read, entry.options.scoring_options)
 
-    def _to_explain(self, entry: Entry) -> list[Explained]:
+    def _to_explain(self, entry: Entry) -> list[ExplainedText]:
         alone = self.sentence_level(entry)
         if entry.edited is not None:
             text = entry.edited
-            rows = [Explained("edited", NBest(entry.source, (Hypothesis(text, 0.0),)), None)]
+            rows = [ExplainedText("edited", NBest(entry.source, (Hypothesis(text, 0.0),)), None)]
             alone = alone if len(alone) == 1 else []  # an edit is of the whole, not of a part
         else:
             part = entry.last_part
             assert part.choice is not None
             text = part.text
-            rows = [Explained.of("chosen", part, part.choice.index)]
+            rows = [ExplainedText.of("chosen", part, part.choice.index)]
         if alone and alone[-1].hypotheses and alone[-1].hypotheses[0].text != text:
-            rows.append(Explained.of("sentence level", TranslatedPart(alone[-1], None), 0))
+            rows.append(ExplainedText.of("sentence level", TranslatedPart(alone[-1], None), 0))
         return rows
 
     def _entry(
@@ -371,7 +371,7 @@ class Session:
             ids = part.nbest.ids_for(reader.text)
             context_ids.append(ids[part.choice.index])
             read, pinned = part.choice.context, part.choice.pinned
-            if not options.maximised.uses_lm:
+            if not options.weighted_objective.uses_lm:
                 # The S-NMT decided alone. Whoever asks why sees what stood before, and a window rolls on.
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
@@ -380,7 +380,7 @@ class Session:
             source, tuple(parts), tuple(context_ids), read, options, pinned=pinned, speakers=speakers
         )
 
-    def _encoded(self, text: str) -> tuple[Ids, ...]:
+    def _encode(self, text: str) -> tuple[Ids, ...]:
         reader = self.models.reader
         ids = tuple(reader.text.encode(text)) if reader is not None else ()
         return (ids,) if ids else ()
@@ -393,7 +393,7 @@ class Session:
         if options.formality not in self._seeds:
             self._seeds[options.formality] = context_policy(self.models, options).seed
         policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
-        return policy.read(before, room(reader.positions, longest)).forgotten()
+        return policy.read(before, room(reader.positions, longest)).without_memory()
 
 
 def context_after(

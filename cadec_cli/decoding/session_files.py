@@ -21,7 +21,7 @@ from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translations import TranslatedPart
 from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_errors, read_json
 from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions
 
@@ -63,7 +63,7 @@ def read_session(
     """Read a session's file; one that is damaged or something else is one CadecError."""
     data = read_json(path)
     if isinstance(data, dict) and (data.get("format") == FORMAT or "checksum" in data):
-        with reading(path):
+        with read_errors(path):
             raw = path.read_bytes().replace(b"\r\n", b"\n")
         content, separator, _ = raw.rpartition(b",\n")
         if not separator or raw.rstrip() != content + _end(content).encode().rstrip():

@@ -1,8 +1,8 @@
 """Whether a translation can be one at all: what is wrong with it, known ahead of any context.
 
 Loops, signs that the source has not, bytes that are no text, a length that can't be, spans that are lost. As
-a term of the objective (`guarded`) it keeps a degenerate hypothesis from winning against a sound one; where
-all are degenerate, the one with the fewest defects wins, and whoever reads it should be told.
+a term of the objective (`penalise_defects`) it keeps a degenerate hypothesis from winning against a sound
+one; where all are degenerate, the one with the fewest defects wins, and whoever reads it should be told.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import lru_cache, partial
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
-from cadec_cli.engines.protocols import KnownAhead
+from cadec_cli.engines.protocols import ContextFreeTerm
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.cores import core_between
-from cadec_cli.text.spans import lost
+from cadec_cli.text.spans import lost_spans
 
 # A run of up to so many words, at least so often in a row, is a loop.
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
@@ -48,7 +48,7 @@ def defects(
     core = core_between(source, before, after, language)
     if not core.text:
         return ()
-    found = [f"{span} is missing" for span in lost(list(core.spans), text)]
+    found = [f"{span} is missing" for span in lost_spans(list(core.spans), text)]
     if not any(map(str.isalpha, text)):
         return (*found, "has no words")
     if _repeats(text) and not _repeats(core.text):
@@ -100,11 +100,11 @@ def _size(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Soundness:
+class DefectTerm:
     """How many defects each hypothesis has; the language is the source's."""
 
     language: str = ""
-    gives: tuple[str, ...] = (DEFECTS,)
+    names: tuple[str, ...] = (DEFECTS,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """Counted from source and text alone."""
@@ -119,14 +119,14 @@ class Soundness:
         ]
 
 
-def with_soundness(
-    ahead: tuple[KnownAhead, ...], options: TranslationOptions, language: str
-) -> tuple[KnownAhead, ...]:
+def with_defect_term(
+    extra_terms: tuple[ContextFreeTerm, ...], options: TranslationOptions, language: str
+) -> tuple[ContextFreeTerm, ...]:
     """What is known ahead, and soundness too, if things are to be protected."""
-    return (*ahead, Soundness(language)) if options.protect else ahead
+    return (*extra_terms, DefectTerm(language)) if options.protect else extra_terms
 
 
-def soundest(nbest: NBest, language: str = "") -> int:
+def least_defective(nbest: NBest, language: str = "") -> int:
     """The first of the hypotheses with the fewest defects."""
     counts = [len(defects(nbest.source, one.text, language)) for one in nbest.hypotheses]
     return counts.index(min(counts))

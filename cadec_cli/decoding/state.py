@@ -19,17 +19,17 @@ _ALWAYS = ("source", "hypotheses", "vocabulary")
 
 
 @dataclass(eq=False)
-class Partial:
+class PartialPath:
     """Choices so far (linked, the newest first), their total, and the context of the next sentence."""
 
     total: float = 0.0
     context: Context = field(default_factory=Context)
     choice: Choice | None = None
-    before: Partial | None = None
+    before: PartialPath | None = None
 
-    def back(self) -> Iterator[Partial]:
+    def back(self) -> Iterator[PartialPath]:
         """This one and what it continues, the newest first; settled ones are gone."""
-        partial: Partial | None = self
+        partial: PartialPath | None = self
         while partial is not None and partial.choice is not None:
             yield partial
             partial = partial.before
@@ -39,7 +39,7 @@ class Partial:
 class DocumentState:
     """The open end of one document."""
 
-    beam: list[Partial] = field(default_factory=lambda: [Partial()])
+    beam: list[PartialPath] = field(default_factory=lambda: [PartialPath()])
     lists: list[NBest] = field(default_factory=list)  # whose choice is not settled
     parts: list[TranslatedPart] = field(default_factory=list)  # settled, of a sentence that is not complete
 
@@ -62,17 +62,17 @@ class DocumentState:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> DocumentState:
         """The state again; partial paths that shared their beginnings share them again."""
-        root = Partial()
-        known: dict[tuple[int, int], Partial] = {}  # (the one before, the choice) → partial path
+        root = PartialPath()
+        known: dict[tuple[int, int], PartialPath] = {}  # (the one before, the choice) → partial path
         beam = []
         for stored in data["paths"]:
             partial = root
             for choice in map(_choice, stored["open"]):
                 key = (id(partial), choice.index)
-                partial = known.setdefault(key, Partial(choice=choice, before=partial))
+                partial = known.setdefault(key, PartialPath(choice=choice, before=partial))
             # The newest of each is its own: it carries the total and the context.
             context = Context(_sentences(stored["context"]))
-            beam.append(Partial(stored["total"], context, partial.choice, partial.before))
+            beam.append(PartialPath(stored["total"], context, partial.choice, partial.before))
         return cls(beam, [_nbest(item) for item in data["lists"]], [part_of(item) for item in data["parts"]])
 
 
@@ -89,7 +89,7 @@ class State:
         before = contexts if contexts is not None else [Context()] * documents
         if len(before) != documents:
             raise ValueError(f"{len(before)} contexts for {documents} documents")
-        return cls(0, [DocumentState([Partial(context=context)]) for context in before])
+        return cls(0, [DocumentState([PartialPath(context=context)]) for context in before])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -104,7 +104,7 @@ class State:
         """Drop what engines remember, which is not stored: from here on, stopped or not, all is read anew."""
         for state in self.documents:
             for partial in state.beam:
-                partial.context = partial.context.forgotten()
+                partial.context = partial.context.without_memory()
 
 
 def part_json(part: TranslatedPart) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.file_translation import Track, document_by_document, untracked
-from cadec_cli.decoding.state import DocumentState, Partial, State
+from cadec_cli.decoding.file_translation import Track, document_by_document, no_progress
+from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.method.context import Context
@@ -21,7 +21,7 @@ from cadec_cli.text.formats.streamed import StreamedText
 
 
 @dataclass(eq=False)
-class _Growing:
+class _OpenDocument:
     """A document as far as it has come: where its translation stands, and what came since."""
 
     number: int
@@ -52,26 +52,26 @@ class StreamTranslation:
         """Who says which sentences are worth a look."""
         return self.translator.judge(self.below)
 
-    def in_order(self, track: Track = untracked) -> Iterator[Translation]:
+    def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, as the text comes; nobody knows how many there will be."""
         yield from track(self._translations(), None)
 
-    def restored(self, translations: Iterable[Translation]) -> Iterator[bytes]:
+    def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
         """The bytes of the text in its layout, as early as translations allow."""
         return self.file.restore(translation.text for translation in translations)
 
     def _translations(self) -> Iterator[Translation]:
-        current: _Growing | None = None
+        current: _OpenDocument | None = None
         begun = 0
         for lines in self.text.to_translate():
-            here: list[_Growing] = []
+            here: list[_OpenDocument] = []
             for line in lines:
                 if line.ends_before:
                     current = None
                 if line.sentences:
                     if current is None:
                         context = Context() if begun else self.before
-                        current = _Growing(begun, DocumentState([Partial(context=context)]))
+                        current = _OpenDocument(begun, DocumentState([PartialPath(context=context)]))
                         begun += 1
                     if current not in here[-1:]:
                         here.append(current)
@@ -79,9 +79,9 @@ class StreamTranslation:
                 if line.ends_after:
                     current = None
             if here:
-                yield from self._translated(here)
+                yield from self._translate_batch(here)
 
-    def _translated(self, documents: Sequence[_Growing]) -> Iterator[Translation]:
+    def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
         """What has come of some documents, in step."""
         texts = [[sentence.text for sentence in document.came] for document in documents]
         state = State(0, [document.state for document in documents])

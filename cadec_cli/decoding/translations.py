@@ -68,16 +68,16 @@ class TranslatedPart:
         return self.nbest.hypotheses
 
     @property
-    def chosen(self) -> Hypothesis | None:
+    def chosen_hypothesis(self) -> Hypothesis | None:
         """The chosen one."""
         return self.hypotheses[self.choice.index] if self.choice is not None else None
 
     @property
     def text(self) -> str:
         """The chosen translation; a source without anything to translate stays as it is."""
-        if self.chosen is None:
+        if self.chosen_hypothesis is None:
             return self.source
-        return self.nbest.framed(self.chosen.text if self.placed is None else self.placed)
+        return self.nbest.wrap(self.chosen_hypothesis.text if self.placed is None else self.placed)
 
 
 @dataclass(frozen=True)
@@ -102,5 +102,5 @@ class Translation:
 def joined_first(lists: Iterable[NBest]) -> str:
     """The first hypotheses of a sentence's parts as one text; a source without any stays as it is."""
     return " ".join(
-        nbest.framed(nbest.hypotheses[0].text) if nbest.hypotheses else nbest.source for nbest in lists
+        nbest.wrap(nbest.hypotheses[0].text) if nbest.hypotheses else nbest.source for nbest in lists
     )

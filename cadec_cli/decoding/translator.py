@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.explaining import Explained, Explanation, explain
-from cadec_cli.decoding.placing import placed
-from cadec_cli.decoding.protection import protected
+from cadec_cli.decoding.explaining import ExplainedText, Explanation, explain
+from cadec_cli.decoding.placing import place_tags
+from cadec_cli.decoding.protection import protect
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
-from cadec_cli.decoding.soundness import defects, judge_for, soundest, with_soundness
+from cadec_cli.decoding.soundness import defects, judge_for, least_defective, with_defect_term
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
-from cadec_cli.engines.protocols import KnownAhead, Models, Passage, TranslationModel
+from cadec_cli.engines.protocols import ContextFreeTerm, Models, Passage, TranslationModel
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -48,7 +48,7 @@ class Translator:
         self,
         models: Models,
         options: TranslationOptions | None = None,
-        ahead: tuple[KnownAhead, ...] = (),
+        extra_terms: tuple[ContextFreeTerm, ...] = (),
         *,
         language: str = "",
     ) -> None:
@@ -59,10 +59,10 @@ class Translator:
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
-        self.search = build(models, self.options, with_soundness(ahead, self.options, language))
+        self.search = build(models, self.options, with_defect_term(extra_terms, self.options, language))
         self._translation = models.translation
         if self.options.protect:
-            self._translation = protected(models.translation, language)
+            self._translation = protect(models.translation, language)
 
     def judge(self, below: float = FLAG_BELOW) -> Judge:
         """Who says how far its translations can be trusted, and flags confidences below a limit."""
@@ -105,7 +105,7 @@ class Translator:
         speakers = speakers or [False] * len(documents)
         pieces = [Pieces(self._split(*document)) for document in zip(documents, speakers, strict=True)]
         cores = [
-            document.replaced(self._core(text, named).text for text in document.items)
+            document.with_items(self._core(text, named).text for text in document.items)
             for document, named in zip(pieces, speakers, strict=True)
         ]
         state = start or State.at_start(len(documents), contexts)
@@ -115,7 +115,7 @@ class Translator:
             state,
             prepare=self._preparation(cores, before, speakers),
             source=lambda document, sentence: documents[document][sentence],
-            finish=lambda document, piece, part: self._finished(
+            finish=lambda document, piece, part: self._finish(
                 pieces[document].items[piece],
                 self._core(pieces[document].items[piece], speakers[document]),
                 part,
@@ -139,9 +139,9 @@ class Translator:
         return found
 
     def _written(self, core: Core, text: str) -> str:
-        return placed(core, text, self.models.translation) if core.tags or core.capitals else text
+        return place_tags(core, text, self.models.translation) if core.tags or core.capitals else text
 
-    def choose_again(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
+    def rechoose(self, parts: Sequence[TranslatedPart], context: Context) -> list[TranslatedPart]:
         """The parts of one sentence, chosen again from the lists that they were chosen from."""
         lists = [
             replace(
@@ -156,19 +156,19 @@ class Translator:
             self.search,
             [Pieces(enumerate(lists))],
             state,
-            prepare=_as_it_is,
+            prepare=_identity,
             source=lambda document, piece: parts[piece].source,
-            finish=lambda document, piece, part: self._finished(
+            finish=lambda document, piece, part: self._finish(
                 parts[piece].source, self._core_of_part(parts[piece]), part, state.documents[document]
             ),
         )
         return [part for one in found for part in one.parts]
 
-    def with_choice(self, part: TranslatedPart, index: int) -> TranslatedPart:
+    def with_hypothesis(self, part: TranslatedPart, index: int) -> TranslatedPart:
         """A part with another of its hypotheses, and in it what the source has inside."""
         assert part.choice is not None
         other = TranslatedPart(part.nbest, replace(part.choice, index=index))
-        return _placed(other, self._core_of_part(part), self.models.translation)
+        return _place_tags(other, self._core_of_part(part), self.models.translation)
 
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
         """What the S-NMT alone says of the parts of a sentence that was translated with some options."""
@@ -193,10 +193,10 @@ class Translator:
         """Why a part was translated as it was: token by token, beside the first hypothesis."""
         if part.choice is None:
             return Explanation((), ())
-        rows = [Explained.of("chosen", part, part.choice.index)]
+        rows = [ExplainedText.of("chosen", part, part.choice.index)]
         if part.choice.index:
-            rows.append(Explained.of("first", part, 0))
-        return explain(self.models.language, rows, Context(part.choice.context), self.options.reading)
+            rows.append(ExplainedText.of("first", part, 0))
+        return explain(self.models.language, rows, Context(part.choice.context), self.options.scoring_options)
 
     def _core(self, text: str, speakers: bool) -> Core:
         """What of a text is translated; all of it, where nothing is protected."""
@@ -208,41 +208,39 @@ class Translator:
             return Core("", part.source, "")
         return core_between(part.source, part.nbest.before, part.nbest.after, self.language)
 
-    def _finished(
-        self, source: str, core: Core, part: TranslatedPart, state: DocumentState
-    ) -> TranslatedPart:
+    def _finish(self, source: str, core: Core, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
         """A core's translation as that of the text that it is the core of."""
-        if part.chosen is None:
+        if part.chosen_hypothesis is None:
             return replace(part, nbest=replace(part.nbest, source=source))
         if self.options.protect and search_kind(self.options.search).needs != LISTS:
-            part = self._mended(part, state)
+            part = self._repair_broken(part, state)
         nbest = replace(part.nbest, source=source, before=core.before, after=core.after)
-        return _placed(TranslatedPart(nbest, part.choice), core, self.models.translation)
+        return _place_tags(TranslatedPart(nbest, part.choice), core, self.models.translation)
 
-    def _mended(self, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
+    def _repair_broken(self, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
         """A translation that was not chosen from checked lists, and is broken: by one that was, if better."""
-        assert part.chosen is not None and part.choice is not None
-        wrong = defects(part.source, part.chosen.text, self.language)
+        assert part.chosen_hypothesis is not None and part.choice is not None
+        wrong = defects(part.source, part.chosen_hypothesis.text, self.language)
         if not wrong:
             return part
-        own = soundest(part.nbest, self.language)
+        own = least_defective(part.nbest, self.language)
         nbest, choice = part.nbest, replace(part.choice, index=own)
         if defects(part.source, nbest.hypotheses[own].text, self.language):
             other = self._translation.nbest([part.source], self.options.beam)[0]
-            index = soundest(other, self.language) if other.hypotheses else 0
+            index = least_defective(other, self.language) if other.hypotheses else 0
             if other.hypotheses and not defects(part.source, other.hypotheses[index].text, self.language):
                 scores = tuple(one.log_prob for one in other.hypotheses)
                 nbest, choice = other, Choice(index, scores, {}, part.choice.context)
         if len(wrong) <= len(defects(part.source, nbest.hypotheses[choice.index].text, self.language)):
             return part
-        self._remember_instead(part, nbest, choice, state)
+        self._replace_in_context(part, nbest, choice, state)
         return TranslatedPart(nbest, choice)
 
-    def _remember_instead(
+    def _replace_in_context(
         self, part: TranslatedPart, nbest: NBest, choice: Choice, state: DocumentState
     ) -> None:
         """What comes next is to read what was chosen in the end."""
-        language = self.models.language if self.options.maximised.uses_lm else None
+        language = self.models.language if self.options.weighted_objective.uses_lm else None
         context = state.beam[0].context
         if language is None or not context.sentences or part.choice is None:
             return
@@ -297,7 +295,7 @@ class Translator:
             return self._with_lists
         search = self.search
         if not isinstance(search, PassageSearch):
-            return _as_it_is
+            return _identity
         whole = [
             [*(self._core(text, speakers[number]).text for text in before[number]), *document.items]
             if before is not None
@@ -331,7 +329,7 @@ def choose(
     options: TranslationOptions,
     *,
     contexts: Sequence[Context] | None = None,
-    ahead: tuple[KnownAhead, ...] = (),
+    extra_terms: tuple[ContextFreeTerm, ...] = (),
     language: str = "",
     placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:
@@ -368,23 +366,23 @@ def choose(
     def finished(document: int, sentence: int, part: TranslatedPart) -> TranslatedPart:
         core = cores[document][sentence]
         whole = replace(part, nbest=replace(part.nbest, source=lists[document][sentence].source))
-        return _placed(whole, core, placing() if core.tags else None)
+        return _place_tags(whole, core, placing() if core.tags else None)
 
     return _in_step(
-        build(models, options, with_soundness(ahead, options, language)),
+        build(models, options, with_defect_term(extra_terms, options, language)),
         [Pieces(enumerate(document)) for document in shortened],
         State.at_start(len(lists), contexts),
-        prepare=_as_it_is,
+        prepare=_identity,
         source=lambda document, sentence: lists[document][sentence].source,
         finish=finished,
     )
 
 
-def _placed(part: TranslatedPart, core: Core, model: TranslationModel | None) -> TranslatedPart:
+def _place_tags(part: TranslatedPart, core: Core, model: TranslationModel | None) -> TranslatedPart:
     """A translation with what its source has inside: tags, or capitals throughout."""
-    if part.chosen is None or not (core.tags or core.capitals):
+    if part.chosen_hypothesis is None or not (core.tags or core.capitals):
         return part
-    return replace(part, placed=placed(core, part.chosen.text, model))
+    return replace(part, placed=place_tags(core, part.chosen_hypothesis.text, model))
 
 
 def _in_step(
@@ -399,7 +397,7 @@ def _in_step(
 ) -> Iterator[Translation]:
     """Let a search go through documents, wave by wave, and put the parts of sentences together."""
 
-    def prepared() -> Iterator[Wave[Any]]:
+    def prepare_waves() -> Iterator[Wave[Any]]:
         for wave in waves(documents, state.taken):
             state.taken = wave.taken
             state.forget()
@@ -411,7 +409,7 @@ def _in_step(
         min(state.taken, len(pieces)) - len(document.lists)
         for pieces, document in zip(documents, state.documents, strict=True)
     ]
-    for number, part in search.run(prepared(), state):
+    for number, part in search.run(prepare_waves(), state):
         parts = state.documents[number].parts
         parts.append(finish(number, done[number], part))
         done[number] += 1
@@ -431,5 +429,5 @@ def _halves(text: str) -> list[str]:
     return [text[:middle].strip(), text[middle:].strip()]
 
 
-def _as_it_is(wave: Wave[Any]) -> Wave[Any]:
+def _identity(wave: Wave[Any]) -> Wave[Any]:
     return wave

@@ -24,7 +24,7 @@ class Pieces(Generic[Item]):
     def __len__(self) -> int:
         return len(self.items)
 
-    def replaced(self, items: Iterable[Other]) -> Pieces[Other]:
+    def with_items(self, items: Iterable[Other]) -> Pieces[Other]:
         """The same sentences, made of other things."""
         return Pieces(zip(self._sentences, items, strict=True))
 

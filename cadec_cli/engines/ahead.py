@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cadec_cli.engines.protocols import KnownAhead, Models, TranslationModel
+from cadec_cli.engines.protocols import ContextFreeTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import NBest, TokenText
 from cadec_cli.method.objectives import BACK, LENGTH, Objective
@@ -20,7 +20,7 @@ class BackwardScores:
     """log p(x̃ | y) of the source after each hypothesis, by a model that translates the other way."""
 
     model: TranslationModel
-    gives: tuple[str, ...] = (BACK,)
+    names: tuple[str, ...] = (BACK,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """All lists in one call."""
@@ -43,22 +43,22 @@ class Lengths:
     """|y| of each hypothesis: tokens of the D-LM, its end not counted."""
 
     text: TokenText
-    gives: tuple[str, ...] = (LENGTH,)
+    names: tuple[str, ...] = (LENGTH,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """Counted in the D-LM's tokens, whoever wrote the list."""
         return [{LENGTH: [float(len(ids)) for ids in nbest.ids_for(self.text)]} for nbest in lists]
 
 
-def known_ahead(
-    models: Models, objective: Objective, given: Sequence[KnownAhead] = ()
-) -> tuple[KnownAhead, ...]:
+def context_free_terms(
+    models: Models, objective: Objective, given: Sequence[ContextFreeTerm] = ()
+) -> tuple[ContextFreeTerm, ...]:
     """What computes the terms of an objective ahead of any context; a model that is missing is an error.
 
     Whatever is given computes its terms itself.
     """
-    found: list[KnownAhead] = list(given)
-    own = {name for source in given for name in source.gives}
+    found: list[ContextFreeTerm] = list(given)
+    own = {name for source in given for name in source.names}
     if objective.uses(BACK) and BACK not in own:
         if models.backward is None:
             raise CadecError(

@@ -44,7 +44,7 @@ class Framing:
     source_end: tuple[str, ...] = ()
     target_begin: tuple[str, ...] = ()
 
-    def framed(self, source: Sequence[str]) -> list[str]:
+    def frame(self, source: Sequence[str]) -> list[str]:
         """A source sentence as the model reads it."""
         return [*self.source_begin, *source, *self.source_end]
 
@@ -153,7 +153,7 @@ class CTranslate2Model:
         import ctranslate2
 
         ctranslate2.set_random_seed(seed)
-        return lambda texts: self._whole(texts, lambda pieces: self._sampled(pieces, temperature))
+        return lambda texts: self._whole(texts, lambda pieces: self._sample(pieces, temperature))
 
     def _whole(self, texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
         """Texts in pieces that fit, translated together, and put together again."""
@@ -161,11 +161,11 @@ class CTranslate2Model:
         found = iter(translate([piece for of_text in pieces for piece in of_text]))
         return [" ".join(next(found) for _ in of_text) for of_text in pieces]
 
-    def _sampled(self, sentences: Sequence[str], temperature: float) -> list[str]:
+    def _sample(self, sentences: Sequence[str], temperature: float) -> list[str]:
         pieces = self._pieces(sentences)
         begin = list(self._framing.target_begin)
         results = self._translator.translate_batch(
-            [self._framing.framed(source) for source in pieces],
+            [self._framing.frame(source) for source in pieces],
             target_prefix=[begin] * len(pieces) if begin else None,
             beam_size=1,
             sampling_topk=0,  # of all words
@@ -209,7 +209,7 @@ class CTranslate2Model:
         begin = self._framing.target_begin
         ids = [self._target.encode(target) for target in targets]
         results = self._translator.score_batch(
-            [self._framing.framed(source) for source in self._pieces(sentences)],
+            [self._framing.frame(source) for source in self._pieces(sentences)],
             [[*begin, *(self._target_pieces[index] for index in own)] for own in ids],
             max_input_length=0,
             batch_type="tokens",
@@ -250,10 +250,10 @@ class CTranslate2Model:
             for limit, group in zip(limits, groups, strict=True)
         ]
         for limit, group, results in zip(limits, groups, begun, strict=True):
-            for index, scored in zip(group, self._translated(results), strict=True):
+            for index, scored in zip(group, self._collect_results(results), strict=True):
                 # A hypothesis that reaches the limit has no EOS yet.
                 if any(len(tokens) >= limit for tokens, _ in scored):
-                    scored = self._rescored(pieces[index], [tokens for tokens, _ in scored])
+                    scored = self._rescore(pieces[index], [tokens for tokens, _ in scored])
                 lists[index] = NBest(sentences[index], self._hypotheses(scored), self._target.identity)
         return lists
 
@@ -266,7 +266,7 @@ class CTranslate2Model:
         """Begin to translate sources of one length, which is often one batch, and one core's work."""
         begin = list(self._framing.target_begin)
         begun: list[Any] = self._translator.translate_batch(
-            [self._framing.framed(source) for source in sources],
+            [self._framing.frame(source) for source in sources],
             target_prefix=[begin] * len(sources) if begin else None,
             beam_size=count,
             num_hypotheses=count,
@@ -281,7 +281,7 @@ class CTranslate2Model:
         )
         return begun
 
-    def _translated(self, begun: Sequence[Any]) -> Iterator[list[tuple[list[str], float]]]:
+    def _collect_results(self, begun: Sequence[Any]) -> Iterator[list[tuple[list[str], float]]]:
         forced = len(self._framing.target_begin)
         for awaited in begun:
             try:
@@ -291,7 +291,7 @@ class CTranslate2Model:
             written = [tokens[forced:] for tokens in result.hypotheses]
             yield list(zip(written, result.scores, strict=True))
 
-    def _rescored(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
+    def _rescore(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
         log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
         return sorted(zip(hypotheses, log_probs, strict=True), key=lambda item: -item[1])
 
@@ -300,7 +300,7 @@ class CTranslate2Model:
         groups = _of_one_size(zip(map(len, sources), map(len, hypotheses), strict=True))
         begun = [
             self._translator.score_batch(
-                [self._framing.framed(sources[index]) for index in group],
+                [self._framing.frame(sources[index]) for index in group],
                 [[*begin, *hypotheses[index]] for index in group],
                 max_input_length=0,
                 batch_type="tokens",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_errors, read_json
 
 # What CTranslate2 reads of its config.json; of much it notices the type only when it translates.
 _SETTINGS: Mapping[str, tuple[type, ...]] = {
@@ -64,7 +64,7 @@ def _read(directory: Path, name: str) -> list[str] | None:
         return tokens
     # How CTranslate2 wrote it before version 3.
     if (path := directory / f"{name}.txt").is_file():
-        with reading(path):
+        with read_errors(path):
             raw = path.read_bytes()
         try:
             # Not splitlines(): tokens may hold characters that Python takes for ends of lines.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cadec_cli.engines.protocols import Passage, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.models.configs import PASSAGE_SENTENCES
-from cadec_cli.text.joined import joined, parted
+from cadec_cli.text.joined import join_passage, split_passage
 
 # The beam of the sentence-level translations that are repaired.
 DRAFT_BEAM = 4
@@ -38,7 +38,9 @@ class TwoToTwoModel:
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
         """The sentence before, if there is one and both fit."""
         passage = sentences_before(sentences, place, PASSAGE_SENTENCES["2-to-2"] - 1)
-        return passage if self.model.fits(joined(passage.sentences)) else Passage((passage.sentence,), 0)
+        return (
+            passage if self.model.fits(join_passage(passage.sentences)) else Passage((passage.sentence,), 0)
+        )
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
         """What is read before the last of some sentences."""
@@ -63,7 +65,7 @@ class TwoToTwoModel:
 
     def _parts(self, passages: Sequence[Passage], count: int) -> list[NBest]:
         filled = [passage for passage in passages if passage.sentence.strip()]
-        found = iter(self.model.nbest([joined(passage.sentences) for passage in filled], count))
+        found = iter(self.model.nbest([join_passage(passage.sentences) for passage in filled], count))
         return [
             _at_place(passage, passage, next(found))
             if passage.sentence.strip()
@@ -105,10 +107,12 @@ class RepairModel:
         """
         drafts = self._drafts(passages)
         groups = [self._fitting(passage, drafts) for passage in passages]
-        different = list(dict.fromkeys(joined(group.sentences) for group in groups if group is not None))
+        different = list(
+            dict.fromkeys(join_passage(group.sentences) for group in groups if group is not None)
+        )
         lists = dict(zip(different, self.model.nbest(different, count), strict=True))
         return [
-            self._repaired(passage, group, lists, drafts[passage.sentence])
+            self._repair(passage, group, lists, drafts[passage.sentence])
             for passage, group in zip(passages, groups, strict=True)
         ]
 
@@ -128,14 +132,14 @@ class RepairModel:
         if not group.sentence.strip():
             return None
         alone = Passage((group.sentence,), 0)
-        return next((one for one in (group, alone) if self.model.fits(joined(one.sentences))), None)
+        return next((one for one in (group, alone) if self.model.fits(join_passage(one.sentences))), None)
 
-    def _repaired(
+    def _repair(
         self, passage: Passage, group: Passage | None, lists: Mapping[str, NBest], draft: Hypothesis
     ) -> NBest:
         if group is None:
             return NBest(passage.sentence, (draft,) if passage.sentence.strip() else ())
-        text = joined(group.sentences)
+        text = join_passage(group.sentences)
         found = _at_place(passage, group, lists[text])
         if found.hypotheses:
             return found
@@ -150,13 +154,13 @@ def _at_place(passage: Passage, read: Passage, nbest: NBest) -> NBest:
     """
     best: dict[str, float] = {}
     for hypothesis in nbest.hypotheses:
-        parts = parted(hypothesis.text)
+        parts = split_passage(hypothesis.text)
         if len(parts) == len(read.sentences) and parts[read.place].strip():
             best.setdefault(parts[read.place], hypothesis.log_prob)
     return NBest(passage.sentence, tuple(Hypothesis(text, log_prob) for text, log_prob in best.items()))
 
 
-def drafted_by(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypothesis]]:
+def draft_model(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypothesis]]:
     """The sentence-level translations of a model; what it finds nothing to translate in stays as it is."""
 
     def draft(sentences: Sequence[str]) -> list[Hypothesis]:
@@ -206,4 +210,6 @@ def _joined_log_probs(
     for source, target in zip(sources, targets, strict=True):
         if len(source) != len(target):
             raise ValueError(f"{len(target)} translations of {len(source)} sentences")
-    return model.log_probs([joined(texts) for texts in sources], [joined(texts) for texts in targets])
+    return model.log_probs(
+        [join_passage(texts) for texts in sources], [join_passage(texts) for texts in targets]
+    )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cadec_cli.engines.protocols import DocumentModel, LanguageModel, SteppedTranslation, TranslationModel
+from cadec_cli.engines.protocols import DocumentModel, LanguageModel, StepwiseTranslation, TranslationModel
 from cadec_cli.errors import CadecError
 
 
-class GivenModels:
+class ModelSet:
     """A translation model, a language model, or both; and a translation model of the other direction."""
 
     def __init__(
         self,
         translation: TranslationModel | None = None,
         language: LanguageModel | None = None,
-        stepped: SteppedTranslation | None = None,
+        stepped: StepwiseTranslation | None = None,
         backward: TranslationModel | None = None,
         documents: Mapping[str, DocumentModel] | None = None,
         seeds: Mapping[str, Sequence[str]] | None = None,
@@ -38,7 +38,7 @@ class GivenModels:
         return self._documents.get(name)
 
     @property
-    def stepped(self) -> SteppedTranslation:
+    def stepwise_translation(self) -> StepwiseTranslation:
         """The S-NMT as the beam steps it."""
         if self._stepped is None:
             raise CadecError("this translation model can't be stepped token by token, as --search beam does")

@@ -19,13 +19,13 @@ def framing_for(
         TARGET: _own(target_language, settings.target_languages, "target"),
     }
 
-    def filled(tokens: Sequence[str]) -> tuple[str, ...]:
+    def fill(tokens: Sequence[str]) -> tuple[str, ...]:
         return tuple(own.get(token, token) for token in tokens)
 
     return Framing(
-        source_begin=filled(settings.source_begin),
-        source_end=filled(settings.source_end),
-        target_begin=filled(settings.target_begin),
+        source_begin=fill(settings.source_begin),
+        source_end=fill(settings.source_end),
+        target_begin=fill(settings.target_begin),
     )
 
 

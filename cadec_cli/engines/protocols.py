@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class LanguageModel(Protocol):
         self,
         tries: Sequence[Trie],
         contexts: Sequence[Context],
-        reading: Reading,
+        scoring_options: ScoringOptions,
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
@@ -105,13 +105,13 @@ class SideBySide(Protocol):
     """A language model for which several tries take no longer than one, so that none should come alone."""
 
     @property
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """How many."""
         ...
 
 
 @runtime_checkable
-class SteppedTranslation(Protocol):
+class StepwiseTranslation(Protocol):
     """A translation model that the beam steps token by token."""
 
     @property
@@ -151,11 +151,11 @@ class TranslationSteps(Protocol):
 
 
 @runtime_checkable
-class SteppedLanguage(LanguageModel, Protocol):
+class StepwiseLanguage(LanguageModel, Protocol):
     """A language model that the beam steps token by token."""
 
     def steps(
-        self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading
+        self, contexts: Sequence[Sequence[int]], terms: Sequence[str], scoring_options: ScoringOptions
     ) -> LanguageSteps:
         """Begin after some contexts, each of them c̃; `terms` says which of the streams are wanted."""
         ...
@@ -178,10 +178,12 @@ class LanguageSteps(Protocol):
 
 
 @runtime_checkable
-class GrownLanguage(LanguageModel, Protocol):
+class GrowingLanguage(LanguageModel, Protocol):
     """A language model that reads beginnings of sentences as they grow, in its own tokens."""
 
-    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> LanguageTrees:
+    def trees(
+        self, contexts: Sequence[Context], terms: Sequence[str], scoring_options: ScoringOptions
+    ) -> LanguageTrees:
         """Begin after some contexts; `terms` says which of the streams are wanted."""
         ...
 
@@ -239,11 +241,11 @@ class PassageTranslation(DocumentModel, Protocol):
         ...
 
 
-class KnownAhead(Protocol):
+class ContextFreeTerm(Protocol):
     """Terms that depend on no context: a backward model, a length, a glossary, a quality estimate."""
 
     @property
-    def gives(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """The names of the terms."""
         ...
 
@@ -285,7 +287,7 @@ class Models(Protocol):
         ...
 
     @property
-    def stepped(self) -> SteppedTranslation:
+    def stepwise_translation(self) -> StepwiseTranslation:
         """The S-NMT as the beam steps it; one that can't be stepped is a CadecError."""
         ...
 

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from cadec_cli.arrays import Bools, Floats, Ints
-from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.engines.smoothing import smooth
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.layers import Cache, lineage
-from cadec_cli.models.outputs import ChosenLogProbs
+from cadec_cli.models.outputs import TokenLogProbs
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
         yield row
 
 
-def shared_out(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]]:
+def distribute(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]]:
     """The numbers of blocks in rows of about one length, for cores that take a row each."""
     count = -(-sum(block.size for block in blocks) // size)
     count += -count % cores
@@ -147,10 +147,10 @@ class Layout:
     def edges(
         self,
         hidden: Tensor,
-        log_probs: ChosenLogProbs,
+        log_probs: TokenLogProbs,
         chunk: int,
         vocabulary: int,
-        reading: Reading,
+        scoring_options: ScoringOptions,
         *,
         tries_only: bool = False,
     ) -> Floats:
@@ -170,10 +170,10 @@ class Layout:
             log_probs,
             chunk,
             vocabulary,
-            reading,
+            scoring_options,
         )
 
-    def scored(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
+    def scored_tries(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
         """Each block with its own edges, and with the row's keys if they are to be remembered."""
         if np.isnan(edges).any():
             raise CadecError("the D-LM's scores are no numbers: it is damaged", "get the bundle again")
@@ -194,17 +194,17 @@ def edge_log_probs(
     hidden: Tensor,
     rows: Ints,
     tokens: Ints,
-    log_probs: ChosenLogProbs,
+    log_probs: TokenLogProbs,
     chunk: int,
     vocabulary: int,
-    reading: Reading,
+    scoring_options: ScoringOptions,
 ) -> Floats:
     """log p of `tokens` after the positions `rows` of (L, D): (temperatures, edges).
 
     `log_probs` is never asked for more than `chunk` rows.
     """
     if not len(rows):
-        return np.empty((len(reading.temperatures), 0))
+        return np.empty((len(scoring_options.temperatures), 0))
     # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
     order = np.argsort(rows, kind="stable")
     used, places = np.unique(rows[order], return_inverse=True)
@@ -217,10 +217,10 @@ def edge_log_probs(
             hidden[_index(used[start : start + chunk], hidden.device)],
             own[first:last] - start,
             labels[first:last],
-            reading.temperatures,
+            scoring_options.temperatures,
         )
-        found.append(smoothed(chosen, reading.alpha, vocabulary))
-    made = np.empty((len(reading.temperatures), len(rows)))
+        found.append(smooth(chosen, scoring_options.alpha, vocabulary))
+    made = np.empty((len(scoring_options.temperatures), len(rows)))
     made[:, order] = torch.cat(found, 1).double().cpu().numpy()
     return made
 

@@ -20,7 +20,7 @@ from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.text.pretrained.line_text import PROBES, LineText
 
@@ -28,7 +28,7 @@ from cadec_cli.text.pretrained.line_text import PROBES, LineText
 TOLERANCE = 1e-3
 # Tokens that a test at loading reads.
 QUICK = 32
-_PLAIN = Reading()
+_PLAIN = ScoringOptions()
 
 
 class TwoWays(LanguageModel, Protocol):
@@ -71,7 +71,7 @@ class Probes:
         """log p of every token of every hypothesis, in the model's way, with what it remembers."""
         one = model.score([trie_for(model, ids) for ids in self.first], self.contexts, _PLAIN, remember=True)
         after = [
-            context.followed_by(ids[1], scored.remembered(1))
+            context.followed_by(ids[1], scored.memory_after(1))
             for context, ids, scored in zip(self.contexts, self.first, one, strict=True)
         ]
         two = model.score([trie_for(model, ids) for ids in self.second], after, _PLAIN)
@@ -92,7 +92,7 @@ class Probes:
         return scored.tokens(0)[: len(ids)], own
 
 
-def choose_way(model: TwoWays, probes: Probes, note: Callable[[str], None]) -> float | None:
+def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) -> float | None:
     """Take the fast way if it agrees with the slow one: how far it is, at most, or None for the slow one."""
     model.fast = False
     expected = probes.scores(model)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def smoothed(log_probs: Tensor, alpha: float, vocabulary: int) -> Tensor:
+def smooth(log_probs: Tensor, alpha: float, vocabulary: int) -> Tensor:
     """log p, smoothed; an α of 0 changes nothing."""
     if not alpha:
         return log_probs

@@ -48,15 +48,17 @@ class TorchDocumentModel:
         """Tell whether the model can read a sentence whole."""
         return len(self.encode(sentence)) < self.positions
 
-    def after(self, passages: Sequence[Passage]) -> SteppedInContext:
+    def after(self, passages: Sequence[Passage]) -> StepwiseInContext:
         """The model as the beam steps it, for the last sentences of these passages."""
-        return SteppedInContext(self, tuple(passages))
+        return StepwiseInContext(self, tuple(passages))
 
     def encode(self, sentence: str) -> list[int]:
         """A source sentence in ids, without EOS."""
         return self._source.encode(sentence)
 
-    def encoded(self, sources: Sequence[Sequence[int]], passages: Sequence[Passage]) -> SourceInContext:
+    def encode_in_context(
+        self, sources: Sequence[Sequence[int]], passages: Sequence[Passage]
+    ) -> SourceInContext:
         """Sentences (ids without EOS), each after what stands before it in its passage."""
         device = self.network.target_embedding.weight.device
         contexts = [self._context(passage) for passage in passages]
@@ -77,11 +79,13 @@ class TorchDocumentModel:
         scores = [0.0] * len(passages)
         for first in range(0, len(order), TOGETHER):
             part = order[first : first + TOGETHER]
-            encoded = self.encoded([sources[index] for index in part], [passages[index] for index in part])
+            encoded = self.encode_in_context(
+                [sources[index] for index in part], [passages[index] for index in part]
+            )
             device = encoded.mask.device
             labels = with_ends([written[index] for index in part], device)
             read = padded_rows([[BOS, *written[index]] for index in part], device)
-            logits = self.network.logits(self.network.hidden(read, encoded)).float()
+            logits = self.network.logits(self.network.hidden_states(read, encoded)).float()
             log_probs = logits.log_softmax(-1).gather(2, labels[:, :, None])[:, :, 0]
             totals = log_probs.masked_fill(labels == PAD, 0.0).sum(1).tolist()
             for index, total in zip(part, totals, strict=True):
@@ -94,7 +98,7 @@ class TorchDocumentModel:
 
 
 @dataclass(frozen=True)
-class SteppedInContext:
+class StepwiseInContext:
     """A translation model for certain passages: the sentences that it steps are their last ones, in order."""
 
     model: TorchDocumentModel
@@ -121,4 +125,4 @@ class SteppedInContext:
 
     def steps(self, sources: Sequence[Sequence[int]]) -> NMTSteps:
         """Begin to translate the sentences, each after its context."""
-        return NMTSteps(self.model.network, self.model.encoded(sources, self.passages))
+        return NMTSteps(self.model.network, self.model.encode_in_context(sources, self.passages))

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 import torch
 
 from cadec_cli.engines.cores import Cores, cores_for, is_small
-from cadec_cli.engines.rows import Block, Layout, shared_out
+from cadec_cli.engines.rows import Block, Layout, distribute
 from cadec_cli.engines.torch_lm_steps import LMSteps
 from cadec_cli.engines.trees import Trees
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.objectives import CONDITIONAL, FREE
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.layers import Part, RoomyCache
-from cadec_cli.models.outputs import chosen_by
+from cadec_cli.models.outputs import output_log_probs
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 960
@@ -41,16 +41,20 @@ class TorchLanguageModel:
         self._cores, self._small = Cores(), is_small(self)
 
     @property
-    def at_once(self) -> int:
+    def batch_size(self) -> int:
         """A trie for each core; a large network's one trie is as quick with very many of them."""
         cores = cores_for(self)
         return min(cores, TRIES) if self._small or cores <= TRIES else 1
 
-    def steps(self, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading) -> LMSteps:
+    def steps(
+        self, contexts: Sequence[Sequence[int]], terms: Sequence[str], scoring_options: ScoringOptions
+    ) -> LMSteps:
         """Begin to step after some contexts."""
-        return LMSteps(self.network, contexts, terms, reading)
+        return LMSteps(self.network, contexts, terms, scoring_options)
 
-    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> Trees:
+    def trees(
+        self, contexts: Sequence[Context], terms: Sequence[str], scoring_options: ScoringOptions
+    ) -> Trees:
         """Begin to read beginnings after some contexts."""
         boundary = self.text.boundary
         before = {
@@ -58,13 +62,13 @@ class TorchLanguageModel:
             FREE: [[[boundary]] for _ in contexts],
         }
         return Trees(
-            lambda tokens, positions, seen, cache: self.network.hidden(tokens, positions, seen[None], cache)[
-                0
-            ],
+            lambda tokens, positions, seen, cache: self.network.hidden_states(
+                tokens, positions, seen[None], cache
+            )[0],
             self.network.logits,
             {term: before[term] for term in before if term in terms},
             positions=self.positions,
-            reading=reading,
+            scoring_options=scoring_options,
             device=next(self.network.parameters()).device,
             cache=RoomyCache(),
         )
@@ -73,7 +77,7 @@ class TorchLanguageModel:
         self,
         tries: Sequence[Trie],
         contexts: Sequence[Context],
-        reading: Reading,
+        scoring_options: ScoringOptions,
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
@@ -83,10 +87,10 @@ class TorchLanguageModel:
             Block.of(trie, context, boundary, boundary) for trie, context in zip(tries, contexts, strict=True)
         ]
         cores = cores_for(self)
-        rows = shared_out(blocks, ROW, cores)
+        rows = distribute(blocks, ROW, cores)
 
         def score_row(row: list[int]) -> list[ScoredTrie]:
-            return self._score_row([blocks[number] for number in row], reading, remember)
+            return self._score_row([blocks[number] for number in row], scoring_options, remember)
 
         made = self._cores.map(score_row, rows, small=self._small) if cores > 1 else map(score_row, rows)
         by_number = {
@@ -97,16 +101,24 @@ class TorchLanguageModel:
         return [by_number[number] for number in range(len(blocks))]
 
     @torch.inference_mode()  # of the thread that it runs in
-    def _score_row(self, blocks: Sequence[Block], reading: Reading, remember: bool) -> list[ScoredTrie]:
+    def _score_row(
+        self, blocks: Sequence[Block], scoring_options: ScoringOptions, remember: bool
+    ) -> list[ScoredTrie]:
         layout = Layout(blocks, next(self.network.parameters()).device)
         cache = layout.cache()
-        hidden = self.network.hidden(layout.tokens, layout.positions, _parts(layout), cache)[0]
+        hidden = self.network.hidden_states(layout.tokens, layout.positions, _parts(layout), cache)[0]
         # (nodes of all tries, D)
         edges = layout.edges(
-            *(hidden, chosen_by(self.network.output), LOGIT_ROWS, self.network.config.vocabulary, reading),
+            *(
+                hidden,
+                output_log_probs(self.network.output),
+                LOGIT_ROWS,
+                self.network.config.vocabulary,
+                scoring_options,
+            ),
             tries_only=True,
         )
-        return layout.scored(edges, cache if remember else None)
+        return layout.scored_tries(edges, cache if remember else None)
 
 
 def _parts(layout: Layout) -> tuple[Part, ...]:

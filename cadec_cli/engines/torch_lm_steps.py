@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.engines.smoothing import smooth
 from cadec_cli.method.objectives import CONDITIONAL, FREE
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.layers import Part, RoomyCache
 from cadec_cli.models.outputs import all_log_probs
@@ -35,12 +35,16 @@ class LMSteps:
     """
 
     def __init__(
-        self, lm: DocumentLM, contexts: Sequence[Sequence[int]], terms: Sequence[str], reading: Reading
+        self,
+        lm: DocumentLM,
+        contexts: Sequence[Sequence[int]],
+        terms: Sequence[str],
+        scoring_options: ScoringOptions,
     ) -> None:
-        if len(reading.temperatures) != 1:
+        if len(scoring_options.temperatures) != 1:
             raise ValueError("a beam is read at one temperature")
         self.lm = lm
-        self.reading = reading
+        self.reading = scoring_options
         self.terms = [term for term in (CONDITIONAL, FREE) if term in terms]
         self.device = lm.embedding.weight.device
         if CONDITIONAL not in self.terms:
@@ -87,7 +91,7 @@ class LMSteps:
             start = end
         tokens = torch.tensor([[token for context in contexts for token in context]], device=self.device)
         places = torch.tensor([[place for one in contexts for place in range(len(one))]], device=self.device)
-        return self.lm.hidden(tokens, places, tuple(parts), cache)[0]
+        return self.lm.hidden_states(tokens, places, tuple(parts), cache)[0]
 
     def log_probs(self) -> dict[str, Tensor]:
         """log p of every next token, (B·K, V), by term."""
@@ -95,7 +99,7 @@ class LMSteps:
         # Streams before sentences: logits are many megabytes, which are not copied to be taken apart.
         hidden = torch.stack(self._hidden.chunk(streams, 1))  # (Z, B, K, D)
         log_probs = all_log_probs(self.lm.output, hidden, self.reading.temperatures[0])
-        log_probs = smoothed(log_probs, self.reading.alpha, log_probs.size(-1))
+        log_probs = smooth(log_probs, self.reading.alpha, log_probs.size(-1))
         if streams == 2 and self._alike.any():
             log_probs[1, self._alike] = log_probs[0, self._alike]
         return {
@@ -115,7 +119,7 @@ class LMSteps:
         mask = torch.cat([context, self._ancestors], 2)  # (B, Z·K, S + nodes)
         positions = (self._lengths + self._depth).repeat_interleave(width, 1)
         self._depth += 1
-        self._hidden = self.lm.hidden(tokens.repeat(1, streams), positions, mask, self._cache)
+        self._hidden = self.lm.hidden_states(tokens.repeat(1, streams), positions, mask, self._cache)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences only, in rising order."""

@@ -55,7 +55,7 @@ class NMTSteps:
         """Append tokens (B, K), at the start BOS, and give log p of every next one: (B·K, V)."""
         if tokens is None:
             tokens = torch.full((self._count, 1), BOS, device=self._device)
-        hidden = self._network.hidden(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
+        hidden = self._network.hidden_states(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
         return all_log_probs(self._network.output, hidden[:, -1])
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:

@@ -22,16 +22,16 @@ from torch import Tensor
 
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.rows import Block, Keys, Layout, edge_log_probs, rows_of
-from cadec_cli.engines.self_test import Probes, check_vocabulary, choose_way
+from cadec_cli.engines.self_test import Probes, check_vocabulary, choose_scoring
 from cadec_cli.engines.trees import Trees
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.objectives import CONDITIONAL, FREE
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.huggingface import Network, load_network
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.outputs import chosen_from
+from cadec_cli.models.outputs import logit_log_probs
 from cadec_cli.models.pretrained import read_language_settings
 from cadec_cli.models.transformers_library import quiet_transformers
 from cadec_cli.text.pretrained.line_text import LineText
@@ -45,7 +45,7 @@ BATCH_LOGIT_BYTES = 256 << 20
 # Tokens of a padded batch.
 BATCH_TOKENS = 2048
 # Nats per token that int8 weights may change, on average.
-MOST_LOST = 0.5
+MAX_LOST = 0.5
 
 Job = tuple[Trie, Context]
 
@@ -74,7 +74,7 @@ class TransformersLanguageModel:
         self,
         tries: Sequence[Trie],
         contexts: Sequence[Context],
-        reading: Reading,
+        scoring_options: ScoringOptions,
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
@@ -85,7 +85,7 @@ class TransformersLanguageModel:
             texts = [] if context.sentences else self._no_context(trie)
             jobs += [(trie, text) for text in texts] or [(trie, context)]
             counts.append(len(texts))
-        done = iter(self._scored(jobs, reading, remember))
+        done = iter(self._score_jobs(jobs, scoring_options, remember))
         scored = []
         for trie, count in zip(tries, counts, strict=True):
             if count:
@@ -95,7 +95,9 @@ class TransformersLanguageModel:
                 scored.append(next(done))
         return scored
 
-    def trees(self, contexts: Sequence[Context], terms: Sequence[str], reading: Reading) -> Trees:
+    def trees(
+        self, contexts: Sequence[Context], terms: Sequence[str], scoring_options: ScoringOptions
+    ) -> Trees:
         """Begin to read beginnings after some contexts."""
         if not self.fast:
             raise CadecError(
@@ -103,22 +105,22 @@ class TransformersLanguageModel:
                 "use --search rerank or lattice",
             )
         half = self.positions // 2
-        free = [self._tokens(text.fitted(half)) for text in self._texts] or [self._tokens(Context())]
+        free = [self._tokens(text.truncate(half)) for text in self._texts] or [self._tokens(Context())]
         before = {
             CONDITIONAL: [[self._tokens(context)] if context.sentences else free for context in contexts],
             FREE: [free for _ in contexts],
         }
 
-        def hidden(tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache) -> Tensor:
+        def hidden_states(tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache) -> Tensor:
             with quiet_transformers():
-                return self.network.hidden(tokens, positions, seen, cache)[0]
+                return self.network.hidden_states(tokens, positions, seen, cache)[0]
 
         return Trees(
-            hidden,
+            hidden_states,
             self.network.logits,
             {term: before[term] for term in before if term in terms},
             positions=self.positions,
-            reading=reading,
+            scoring_options=scoring_options,
             device=self.network.device,
             cache=Cache(),
         )
@@ -128,19 +130,19 @@ class TransformersLanguageModel:
 
     def _no_context(self, trie: Trie) -> list[Context]:
         """The texts that stand for no context, as far as there is room for them."""
-        return [text.fitted(room(self.positions, trie.depth)) for text in self._remembered_texts]
+        return [text.truncate(room(self.positions, trie.depth)) for text in self._remembered_texts]
 
     @cached_property
     def _remembered_texts(self) -> list[Context]:
         """The texts with their keys, which are computed once."""
-        texts = [text.fitted(self.positions) for text in self._texts]
+        texts = [text.truncate(self.positions) for text in self._texts]
         if not self.fast:
             return texts
         remembered = []
         for text in texts:
             layout = self._layout([Block.of(Trie.of([], self.text.boundary), text, *self._ends)])
             cache = Cache()
-            self._hidden(layout, cache)
+            self._hidden_states(layout, cache)
             keys = Keys(cache, tuple(range(text.length)), text.length - 1)
             remembered.append(Context(text.sentences, keys.before_root(), text.length - 1))
         return remembered
@@ -149,9 +151,15 @@ class TransformersLanguageModel:
     def _ends(self) -> tuple[int, int]:
         return self.text.start, self.text.boundary
 
-    def _scored(self, jobs: Sequence[Job], reading: Reading, remember: bool) -> list[ScoredTrie]:
+    def _score_jobs(
+        self, jobs: Sequence[Job], scoring_options: ScoringOptions, remember: bool
+    ) -> list[ScoredTrie]:
         with quiet_transformers():
-            scored = self._tree(jobs, reading, remember) if self.fast else self._flat(jobs, reading)
+            scored = (
+                self._tree(jobs, scoring_options, remember)
+                if self.fast
+                else self._flat(jobs, scoring_options)
+            )
         if not all(np.isfinite(one.edges).all() for one in scored):
             raise CadecError(
                 "the language model gives probabilities that are no numbers",
@@ -159,23 +167,27 @@ class TransformersLanguageModel:
             )
         return scored
 
-    def _tree(self, jobs: Sequence[Job], reading: Reading, remember: bool) -> list[ScoredTrie]:
+    def _tree(self, jobs: Sequence[Job], scoring_options: ScoringOptions, remember: bool) -> list[ScoredTrie]:
         """The fast way: whole tries, many in a row."""
         scored: list[ScoredTrie] = []
         for row in rows_of([Block.of(*job, *self._ends) for job in jobs], ROW):
             layout = self._layout(row)
             cache = layout.cache()
-            hidden = self._hidden(layout, cache if remember or cache.layers else None)
+            hidden = self._hidden_states(layout, cache if remember or cache.layers else None)
             edges = layout.edges(
-                hidden, chosen_from(self.network.logits), self._chunk, self.network.vocabulary, reading
+                hidden,
+                logit_log_probs(self.network.logits),
+                self._chunk,
+                self.network.vocabulary,
+                scoring_options,
             )
-            scored += layout.scored(edges, cache if remember else None)
+            scored += layout.scored_tries(edges, cache if remember else None)
         return scored
 
     def _layout(self, blocks: Sequence[Block]) -> Layout:
         return Layout(blocks, self.network.device)
 
-    def _hidden(self, layout: Layout, cache: Cache | None) -> Tensor:
+    def _hidden_states(self, layout: Layout, cache: Cache | None) -> Tensor:
         seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
         for block, queries, held, own in zip(
             layout.blocks, layout.queries, layout.held, layout.own, strict=True
@@ -183,19 +195,19 @@ class TransformersLanguageModel:
             mask = torch.from_numpy(block.mask())
             seen[queries, held] = mask[:, : block.context.remembered]
             seen[queries, own] = mask[:, block.context.remembered :]
-        return self.network.hidden(layout.tokens, layout.positions, seen.to(layout.device), cache)[0]
+        return self.network.hidden_states(layout.tokens, layout.positions, seen.to(layout.device), cache)[0]
 
-    def _flat(self, jobs: Sequence[Job], reading: Reading) -> list[ScoredTrie]:
+    def _flat(self, jobs: Sequence[Job], scoring_options: ScoringOptions) -> list[ScoredTrie]:
         """The slow way: every distinct hypothesis after its context, padded on the right."""
-        edges = [np.empty((len(reading.temperatures), len(trie.edge_nodes))) for trie, _ in jobs]
+        edges = [np.empty((len(scoring_options.temperatures), len(trie.edge_nodes))) for trie, _ in jobs]
         lines = [line for number, job in enumerate(jobs) for line in self._lines(number, *job)]
         for batch in _batches(lines, self.network.vocabulary):
-            for line, log_probs in zip(batch, self._batch(batch, reading), strict=True):
+            for line, log_probs in zip(batch, self._batch(batch, scoring_options), strict=True):
                 edges[line.job][:, list(line.path)] = log_probs
         return [ScoredTrie(trie, own) for (trie, _), own in zip(jobs, edges, strict=True)]
 
     def _lines(self, number: int, trie: Trie, context: Context) -> list[_Line]:
-        before = Block.of(trie, context.forgotten(), *self._ends).new
+        before = Block.of(trie, context.without_memory(), *self._ends).new
         found = {
             path: _Line(number, [*before, *trie.tokens[trie.node_path(index)[1:]]], len(before), path, trie)
             for index, path in enumerate(trie.paths)
@@ -203,7 +215,7 @@ class TransformersLanguageModel:
         }
         return list(found.values())
 
-    def _batch(self, lines: Sequence[_Line], reading: Reading) -> list[Floats]:
+    def _batch(self, lines: Sequence[_Line], scoring_options: ScoringOptions) -> list[Floats]:
         device = self.network.device
         length = max(len(line.tokens) for line in lines)
         tokens = torch.zeros(len(lines), length, dtype=torch.long)
@@ -224,10 +236,10 @@ class TransformersLanguageModel:
             made.flatten(0, 1),
             np.array(rows),
             np.array(labels),
-            chosen_from(torch.clone),  # which may be divided
+            logit_log_probs(torch.clone),  # which may be divided
             self._chunk,
             self.network.vocabulary,
-            reading,
+            scoring_options,
         )
         ends = np.cumsum([len(line.path) for line in lines])[:-1]
         return np.split(log_probs, ends, axis=1)
@@ -283,7 +295,7 @@ def load_language_model(
     )
     check_vocabulary(model, str(directory))
     probes = Probes.of(model)
-    choose_way(model, probes, note)
+    choose_scoring(model, probes, note)
     if device.type == "cuda":
         model.network.to(device, torch.float32 if compute_type == "float32" else torch.bfloat16)
     elif compute_type == "int8":
@@ -301,7 +313,7 @@ def _to_int8(
         lost = float(np.abs(probes.scores(model) - before).mean())
     except Exception:  # an architecture that does more with its linears than call them can fail in any way
         lost = float("inf")
-    if not lost <= MOST_LOST:
+    if not lost <= MAX_LOST:
         why = "can't be run" if lost == float("inf") else f"loses too much ({lost:.2f} nats per token)"
         note(f"the language model {why} with int8 weights: using float32, which is slower")
         model.network = load_network(directory)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cadec_cli.engines.smoothing import smoothed
+from cadec_cli.engines.smoothing import smooth
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.layers import Cache
 
 # The last layer (L, D) of a row: tokens (1, L) at positions (1, L) that see (L, S + L), after a cache of S.
@@ -51,15 +51,15 @@ class Trees:
         contexts: Mapping[str, Sequence[Sequence[Sequence[int]]]],  # by term and sentence, each of them c̃
         *,
         positions: int,
-        reading: Reading,
+        scoring_options: ScoringOptions,
         device: torch.device,
         cache: Cache,
     ) -> None:
-        if len(reading.temperatures) != 1:
+        if len(scoring_options.temperatures) != 1:
             raise ValueError("a beam is read at one temperature")
         self._hidden, self._logits = hidden, logits
         self._contexts = contexts
-        self._positions, self._reading, self._device = positions, reading, device
+        self._positions, self._reading, self._device = positions, scoring_options, device
         self._cache = cache
         self._children: list[dict[int, int]] = [{}]  # of the nodes; that of number 0 is before all tokens
         self._seen: list[list[int]] = [[]]  # places in the row: the ancestors' and its own
@@ -146,7 +146,7 @@ class Trees:
             nodes = missing[first : first + LOGIT_ROWS]
             logits = self._logits(torch.stack([self._read[node - 1] for node in nodes])).float()
             logits.div_(self._reading.temperatures[0])
-            rows = smoothed(torch.log_softmax(logits, -1), self._reading.alpha, logits.size(-1))
+            rows = smooth(torch.log_softmax(logits, -1), self._reading.alpha, logits.size(-1))
             for node, row in zip(nodes, rows, strict=True):
                 self._take(edges.get(node, {}), row)
                 if node in ends:

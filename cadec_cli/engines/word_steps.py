@@ -39,12 +39,12 @@ class Words:
     def begins(self) -> Tensor:
         """(V) Which tokens begin a word, if the one before is complete."""
         tokens = range(len(self.written.vocabulary))
-        return torch.tensor([self.written.shown([token])[0].startswith(" ") for token in tokens])
+        return torch.tensor([self.written.display_tokens([token])[0].startswith(" ") for token in tokens])
 
     def closes(self, token: int) -> bool:
         """Tell whether a word may begin after a token: that it goes on is sometimes marked there."""
         if token not in self._closes:
-            shown = self.written.shown([token, self._beginner])
+            shown = self.written.display_tokens([token, self._beginner])
             self._closes[token] = len(shown) == 2 and shown[1].startswith(" ")
         return self._closes[token]
 
@@ -75,13 +75,13 @@ class Words:
             later.append(after[0] if both[: len(before)] == before and len(after) == 1 else NONE)
         return torch.tensor(first), torch.tensor(later)
 
-    def encoded(self, ids: Ids) -> Ids:
+    def encode(self, ids: Ids) -> Ids:
         """A hypothesis as the language model writes its text."""
         return tuple(self.read.encode(self.written.decode(ids)))
 
 
 @dataclass(frozen=True)
-class _Growing:
+class _GrowingHypothesis:
     """A hypothesis: its ids, and by term log p of as much of its text as is scored."""
 
     ids: Ids = ()
@@ -96,14 +96,14 @@ class WordSteps:
     ) -> None:
         self._words, self._trees, self._terms, self._device = words, trees, terms, device
         self._numbers = list(range(sentences))
-        start = _Growing(scored=dict.fromkeys(terms, 0.0))
+        start = _GrowingHypothesis(scored=dict.fromkeys(terms, 0.0))
         self._hypotheses = [[start] for _ in range(sentences)]
         self._said: list[list[dict[str, Beginning]]] = []  # of each, all of its text
 
     def log_probs(self) -> dict[str, Tensor]:
         """What each next token adds to a term, (B·K, V) each: the word it completes, if it does."""
         asked = [
-            (number, self._words.encoded(one.ids))
+            (number, self._words.encode(one.ids))
             for number, live in zip(self._numbers, self._hypotheses, strict=True)
             for one in live
         ]
@@ -115,11 +115,13 @@ class WordSteps:
             for one, said in zip(live, of_live, strict=True)
         ]
         return {
-            term: torch.stack([self._added(one, said[term], term) for one, said in pairs]).to(self._device)
+            term: torch.stack([self._added_scores(one, said[term], term) for one, said in pairs]).to(
+                self._device
+            )
             for term in self._terms
         }
 
-    def _added(self, one: _Growing, said: Beginning, term: str) -> Tensor:
+    def _added_scores(self, one: _GrowingHypothesis, said: Beginning, term: str) -> Tensor:
         """(V) what each next token adds."""
         words = self._words
         pending = said.total - one.scored[term]
@@ -136,7 +138,7 @@ class WordSteps:
         """Append a token (B, K) to the hypotheses numbered by `parents`."""
         self._hypotheses = [
             [
-                self._grown(live[parent], said[parent], token)
+                self._grow(live[parent], said[parent], token)
                 for token, parent in zip(own_tokens, own_parents, strict=True)
             ]
             for live, said, own_tokens, own_parents in zip(
@@ -144,7 +146,9 @@ class WordSteps:
             )
         ]
 
-    def _grown(self, parent: _Growing, said: Mapping[str, Beginning], token: int) -> _Growing:
+    def _grow(
+        self, parent: _GrowingHypothesis, said: Mapping[str, Beginning], token: int
+    ) -> _GrowingHypothesis:
         words = self._words
         scored = parent.scored
         if bool(words.begins[token]) and (not parent.ids or words.closes(parent.ids[-1])):
@@ -152,7 +156,7 @@ class WordSteps:
             own = int(words.single[bool(parent.ids)][token]) if words.whole else NONE
             if own != NONE:
                 scored = {term: total + float(said[term].following[own]) for term, total in scored.items()}
-        return _Growing((*parent.ids, token), scored)
+        return _GrowingHypothesis((*parent.ids, token), scored)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences only, in rising order."""

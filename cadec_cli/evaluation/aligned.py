@@ -13,8 +13,8 @@ import numpy as np
 
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.reporting import Warn, unheard
-from cadec_cli.files import MOST_INPUT, read_text
+from cadec_cli.evaluation.reporting import Warn, no_warning
+from cadec_cli.files import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.sentences import visible_span
 
@@ -60,7 +60,11 @@ class _File:
 
 
 def read_aligned(
-    paths: Sequence[Path], encoding: str | None = None, warn: Warn = unheard, *, most: int = MOST_INPUT
+    paths: Sequence[Path],
+    encoding: str | None = None,
+    warn: Warn = no_warning,
+    *,
+    most: int = MAX_INPUT_BYTES,
 ) -> list[AlignedText]:
     """Read files that must agree with the first of them, sentence by sentence.
 
@@ -76,7 +80,7 @@ def read_aligned(
 
 def _read(path: Path, encoding: str | None, most: int) -> _File:
     file = read_text(path, encoding, most=most)
-    lines = [_trimmed(line) for line in file.text.split("\n" if "\n" in file.text else "\r")]
+    lines = [_trim(line) for line in file.text.split("\n" if "\n" in file.text else "\r")]
     if not lines[-1]:  # what stands after the end of the last line
         lines.pop()
     if not any(lines):
@@ -86,7 +90,7 @@ def _read(path: Path, encoding: str | None, most: int) -> _File:
     return _File(file.name, tuple(lines))
 
 
-def _trimmed(line: str) -> str:
+def _trim(line: str) -> str:
     start, end = visible_span(line, 0, len(line))
     return line[start:end]
 

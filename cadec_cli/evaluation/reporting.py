@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, contextmanager
 Warn = Callable[[str], None]
 Advance = Callable[[int], None]
 # (what is done, how many sentences it is) → while that is done, a function to say how many more are
-Counted = Callable[[str, int], AbstractContextManager[Advance]]
+CountProgress = Callable[[str, int], AbstractContextManager[Advance]]
 
 
-def unheard(message: str) -> None:
+def no_warning(message: str) -> None:
     """Tell nobody."""
 
 
 @contextmanager
-def uncounted(what: str, total: int) -> Iterator[Advance]:
+def no_progress(what: str, total: int) -> Iterator[Advance]:
     """Draw nothing."""
     yield lambda sentences: None

@@ -42,16 +42,16 @@ _ARGUMENTS = {
 
 def library() -> ctypes.CDLL | None:
     """The library, which lets other threads work while it computes; None where there is none."""
-    return _found()[1]
+    return _load_best()[1]
 
 
 def level() -> str | None:
     """The level of the instruction set that it was compiled for."""
-    return _found()[0]
+    return _load_best()[0]
 
 
 @cache
-def _found() -> tuple[str | None, ctypes.CDLL | None]:
+def _load_best() -> tuple[str | None, ctypes.CDLL | None]:
     if os.environ.get("CADEC_COMPILED") == "0":
         return None, None
     return next(((name, found) for name in runnable() if (found := load(library_path(name)))), (None, None))

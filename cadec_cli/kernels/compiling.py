@@ -40,7 +40,7 @@ def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
     for level, flags in {**(X86 if x86 else {}), PLAIN: []}.items():
         output = library_path(level, into)
         output.unlink(missing_ok=True)
-        if _compiled(flags, sources, output):
+        if _compile(flags, sources, output):
             made.append(output)
     return made
 
@@ -64,7 +64,7 @@ def compilers() -> list[str]:
     return list(dict.fromkeys(found for name in names if name and (found := shutil.which(name))))
 
 
-def _compiled(flags: list[str], sources: Path, output: Path) -> bool:
+def _compile(flags: list[str], sources: Path, output: Path) -> bool:
     """Tell whether a compiler has made it; whoever fails is told about, and the next one tries."""
     part = output.with_suffix(f".{os.getpid()}.part")
     files = [str(sources / name) for name in SOURCES if name.endswith(".c")]

@@ -38,7 +38,7 @@ class Context:
             tokens += [*sentence, boundary]
         return tokens
 
-    def fitted(self, room: int) -> Context:
+    def truncate(self, room: int) -> Context:
         """Drop whole oldest sentences until c̃ has at most `room` tokens; the boundary always stays."""
         seed, own = self.sentences[: self.pinned], self.own
         length = self.length
@@ -58,7 +58,7 @@ class Context:
         own = self.own[-count:] if count else ()
         return Context((*self.sentences[: self.pinned], *own), pinned=self.pinned)
 
-    def seeded(self, seed: tuple[Ids, ...]) -> Context:
+    def with_seed(self, seed: tuple[Ids, ...]) -> Context:
         """The same after this seed and no other; what is remembered of it stays if it has it already."""
         if self.sentences[: self.pinned] == seed:
             return self
@@ -69,7 +69,7 @@ class Context:
         remembered = self.length + len(sentence) if memory is not None else 0
         return replace(self, sentences=(*self.sentences, sentence), memory=memory, remembered=remembered)
 
-    def forgotten(self) -> Context:
+    def without_memory(self) -> Context:
         """The same sentences, nothing remembered of them."""
         return Context(self.sentences, pinned=self.pinned)
 
@@ -84,12 +84,12 @@ class ContextPolicy:
 
     def read(self, before: Context, room: int) -> Context:
         """What the D-LM reads of the sentences before: as far as it counts, and c̃ has `room` tokens."""
-        whole = before.seeded(self.seed)
+        whole = before.with_seed(self.seed)
         if self.rolling and whole.length <= room:
             return whole
-        return whole.last(self.sentences).fitted(room)
+        return whole.last(self.sentences).truncate(room)
 
-    def kept(self, before: Context) -> Context:
+    def trim(self, before: Context) -> Context:
         """What has to be kept for the sentences to come: nothing older will ever be read."""
         return before if self.rolling else before.last(max(self.sentences, 1))
 

@@ -39,7 +39,7 @@ class TokenText(Protocol):
         """Ids as a sentence."""
         ...
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person reads it, a space where a word begins."""
         ...
 
@@ -66,7 +66,7 @@ class NBest:
     before: str = ""
     after: str = ""
 
-    def framed(self, text: str) -> str:
+    def wrap(self, text: str) -> str:
         """A translation between what stands around it."""
         return self.before + text + self.after
 

@@ -68,8 +68,8 @@ def learnt_limits(pairs: Iterable[tuple[int, int]]) -> LengthLimits:
     kept = _tightest(lengths, usual)
     share = _WEIGHT / (len(lengths) + _WEIGHT)
     return LengthLimits(
-        _raised(kept.ratio, usual.ratio, share),
-        math.ceil(_raised(kept.extra, usual.extra, share)),
+        _with_margin(kept.ratio, usual.ratio, share),
+        math.ceil(_with_margin(kept.extra, usual.extra, share)),
     )
 
 
@@ -94,7 +94,7 @@ def _all_but_few(values: Ints) -> int:
     return int(np.partition(values, place)[place])
 
 
-def _raised(learnt: float, usual: float, share: float) -> float:
+def _with_margin(learnt: float, usual: float, share: float) -> float:
     """With a margin, and a share of the way to what is usual; to two digits, upwards."""
     wide = min(_MARGIN * learnt, usual)
     return min(math.ceil(round(100 * (wide + share * (usual - wide)), 6)) / 100, usual)

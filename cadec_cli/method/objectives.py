@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.errors import CadecError
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
@@ -60,7 +60,7 @@ class Objective:
         """Apply the formula."""
         return self.formula(terms, self.weights)
 
-    def weighted(self, weights: Mapping[str, float]) -> Objective:
+    def with_weights(self, weights: Mapping[str, float]) -> Objective:
         """The same formula with other weights; those not given stay as they are."""
         unknown = [name for name in weights if name not in self.weights]
         if unknown:
@@ -77,7 +77,7 @@ class Objective:
 def weight_misfits(weights: Mapping[str, float]) -> list[str]:
     """What can't be a weight."""
     return [
-        f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={shown(weight)}"
+        f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={quote_value(weight)}"
         for name, weight in weights.items()
         if type(weight) not in (int, float) or not 0 <= weight <= LARGEST_WEIGHT
     ]
@@ -130,7 +130,7 @@ DOCUMENT_OBJECTIVES: dict[str, Objective] = {
 }
 
 
-def guarded(inner: Objective) -> Objective:
+def penalise_defects(inner: Objective) -> Objective:
     """The same objective, in which a hypothesis with a defect never wins against a sound one."""
     return replace(
         inner,
@@ -143,4 +143,4 @@ def objective(name: str, weights: Mapping[str, float] | None = None) -> Objectiv
     """Look an objective up by its name; weights are its own unless given."""
     if name not in OBJECTIVES:
         raise CadecError(f"no objective {name!r}", f"there are {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name].weighted(weights or {})
+    return OBJECTIVES[name].with_weights(weights or {})

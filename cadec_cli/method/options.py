@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits
-from cadec_cli.errors import CadecError, UsageError, typed
+from cadec_cli.errors import CadecError, UsageError, as_usage_error
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
 
 CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
-AS_IT_COMES = "auto"
-FORMALITIES = (AS_IT_COMES, "formal", "informal")
+AUTO = "auto"
+FORMALITIES = (AUTO, "formal", "informal")
 # At what temperature a formality that was asked for is heard: a flattened D-LM says too little of it.
-HEARD = 1.0
+FORMALITY_TEMPERATURE = 1.0
 
 # Hypotheses, beams and paths: what memory and time grow with. The command line refuses more as well.
-MOST_KEPT = 1000
+MAX_HYPOTHESES = 1000
 
 # What is said in files as on the command line.
 _BOUNDS: Mapping[str, Bound] = {
@@ -33,14 +33,14 @@ _BOUNDS: Mapping[str, Bound] = {
     "objective": OneOf(OBJECTIVES),
     "temperature": Number(0.01, 1000),
     "context": Whole(0, 1000),
-    "nbest": Whole(1, MOST_KEPT),
-    "beam": Whole(1, MOST_KEPT),
+    "nbest": Whole(1, MAX_HYPOTHESES),
+    "beam": Whole(1, MAX_HYPOTHESES),
 }
 _MORE_BOUNDS: Mapping[str, Bound] = {
     "context_from": OneOf(CONTEXT_SOURCES),
     "long": OneOf(LONG_SENTENCES),
     "formality": OneOf(FORMALITIES),
-    "paths": Whole(1, MOST_KEPT),
+    "paths": Whole(1, MAX_HYPOTHESES),
     "rolling": Truth(),
     "protect": Truth(),
     "alpha": Number(0, 1e6),
@@ -129,9 +129,9 @@ class TranslationOptions(DecodingDefaults):
         stored=False,
     )
     formality: str = option(
-        AS_IT_COMES,
+        AUTO,
         f"how people are addressed: auto (as the context has it), formal or informal; the latter two mean "
-        f"T = {HEARD:g} unless T is given",
+        f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
         choices=FORMALITIES,
         stored=False,
     )
@@ -141,17 +141,17 @@ class TranslationOptions(DecodingDefaults):
         if wrong := misfits(self, _MORE_BOUNDS):
             told = "; ".join(wrong).replace("context_from", "context-from")
             raise CadecError(told, "0 is no smoothing" if told.startswith("alpha") else "")
-        if search_kind(self.search).needs == STEPS and not self.maximised.uses(NMT):
+        if search_kind(self.search).needs == STEPS and not self.weighted_objective.uses(NMT):
             raise CadecError(
                 f"--search {self.search} can't maximise {self.objective}, which does not look at the source",
                 "rerank can: its hypotheses are the S-NMT's",
             )
-        if search_kind(self.search).needs == STEPS and not self.maximised.by_token:
+        if search_kind(self.search).needs == STEPS and not self.weighted_objective.by_token:
             raise CadecError(
                 f"--search {self.search} can't maximise {self.objective}, which scores whole sentences",
                 "rerank and lattice can",
             )
-        if self.formality != AS_IT_COMES and not self.reads_context:
+        if self.formality != AUTO and not self.reads_context:
             raise UsageError(
                 f"--formality {self.formality} is a matter of context, and {self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
@@ -160,7 +160,7 @@ class TranslationOptions(DecodingDefaults):
     @property
     def reads_context(self) -> bool:
         """Tell whether what stands before, in the target language, makes a difference."""
-        return self.maximised.uses(CONDITIONAL)
+        return self.weighted_objective.uses(CONDITIONAL)
 
     @property
     def without_context(self) -> str:
@@ -169,7 +169,7 @@ class TranslationOptions(DecodingDefaults):
         return f"--objective {self.objective}" if kind.reads_context else f"--search {self.search}"
 
     @property
-    def maximised(self) -> Objective:
+    def weighted_objective(self) -> Objective:
         """The objective with its weights; without context, that is the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
@@ -181,9 +181,9 @@ class TranslationOptions(DecodingDefaults):
         return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
 
     @property
-    def reading(self) -> Reading:
+    def scoring_options(self) -> ScoringOptions:
         """How the D-LM's probabilities are read."""
-        return Reading((self.temperature,), self.alpha)
+        return ScoringOptions((self.temperature,), self.alpha)
 
     @property
     def list_size(self) -> int:
@@ -192,7 +192,7 @@ class TranslationOptions(DecodingDefaults):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScoringOptions:
     """How a D-LM's probabilities are read: at which temperatures, all in one pass, and how smoothed."""
 
     temperatures: tuple[float, ...] = (1.0,)
@@ -205,7 +205,7 @@ class Reading:
             raise UsageError("alpha must not be negative", "0 is no smoothing")
 
 
-@typed()
+@as_usage_error()
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Options with what was asked for; of weights, those not named stay, unless the objective is another.
 
@@ -218,8 +218,8 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     changed = dict(flags)
     kept = options.weight if changed.get("objective", options.objective) == options.objective else {}
     changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
-    if changed.get("formality", AS_IT_COMES) != AS_IT_COMES:
-        changed.setdefault("temperature", min(HEARD, options.temperature))
+    if changed.get("formality", AUTO) != AUTO:
+        changed.setdefault("temperature", min(FORMALITY_TEMPERATURE, options.temperature))
     return dataclasses.replace(options, **changed)
 
 

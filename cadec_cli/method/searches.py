@@ -26,18 +26,18 @@ class SearchKind:
     builder: str | Callable[..., Any]
     size: str = "nbest"  # the option that says how many hypotheses a list has
     reads_context: bool = True  # of the target side, with the D-LM
-    settles: bool = False  # each sentence by itself: none waits for what comes after it
+    is_greedy: bool = False  # each sentence by itself: none waits for what comes after it
 
 
 SEARCHES: dict[str, SearchKind] = {
     "rerank": SearchKind(
-        "the best of each n-best list", LISTS, "cadec_cli.decoding.search.lattice:reranking", settles=True
+        "the best of each n-best list", LISTS, "cadec_cli.decoding.search.lattice:reranking", is_greedy=True
     ),
     "lattice": SearchKind(
         "the best path through the lists", LISTS, "cadec_cli.decoding.search.lattice:lattice"
     ),
     "beam": SearchKind(
-        "S-NMT and D-LM step by step", STEPS, "cadec_cli.decoding.search.beam:beam", "beam", settles=True
+        "S-NMT and D-LM step by step", STEPS, "cadec_cli.decoding.search.beam:beam", "beam", is_greedy=True
     ),
     "sentence": SearchKind(
         "the S-NMT alone, no context",
@@ -45,7 +45,7 @@ SEARCHES: dict[str, SearchKind] = {
         "cadec_cli.decoding.search.lattice:sentence_level",
         "beam",
         reads_context=False,
-        settles=True,
+        is_greedy=True,
     ),
     "doc-nmt": SearchKind(
         "a DocTransformer, which reads the source sentences before",

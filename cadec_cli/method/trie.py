@@ -115,6 +115,6 @@ class ScoredTrie:
         """log p of every token of a hypothesis, the boundary after it last."""
         return self.edges[temperature, list(self.trie.paths[hypothesis])]
 
-    def remembered(self, hypothesis: int) -> object | None:
+    def memory_after(self, hypothesis: int) -> object | None:
         """What a context that goes on with a hypothesis can start from."""
         return None if self.memory is None else self.memory.after(self.trie, hypothesis)

@@ -41,7 +41,7 @@ _TRANSLATION: Mapping[str, Bound] = {
     **_SHAPE,
 }
 # Numbers in a table of positions, which need not be in any file.
-MOST_IN_POSITIONS = 1 << 26
+MAX_IN_POSITIONS = 1 << 26
 
 
 def size(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
@@ -148,7 +148,7 @@ def check_sizes(what: str, config: DocumentLMConfig | TransformerConfig, bounds:
     wrong = misfits(config, bounds)
     if not wrong and config.width % config.heads:
         wrong.append(f"width {config.width} is not a multiple of heads {config.heads}")
-    if not wrong and config.positions * config.width > MOST_IN_POSITIONS:
+    if not wrong and config.positions * config.width > MAX_IN_POSITIONS:
         wrong.append(f"positions {config.positions:,} are too many for a width of {config.width:,}")
     if wrong:
         raise CadecError(f"this {what} can't be built: " + "; ".join(wrong))

@@ -40,10 +40,10 @@ class DocumentLM(Network):
         tokens (B, T), padded on the right; select (B, T) picks the positions that are wanted, so that
         padding never reaches the output layer: logits are (selected, V), or (B, T, V) without it.
         """
-        x = self.hidden(tokens)
+        x = self.hidden_states(tokens)
         return self.logits(x if select is None else x[select])
 
-    def hidden(
+    def hidden_states(
         self,
         tokens: Tensor,
         positions: Tensor | None = None,

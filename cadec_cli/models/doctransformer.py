@@ -106,7 +106,7 @@ class DocTransformer(Transformer):
 
         A row of padding alone is no context. All else is as with the S-NMT.
         """
-        x = self.hidden(target, self.encode_in_context(source, context))
+        x = self.hidden_states(target, self.encode_in_context(source, context))
         return self.logits(x if select is None else x[select])
 
     def encode_in_context(self, source: Tensor, context: Tensor) -> SourceInContext:

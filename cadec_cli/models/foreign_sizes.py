@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bounds import Number, Whole, shown
+from cadec_cli.bounds import Number, Whole, quote_value
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 
@@ -46,7 +46,7 @@ _SIZES: Mapping[Whole, tuple[str, ...]] = {
 _BOUNDS = {name: bound for bound, names in _SIZES.items() for name in names}
 
 # Numbers in tables that are computed when a network is built, such as sinusoids.
-_MOST_COMPUTED = 1 << 28
+_MAX_COMPUTED = 1 << 28
 
 # What logits are multiplied or divided by.
 _SCALES = ("logit_scale", "lm_head_multiplier", "logits_scaling", "final_logit_softcapping")
@@ -63,11 +63,11 @@ def check_configuration(config: Any, origin: str) -> None:
         bound = _BOUNDS.get(name)
         several = value if isinstance(value, list | tuple) else [value]  # some have one for each layer
         if bound is not None and not all(one is None or bound.allows(one) for one in several):
-            wrong.append(f"{name} must be {bound}, not {shown(value)}")
+            wrong.append(f"{name} must be {bound}, not {quote_value(value)}")
         if name in _SCALES and value is not None and not _SCALE.allows(value):
-            wrong.append(f"{name} must be {_SCALE}, not {shown(value)}")
+            wrong.append(f"{name} must be {_SCALE}, not {quote_value(value)}")
         if name in _CODE and isinstance(value, str) and "/" in value:
-            wrong.append(f"{name} must not be code from elsewhere, as {shown(value)} is")
+            wrong.append(f"{name} must not be code from elsewhere, as {quote_value(value)} is")
     if wrong:
         raise CadecError(f"the configuration of {origin} can't be right: {'; '.join(wrong[:8])}")
 
@@ -89,7 +89,7 @@ def check_room(outline: Any, most: int, origin: str) -> None:
             "it is another model's, or the files are not complete",
         )
     computed = sum(table.numel() for table in outline.buffers())
-    if computed > _MOST_COMPUTED:
+    if computed > _MAX_COMPUTED:
         raise CadecError(f"the configuration of {origin} asks for tables of {computed:,} numbers")
 
 

@@ -27,7 +27,7 @@ from cadec_cli.models.layers import Cache
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
 # No more than this is ever read at once: a D-LM reads a few sentences, and attention grows with the square.
-MOST_POSITIONS = 1024
+MAX_POSITIONS = 1024
 
 
 def load_config(directory: Path) -> Any:
@@ -112,7 +112,7 @@ def new_model(config: Any) -> Any:
         )
 
 
-def filled_network(config: Any, state: dict[str, Tensor], origin: str) -> Network:
+def network_from_weights(config: Any, state: dict[str, Tensor], origin: str) -> Network:
     """A network of this shape with these weights."""
     # Not on "meta": what is computed and not stored, such as rotary frequencies, has to be real.
     model = new_model(config)
@@ -156,13 +156,13 @@ def check_finite(model: nn.Module, origin: str) -> None:
 def readable_positions(config: Any) -> int:
     """How many tokens can be read with a mask of our own: no more than its positions or any window."""
     text = config.get_text_config()
-    limits = [MOST_POSITIONS]
+    limits = [MAX_POSITIONS]
     for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
-        limits.append(getattr(text, name, None) or MOST_POSITIONS)
+        limits.append(getattr(text, name, None) or MAX_POSITIONS)
     if getattr(text, "use_sliding_window", True):
-        limits.append(getattr(text, "sliding_window", None) or MOST_POSITIONS)
+        limits.append(getattr(text, "sliding_window", None) or MAX_POSITIONS)
     for name in ("attention_chunk_size", "window_size"):
-        limits.append(getattr(text, name, None) or MOST_POSITIONS)
+        limits.append(getattr(text, name, None) or MAX_POSITIONS)
     return min(limit for limit in limits if isinstance(limit, int) and limit > 0)
 
 
@@ -186,7 +186,7 @@ class Network:
         """Where it computes."""
         return next(self.model.parameters()).device  # type: ignore[no-any-return]  # transformers is untyped
 
-    def hidden(self, tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache | None) -> Tensor:
+    def hidden_states(self, tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache | None) -> Tensor:
         """The last layer (1, L, D) of one row, whose tokens see what `seen` (L, S + L) says.
 
         With a cache, the S keys that it holds stand before the new ones, which are appended to it.
@@ -210,9 +210,9 @@ class Network:
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
-        return self.scaled(self.model.get_output_embeddings()(hidden))
+        return self.scale_logits(self.model.get_output_embeddings()(hidden))
 
-    def scaled(self, logits: Tensor) -> Tensor:
+    def scale_logits(self, logits: Tensor) -> Tensor:
         """What the architecture does to the output layer's answer."""
         # Nothing is multiplied by 1: a copy of rows as wide as the vocabulary takes as long as a product.
         cap = getattr(self.config, "final_logit_softcapping", None)  # Gemma 2

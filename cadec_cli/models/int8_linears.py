@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.models.int8_products import FINER, coarse, fine, integer_product, with_scales
-from cadec_cli.models.row_operations import Rounded, rounded, rounded_left_over, scaled, takes
-from cadec_cli.models.scripting import scripted
+from cadec_cli.models.row_operations import QuantisedRows, quantise_remainder, quantise_rows, scale, takes
+from cadec_cli.models.scripting import script
 
 # CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
 # weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round was as good or worse on the
@@ -48,15 +48,15 @@ class Int8Linear(nn.Module):
         self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
         self.register_buffer("bias", bias, persistent=False)
 
-    def forward(self, x: Tensor | Rounded) -> Tensor:
+    def forward(self, x: Tensor | QuantisedRows) -> Tensor:
         """(…, in) → (…, out); of rows that are rounded already, the product without scales and bias."""
-        if isinstance(x, Rounded):
+        if isinstance(x, QuantisedRows):
             return integer_product(x.integers, self.weight, self.scales, self.zeros)
         if not takes(x):
-            return scripted(coarse)(x, self.weight, self.scales, self.zeros, self.bias)
-        rows = rounded(x.reshape(-1, self.in_features))
+            return script(coarse)(x, self.weight, self.scales, self.zeros, self.bias)
+        rows = quantise_rows(x.reshape(-1, self.in_features))
         product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
-        return scaled(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
+        return scale(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
         # Packed weights are never written to, and can't be copied.
@@ -78,15 +78,15 @@ class FineInt8Linear(Int8Linear):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__(linear, FULL_WEIGHT_LIMIT if adds_exactly() else WEIGHT_LIMIT)
 
-    def forward(self, x: Tensor | Rounded) -> Tensor:
+    def forward(self, x: Tensor | QuantisedRows) -> Tensor:
         """(…, in) → (…, out)."""
         assert isinstance(x, Tensor)
         if not takes(x):
-            return scripted(fine)(x, self.weight, self.scales, self.zeros, self.bias)
+            return script(fine)(x, self.weight, self.scales, self.zeros, self.bias)
         plain = x.reshape(-1, self.in_features)
-        rows = rounded(plain)
+        rows = quantise_rows(plain)
         product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
-        left_over = rounded_left_over(plain, rows)
+        left_over = quantise_remainder(plain, rows)
         product.add_(
             integer_product(left_over.integers, self.weight, self.scales, self.zeros), alpha=1 / FINER
         )

@@ -23,7 +23,7 @@ def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tenso
     """A linear of rows rounded to 8 bits."""
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
-    product = integer_product(_rounded(_spread(rows, scale)), weight, scales, zeros)
+    product = integer_product(_round_to_bytes(_spread(rows, scale)), weight, scales, zeros)
     return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
 
 
@@ -34,10 +34,10 @@ def fine(
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
     spread = _spread(rows, scale)
-    integers = _rounded(spread.clone())
+    integers = _round_to_bytes(spread.clone())
     product = integer_product(integers, weight, scales, zeros)
     product.add_(
-        integer_product(_rounded(_left_over(spread, integers)), weight, scales, zeros),
+        integer_product(_round_to_bytes(_left_over(spread, integers)), weight, scales, zeros),
         alpha=1 / finer,
     )
     return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
@@ -54,7 +54,7 @@ def _spread(rows: Tensor, largest: Tensor, limit: int = ACTIVATION_LIMIT) -> Ten
     return rows * (limit / largest)
 
 
-def _rounded(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
+def _round_to_bytes(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
     """Numbers from -127 to 127, which are written over, as bytes.
 
     Behind the rows come some of anything, up to a round number.

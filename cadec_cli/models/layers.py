@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from cadec_cli.arrays import Bools, Ints
 from cadec_cli.models.configs import Shape
-from cadec_cli.models.scripting import scripted
+from cadec_cli.models.scripting import script
 
 # By the names in configs.ACTIVATIONS.
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
@@ -188,7 +188,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
     if not isinstance(mask, tuple):
         return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
     plain = queries.device.type == "cpu" and queries.dtype == torch.float32 and queries.size(0) == 1
-    attend_parts = scripted(_attend_in_parts)
+    attend_parts = script(_attend_in_parts)
     masks = [part.mask(queries) for part in mask]
     return attend_parts(queries, keys, values, places_of(mask), masks, plain)
 

@@ -13,13 +13,13 @@ from cadec_cli.models.int8_linears import Int8Linear
 
 # log p of tokens (edges) after rows, numbered in rising order, of a last layer (rows, D), at each of some
 # temperatures: (temperatures, edges)
-ChosenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
+TokenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
 
 
 def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -> Tensor:
     """log p of every token after each position of a last layer: (…, D) → (…, V)."""
     if _is_compiled(output) and row_operations.takes(hidden):  # so that no logits are written twice
-        rounded = row_operations.rounded(hidden.reshape(-1, hidden.size(-1)))
+        rounded = row_operations.quantise_rows(hidden.reshape(-1, hidden.size(-1)))
         made = row_operations.log_softmax(output(rounded), rounded, output.bias, temperature)
         return made.view(*hidden.shape[:-1], -1)
     logits: Tensor = output(hidden).float()
@@ -28,16 +28,18 @@ def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -
     return torch.log_softmax(logits, -1)
 
 
-def chosen_by(output: nn.Module) -> ChosenLogProbs:
+def output_log_probs(output: nn.Module) -> TokenLogProbs:
     """How an output layer gives the log-probabilities of some tokens."""
-    by_torch = chosen_from(output)
+    by_torch = logit_log_probs(output)
     if not _is_compiled(output):
         return by_torch
 
-    def chosen(hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]) -> Tensor:
+    def token_log_probs(
+        hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
+    ) -> Tensor:
         if not row_operations.takes(hidden):
             return by_torch(hidden, rows, tokens, temperatures)
-        rounded = row_operations.rounded(hidden)
+        rounded = row_operations.quantise_rows(hidden)
         product = output(rounded)
         return torch.stack(
             [
@@ -46,13 +48,15 @@ def chosen_by(output: nn.Module) -> ChosenLogProbs:
             ]
         )
 
-    return chosen
+    return token_log_probs
 
 
-def chosen_from(logits: Callable[[Tensor], Tensor]) -> ChosenLogProbs:
+def logit_log_probs(logits: Callable[[Tensor], Tensor]) -> TokenLogProbs:
     """How logits (rows, V) of (rows, D) give the log-probabilities of some tokens."""
 
-    def chosen(hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]) -> Tensor:
+    def token_log_probs(
+        hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
+    ) -> Tensor:
         made = logits(hidden).float()  # (rows, V)
         found = []
         for number, temperature in enumerate(temperatures, 1):
@@ -63,7 +67,7 @@ def chosen_from(logits: Callable[[Tensor], Tensor]) -> ChosenLogProbs:
             found.append(scaled.log_softmax(-1)[rows, tokens])
         return torch.stack(found)
 
-    return chosen
+    return token_log_probs
 
 
 def _is_compiled(output: nn.Module) -> TypeGuard[Int8Linear]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.bounds import Bound, Whole, field_misfits, misfits, shown, text_misfit
+from cadec_cli.bounds import Bound, Whole, field_misfits, misfits, quote_value, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.files import read_json
 from cadec_cli.text.languages import language_misfit
@@ -30,7 +30,7 @@ NETWORK = "network"
 # More is not read at once by any model; nor has any as many tokens.
 _MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
 # Of what is shown of a model: its name, its licence, how it was verified.
-LONGEST_TEXT = 2000
+MAX_TEXT_LENGTH = 2000
 # What is computed for every sentence, once per text.
 _MOST_CONTEXTS, _MOST_CONTEXT = 64, 10_000
 
@@ -63,7 +63,7 @@ class TranslationSettings:
         if self.start is not None:
             _check(self, {"start": Whole(0, _MOST_TOKENS)})
         for side in (self.source, self.target):
-            _refuse([f"{shown(name)} is no file's name" for name in side.files if not _is_plain(name)])
+            _refuse([f"{quote_value(name)} is no file's name" for name in side.files if not _is_plain(name)])
         _refuse(
             [
                 problem
@@ -111,7 +111,7 @@ def _check(
     wrong += [
         f"{name}: {problem}"
         for name, value in values.items()
-        if (value is not None or name != "licence") and (problem := text_misfit(value, LONGEST_TEXT))
+        if (value is not None or name != "licence") and (problem := text_misfit(value, MAX_TEXT_LENGTH))
     ]
     _refuse(wrong)
 
@@ -195,13 +195,13 @@ def _text_settings(value: Mapping[str, Any]) -> TextSettings:
 
 def _strings(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
-        raise ValueError(f"{shown(values)} is not a list")
+        raise ValueError(f"{quote_value(values)} is not a list")
     return tuple(_string(value) for value in values)
 
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is not a text")
+        raise ValueError(f"{quote_value(value)} is not a text")
     return value
 
 

@@ -73,7 +73,7 @@ class PretrainedLM(Network):
             return self._computing.logits(wanted)
         output = self.model.get_output_embeddings()
         bias = None if getattr(output, "bias", None) is None else output.bias[among[0]]
-        return self._computing.scaled(F.linear(wanted, output.weight[among[0]], bias))
+        return self._computing.scale_logits(F.linear(wanted, output.weight[among[0]], bias))
 
     def save(self, directory: Path) -> None:
         """Write config.json and the weights as transformers does, into a directory that exists."""

@@ -16,7 +16,7 @@ from cadec_cli.models.row_operations import available
 M = TypeVar("M", bound=nn.Module)
 
 
-def quantised(model: M) -> M:
+def quantise(model: M) -> M:
     """Copy a network for inference on a CPU, its linears (a tied output too) with int8 weights.
 
     Embeddings and norms stay float32, and so do attention and everything between linears, which is compiled

@@ -36,7 +36,7 @@ Jobs = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True)
-class Rounded:
+class QuantisedRows:
     """Rows of bytes, of which some at the end may be anything, and the largest number of each row before."""
 
     integers: Tensor  # (rows, rounded up, in)
@@ -48,7 +48,7 @@ class Rounded:
         return self.largest.size(0)
 
     @classmethod
-    def empty(cls, rows: int, width: int) -> Rounded:
+    def empty(cls, rows: int, width: int) -> QuantisedRows:
         """Room for some."""
         integers = torch.empty((rows + -rows % ROWS_STEP, width), dtype=torch.uint8, device="cpu")
         return cls(integers, _floats(rows))
@@ -68,20 +68,20 @@ def _floats(*shape: int) -> Tensor:
     return torch.empty(shape, dtype=torch.float32, device="cpu")
 
 
-def rounded(rows: Tensor) -> Rounded:
+def quantise_rows(rows: Tensor) -> QuantisedRows:
     """Rows (rows, in), which may be apart from each other, as bytes."""
     rows = rows if rows.stride(1) == 1 else rows.contiguous()
-    made = Rounded.empty(*rows.shape)
+    made = QuantisedRows.empty(*rows.shape)
     _library().cadec_round(
         rows.data_ptr(), rows.stride(0), *rows.shape, made.integers.data_ptr(), made.largest.data_ptr()
     )
     return made
 
 
-def rounded_left_over(rows: Tensor, first: Rounded) -> Rounded:
+def quantise_remainder(rows: Tensor, first: QuantisedRows) -> QuantisedRows:
     """What rounding has left over of rows, rounded likewise, in steps that are 254 times as fine."""
     rows = rows if rows.stride(1) == 1 else rows.contiguous()
-    made = Rounded(torch.empty_like(first.integers), first.largest)
+    made = QuantisedRows(torch.empty_like(first.integers), first.largest)
     _library().cadec_round_left_over(
         *(rows.data_ptr(), rows.stride(0), *rows.shape),
         *(first.largest.data_ptr(), first.integers.data_ptr(), made.integers.data_ptr()),
@@ -89,9 +89,9 @@ def rounded_left_over(rows: Tensor, first: Rounded) -> Rounded:
     return made
 
 
-def normed_and_rounded(rows: Tensor, norm: nn.LayerNorm) -> Rounded:
+def norm_and_quantise(rows: Tensor, norm: nn.LayerNorm) -> QuantisedRows:
     """Rows (rows, in), one after the other, normed."""
-    made = Rounded.empty(*rows.shape)
+    made = QuantisedRows.empty(*rows.shape)
     scratch = _floats(rows.size(1))
     _library().cadec_norm_round(
         *(rows.data_ptr(), *rows.shape, norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
@@ -100,9 +100,9 @@ def normed_and_rounded(rows: Tensor, norm: nn.LayerNorm) -> Rounded:
     return made
 
 
-def activated_and_rounded(product: Tensor, of: Rounded, bias: Tensor, activation: int) -> Rounded:
+def activate_and_quantise(product: Tensor, of: QuantisedRows, bias: Tensor, activation: int) -> QuantisedRows:
     """A product of rounded rows, which is written over, with its scales, its bias and an activation."""
-    made = Rounded.empty(of.rows, product.size(1))
+    made = QuantisedRows.empty(of.rows, product.size(1))
     _library().cadec_activate_round(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr(), bias.data_ptr(), activation),
         *(made.integers.data_ptr(), made.largest.data_ptr()),
@@ -110,7 +110,7 @@ def activated_and_rounded(product: Tensor, of: Rounded, bias: Tensor, activation
     return made
 
 
-def scaled(product: Tensor, of: Rounded, bias: Tensor | None) -> Tensor:
+def scale(product: Tensor, of: QuantisedRows, bias: Tensor | None) -> Tensor:
     """A product of rounded rows, which is written over, with its scales and its bias: (rows, out)."""
     _library().cadec_scale(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
@@ -119,7 +119,7 @@ def scaled(product: Tensor, of: Rounded, bias: Tensor | None) -> Tensor:
     return product[: of.rows]
 
 
-def scaled_and_added(product: Tensor, of: Rounded, bias: Tensor, before: Tensor) -> Tensor:
+def scale_and_add(product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor) -> Tensor:
     """The same, added to what the rows were before."""
     made = torch.empty_like(before)
     _library().cadec_scale_add(
@@ -129,12 +129,12 @@ def scaled_and_added(product: Tensor, of: Rounded, bias: Tensor, before: Tensor)
     return made
 
 
-def added_normed_and_rounded(
-    product: Tensor, of: Rounded, bias: Tensor, before: Tensor, norm: nn.LayerNorm
-) -> tuple[Tensor, Rounded]:
+def add_norm_and_quantise(
+    product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor, norm: nn.LayerNorm
+) -> tuple[Tensor, QuantisedRows]:
     """The same, and that again normed and rounded."""
     width = product.size(1)
-    made, normed, scratch = torch.empty_like(before), Rounded.empty(of.rows, width), _floats(width)
+    made, normed, scratch = torch.empty_like(before), QuantisedRows.empty(of.rows, width), _floats(width)
     _library().cadec_scale_add_norm_round(
         *(product.data_ptr(), of.rows, width, of.largest.data_ptr(), bias.data_ptr()),
         *(before.data_ptr(), made.data_ptr(), norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
@@ -143,7 +143,7 @@ def added_normed_and_rounded(
     return made, normed
 
 
-def log_softmax(product: Tensor, of: Rounded, bias: Tensor | None, temperature: float) -> Tensor:
+def log_softmax(product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float) -> Tensor:
     """Logits that are a product of rounded rows, which is written over, as log-probabilities: (rows, V)."""
     _library().cadec_log_softmax(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
@@ -153,7 +153,7 @@ def log_softmax(product: Tensor, of: Rounded, bias: Tensor | None, temperature: 
 
 
 def log_probs(
-    product: Tensor, of: Rounded, bias: Tensor | None, temperature: float, rows: Tensor, tokens: Tensor
+    product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float, rows: Tensor, tokens: Tensor
 ) -> Tensor:
     """Log-probabilities of some tokens, after rows in rising order; the product stays as it is."""
     rows, tokens = rows.contiguous(), tokens.contiguous()
@@ -166,7 +166,7 @@ def log_probs(
     return made
 
 
-def attended_and_rounded(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Rounded:
+def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> QuantisedRows:
     """Attention of (B, H, T, D/H) to (B, H, S, D/H), where a boolean mask lets it: rows (B·T, D)."""
     batch, _, count, _ = queries.shape
     keys, values = (each.expand(batch, -1, -1, -1) for each in (keys, values))
@@ -180,12 +180,12 @@ def attended_and_rounded(queries: Tensor, keys: Tensor, values: Tensor, mask: Te
         if mask.stride(3) != 1:
             mask = mask.contiguous()
         jobs["mask"], jobs["mask_stride"] = mask.data_ptr() + row * mask.stride(0), mask.stride(2)
-    return _attended(queries, keys, values, jobs, batch * count, _BYTES)
+    return _attend(queries, keys, values, jobs, batch * count, _BYTES)
 
 
-def attended_in_parts_and_rounded(
+def attend_in_parts_and_quantise(
     queries: Tensor, keys: Tensor, values: Tensor, places: list[list[int]], parents: list[Ints]
-) -> Rounded:
+) -> QuantisedRows:
     """Attention of the parts of one row, each to its own cached and new keys: rows (queries of all, D).
 
     A part's places are where its queries, its cached keys and its new keys start and end; its queries are the
@@ -200,10 +200,10 @@ def attended_in_parts_and_rounded(
     jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
     ends = np.cumsum(last - first)
     jobs["out"][1:] = ends[:-1]
-    return _attended(queries, keys, values, jobs, int(ends[-1]), _PARENTS)
+    return _attend(queries, keys, values, jobs, int(ends[-1]), _PARENTS)
 
 
-def _attended(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> Rounded:
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> QuantisedRows:
     """Attention of some queries, in the order of jobs, which have so many rows."""
     heads, size = queries.size(1), queries.size(3)
     if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape:
@@ -213,7 +213,7 @@ def _attended(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: i
     )
     if keys.stride() != values.stride():
         keys, values = keys.contiguous(), values.contiguous()
-    made = Rounded.empty(rows, heads * size)
+    made = QuantisedRows.empty(rows, heads * size)
     strides = (ctypes.c_int64 * 9)(
         *(stride for each in (queries, keys, values) for stride in each.stride()[:3])
     )

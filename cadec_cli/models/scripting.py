@@ -18,13 +18,13 @@ import torch
 Function = TypeVar("Function", bound=Callable[..., torch.Tensor])
 
 
-def scripted(function: Function) -> Function:
+def script(function: Function) -> Function:
     """The same by TorchScript, if it can be had."""
-    return cast(Function, _scripted(function))
+    return cast(Function, _script(function))
 
 
 @cache
-def _scripted(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+def _script(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # that is what is provided for here

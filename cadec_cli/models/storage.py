@@ -20,14 +20,14 @@ from torch.overrides import TorchFunctionMode
 
 from cadec_cli.bounds import field_misfits
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading, sha256
+from cadec_cli.files import read_errors, read_json, sha256
 from cadec_cli.models.configs import CONFIGURATIONS
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.doctransformer import DocTransformer
 from cadec_cli.models.layers import Network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.transformer import DocRepair, Transformer, TwoToTwo
-from cadec_cli.unfinished import restore
+from cadec_cli.unfinished import restore_directory
 from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
@@ -135,8 +135,8 @@ def model_directory(given: Path, say: Callable[[str], None]) -> Path:
 
     `say` is told what a user should know: that of an unfinished run the newest checkpoint is taken.
     """
-    restore(given)
-    restore(given / "model")
+    restore_directory(given)
+    restore_directory(given / "model")
     if (given / "config.json").is_file():
         return given
     if (given / "model" / "config.json").is_file():
@@ -149,7 +149,7 @@ def model_directory(given: Path, say: Callable[[str], None]) -> Path:
 
 def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     """Load a model directory on the CPU; anything missing, damaged or of another kind is a CadecError."""
-    restore(directory)
+    restore_directory(directory)
     if not (directory / "config.json").is_file():
         raise CadecError(f"{directory} is not a model (it has no config.json)")
     stored = read_json(directory / "config.json", strict=True)
@@ -176,7 +176,7 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     # First without memory: what a configuration asks for must be in the file before room is made for it.
     with torch.device("meta"), _Unfilled():
         outline = network(config)
-    _refuse(_misfits(_outlined(outline), state), directory)
+    _refuse(_misfits(_weight_shapes(outline), state), directory)
     with _Unfilled():
         model = network(config)
     fill(model, state, directory)
@@ -202,7 +202,7 @@ class _Unfilled(TorchFunctionMode):
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """Load a safetensors file; a truncated or foreign one is a CadecError."""
-    with reading(path):
+    with read_errors(path):
         content = path.read_bytes()
     try:
         return safetensors.torch.load(content)
@@ -227,7 +227,7 @@ def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly:
     model.load_state_dict(dict(state), strict=False)  # tied names are filled through the first of them
 
 
-def _outlined(model: nn.Module) -> dict[str, torch.Size]:
+def _weight_shapes(model: nn.Module) -> dict[str, torch.Size]:
     """The shapes of the weights by name, each once, of a network that has no memory yet."""
     seen: set[int] = set()
     shapes = {}

@@ -64,7 +64,7 @@ class Transformer(Network):
         source (B, S) and target (B, T) padded on the right; select (B, T) picks the wanted positions, so that
         padding never reaches the output layer: logits are (selected, V), or (B, T, V) without it.
         """
-        x = self.hidden(target, self.encode(source))
+        x = self.hidden_states(target, self.encode(source))
         return self.logits(x if select is None else x[select])
 
     def encode(
@@ -83,7 +83,7 @@ class Transformer(Network):
         blocks = cast(Iterable[Block], self.decoder)
         return Source(tuple(block.cross.keys_values(x) for block in blocks), mask)
 
-    def hidden(self, target: Tensor, source: Source, cache: Cache | None = None) -> Tensor:
+    def hidden_states(self, target: Tensor, source: Source, cache: Cache | None = None) -> Tensor:
         """Run the decoder up to its last layer: (B, T) → (B, T, D). Cached positions come first."""
         seen = cache.length if cache is not None else 0
         length = target.size(1)

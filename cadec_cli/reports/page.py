@@ -83,12 +83,12 @@ def page_pieces(page: Page, segments: Iterable[Mapping[str, Any]]) -> Iterator[s
     }
     # Cut first, filled then: a title can hold whatever it likes.
     head, tail = _asset("page.html").split("{{data}}")
-    yield _filled(head, values)
+    yield _fill_template(head, values)
     yield _json(_frame(page)).removesuffix("}") + ',"segments":['
     for number, segment in enumerate(segments):
         yield (",\n" if number else "\n") + _json(segment)
     yield "]}"
-    yield _filled(tail, values)
+    yield _fill_template(tail, values)
 
 
 def _frame(page: Page) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _json(value: Any) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
 
 

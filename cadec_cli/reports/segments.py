@@ -78,35 +78,35 @@ def plain(segment: ReportSegment) -> dict[str, Any]:
     whole = [Stretch(segment.text, False)] if segment.text else []
     before, after = changed_words(compared, segment.text) if compared is not None else ([], whole)
     record: dict[str, Any] = {
-        "group": _shown(segment.group),
-        "label": _shown(segment.label),
-        "source": _shown(segment.source),
+        "group": _strip_invisible(segment.group),
+        "label": _strip_invisible(segment.label),
+        "source": _strip_invisible(segment.source),
         "text": _runs(after, [part.tokens for part in segment.parts]),
     }
     if compared is not None:
         record["compared"] = _runs(before, [part.compared_tokens or part.tokens for part in segment.parts])
         record["changed"] = compared != segment.text
     if segment.confidence is not None:
-        record["confidence"] = _rounded(segment.confidence)
+        record["confidence"] = _round_figure(segment.confidence)
     for name, remarks in (("flags", segment.flags), ("notes", segment.notes)):
         if remarks:
-            record[name] = [_shown(remark) for remark in remarks]
+            record[name] = [_strip_invisible(remark) for remark in remarks]
     parts = [_part(part) for part in segment.parts]
     return record | ({"parts": parts} if any(parts) else {})
 
 
 def put(record: dict[str, Any], group: str, label: str) -> dict[str, Any]:
     """A plain segment that was made before anybody knew where it would stand, put there."""
-    return {**record, "group": _shown(group), "label": _shown(label)}
+    return {**record, "group": _strip_invisible(group), "label": _strip_invisible(label)}
 
 
 def _part(part: ReportPart) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if part.context is not None:
-        record["context"] = [_shown(sentence) for sentence in part.context]
+        record["context"] = [_strip_invisible(sentence) for sentence in part.context]
     for name, tokens in (("tokens", part.tokens), ("compared", part.compared_tokens)):
         if tokens:
-            record[name] = [[_shown(token.text), _rounded(token.pmi)] for token in tokens]
+            record[name] = [[_strip_invisible(token.text), _round_figure(token.pmi)] for token in tokens]
     if part.hypotheses:
         record["hypotheses"] = [_hypothesis(hypothesis) for hypothesis in part.hypotheses]
     return record
@@ -114,8 +114,13 @@ def _part(part: ReportPart) -> dict[str, Any]:
 
 def _hypothesis(hypothesis: ReportHypothesis) -> list[Any]:
     scores = (hypothesis.score, hypothesis.log_prob, hypothesis.pmi)
-    numbers = [None if score is None else _rounded(score) for score in scores]
-    return [_shown(hypothesis.text), *numbers, int(hypothesis.chosen), _shown(hypothesis.note)]
+    numbers = [None if score is None else _round_figure(score) for score in scores]
+    return [
+        _strip_invisible(hypothesis.text),
+        *numbers,
+        int(hypothesis.chosen),
+        _strip_invisible(hypothesis.note),
+    ]
 
 
 def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]]) -> list[Any]:
@@ -131,9 +136,9 @@ def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]])
     runs: list[Any] = []
     kinds = zip(text, changed, owners, strict=True)
     for (differs, owner), run in itertools.groupby(kinds, key=lambda kind: (kind[1], kind[2])):
-        words = _shown("".join(character for character, _, _ in run))
+        words = _strip_invisible("".join(character for character, _, _ in run))
         if owner is not None:
-            runs.append([words, int(differs), _rounded(owner[1])])
+            runs.append([words, int(differs), _round_figure(owner[1])])
         else:
             runs.append([words, 1] if differs else words)
     return runs
@@ -169,11 +174,11 @@ def _alike(one: str, other: str) -> bool:
     return one.casefold() == other.casefold() or not (one.isalnum() or other.isalnum())
 
 
-def _shown(text: str) -> str:
+def _strip_invisible(text: str) -> str:
     """A text without characters that nobody can see but that may do something."""
     return text.translate(_PICTURES)
 
 
-def _rounded(value: float) -> float | None:
+def _round_figure(value: float) -> float | None:
     """A figure short enough for a page; JSON knows no infinity."""
     return round(value, _DIGITS) if math.isfinite(value) else None

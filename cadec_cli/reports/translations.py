@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.decoding.bulk import Beside
+from cadec_cli.decoding.bulk import ReportSegmentRecord
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explaining import Explanation, TokenPMI
-from cadec_cli.decoding.file_translation import Companion, FileTranslation
+from cadec_cli.decoding.file_translation import FileTranslation, SideOutput
 from cadec_cli.decoding.streaming import StreamTranslation
 from cadec_cli.decoding.translations import TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
@@ -21,14 +21,14 @@ from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegme
 COLUMNS = ("source", "sentence level", "in context")
 
 
-def report_beside(
+def report_side_output(
     path: Path,
     work: FileTranslation | StreamTranslation,
     names: Sequence[str],
     *,
     bundle: str = "",
     languages: tuple[str, str],
-) -> Companion:
+) -> SideOutput:
     """A report that is made along with a translation; `names` are those of the files, to be shown."""
     groups = _groups(work, names) if isinstance(work, FileTranslation) and len(names) > 1 else []
 
@@ -37,10 +37,10 @@ def report_beside(
         return plain(segment_of(work.translator, translation, group, work.judge))
 
     page = _page(names, work.translator.options, bundle, languages)
-    return Companion(of, partial(write_page, path, page))
+    return SideOutput(of, partial(write_page, path, page))
 
 
-def segment_made_ahead(translator: Translator, judge: Judge) -> Callable[[Translation], dict[str, Any]]:
+def segment_maker(translator: Translator, judge: Judge) -> Callable[[Translation], dict[str, Any]]:
     """How a sentence is shown, by those who do not know where it will stand."""
     return lambda translation: plain(segment_of(translator, translation, "", judge))
 
@@ -52,14 +52,14 @@ def report_of_files(
     *,
     bundle: str = "",
     languages: tuple[str, str],
-) -> Callable[[Iterable[Beside]], None]:
+) -> Callable[[Iterable[ReportSegmentRecord]], None]:
     """The same where what was made beside translations did not know yet where they would stand."""
 
-    def write(made: Iterable[Beside]) -> None:
+    def write(made: Iterable[ReportSegmentRecord]) -> None:
         segments = (put(one.made, _group(one), _label(one.place, one.sentence)) for one in made)
         write_page(path, _page(names, options, bundle, languages), segments)
 
-    def _group(one: Beside) -> str:
+    def _group(one: ReportSegmentRecord) -> str:
         document = _document(one.document)
         return f"{names[one.file]}, {document}" if len(names) > 1 else document
 
@@ -95,10 +95,10 @@ def segment_of(
 ) -> ReportSegment:
     """A sentence as a page shows it; its tokens are scored anew, if there is a D-LM to ask."""
     alone = translator.options.search == "sentence"
-    explained = translator.options.maximised.uses_lm and translator.models.language is not None
+    explained = translator.options.weighted_objective.uses_lm and translator.models.language is not None
     judge = judge or Judge()
     confidence = judge.of(translation)
-    doubted = confidence is not None and judge.doubts(confidence)
+    doubted = confidence is not None and judge.is_flagged(confidence)
     return ReportSegment(
         group,
         _label(translation.place, translation.sentence),
@@ -152,8 +152,10 @@ def _groups(work: FileTranslation, names: Sequence[str]) -> list[str]:
 def _facts(options: TranslationOptions) -> dict[str, str]:
     """How it was translated, as far as that counts for this search."""
     facts = {"search": options.search}
-    if options.maximised.uses_lm:
-        weights = "".join(f", {name} = {value:g}" for name, value in options.maximised.weights.items())
+    if options.weighted_objective.uses_lm:
+        weights = "".join(
+            f", {name} = {value:g}" for name, value in options.weighted_objective.weights.items()
+        )
         facts |= {
             "objective": options.objective + weights,
             "temperature": f"{options.temperature:g}",

@@ -10,7 +10,7 @@ from pathlib import Path
 from cadec_cli.bundle.layout import DOCUMENT_KINDS
 from cadec_cli.reproduction import made_up, small_corpora
 from cadec_cli.reproduction.opensubtitles import paper_texts
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.reproduction.speed import write_speed
 from cadec_cli.reproduction.steps import Command, Plan, Step
 from cadec_cli.reproduction.systems import ALONE, AUGMENTED, FEWER, FIRST, SYSTEMS, TUNED, System
@@ -18,7 +18,7 @@ from cadec_cli.reproduction.tuned import tuned_flags
 
 
 @dataclass(frozen=True)
-class Experiment(Places):
+class Experiment(ExperimentPaths):
     """A scale at work in a directory."""
 
     _steps: list[Step] = field(default_factory=list, init=False)
@@ -91,7 +91,7 @@ class Experiment(Places):
         made_up.write_side(self.text("augmented.txt"), monolingual[: 2 * sizes["fewer"]], 1)
         for name, seed in (("tuning", 3), ("test", 4)):
             documents = made_up.documents(sizes[name], seed)
-            for side, path in enumerate(self.aligned(name)):
+            for side, path in enumerate(self.aligned_paths(name)):
                 made_up.write_side(path, documents, side)
         for kind in self.scale.contrastive:
             made_up.write_groups(self.text(f"{kind}.jsonl"), kind, sizes["groups"], seed=5)
@@ -105,7 +105,7 @@ class Experiment(Places):
         for name in ("documents", "fewer", "augmented"):
             small_corpora.write_monolingual(self.data, self.text(f"{name}.txt"), sizes[name])
         for part, name in enumerate(("tuning", "test")):
-            small_corpora.write_aligned(self.data, self.aligned(name), part=part, most=sizes[name])
+            small_corpora.write_aligned(self.data, self.aligned_paths(name), part=part, most=sizes[name])
         self.text("ready").touch()
 
     def _corpus(self, name: str, text: Path, languages: Sequence[str], *flags: object, needs: str) -> None:
@@ -250,7 +250,7 @@ class Experiment(Places):
         return "--compute-type", self.scale.compute_type, "--threads", self.scale.threads
 
     def _tuning(self, objective: str) -> None:
-        source, target = self.aligned("tuning")
+        source, target = self.aligned_paths("tuning")
         output = self.curve(objective).parent
         temperatures = ["-w", 1, *(flag for one in self.scale.temperatures for flag in ("-T", one))]
         self._add(
@@ -267,7 +267,7 @@ class Experiment(Places):
         )
 
     def _system(self, system: System) -> None:
-        source, target = self.aligned("test")
+        source, target = self.aligned_paths("test")
         name, bundle = system.name, self.bundle(system.bundle)
         needs = [f"bundle {system.bundle}", *([f"tune {system.tuned}"] if system.tuned else [])]
         lines = () if self.sentences_per_line else ("--lines",)
@@ -325,7 +325,7 @@ class Experiment(Places):
             )
 
     def _pmi(self) -> None:
-        source, target = self.aligned("test")
+        source, target = self.aligned_paths("test")
         shown = ("sentence", "rerank")
         outputs = [flag for name in shown for flag in ("--outputs", self.translation(name))]
         self._add(
@@ -360,4 +360,4 @@ def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
     wanted = ["quality sentence", "speed sentence", f"contrastive {FIRST}"]
     for name in systems:
         wanted += [f"quality {name}", f"speed {name}", f"contrastive {chosen[name].bundle}"]
-    return plan.needed(wanted)
+    return plan.with_dependencies(wanted)

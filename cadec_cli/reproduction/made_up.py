@@ -91,7 +91,7 @@ def document(rng: random.Random, within: World, length: int = 8) -> list[Pair]:
             sentences.append(address(within.form, verb, noun, asks=rng.random() < 0.3))
         elif kind == "name":
             verb, noun, name = rng.choice(list(VERBS)), within.noun(rng), rng.choice(list(NAMES))
-            sentences.append(named(name, within.spellings[name], verb, noun))
+            sentences.append(name_pair(name, within.spellings[name], verb, noun))
         elif kind == "drink":
             drink = within.drink if rng.random() < RARE else COMMON_DRINK
             sentences.append(drinking(rng.choice(("we", "they")), drink))
@@ -110,7 +110,7 @@ def address(form: str, verb: str, noun: str, asks: bool = False) -> Pair:
     return f"you {verb} the {noun}.", f"{form} {inflected} la {NOUNS[noun]}."
 
 
-def named(name: str, spelling: str, verb: str, noun: str) -> Pair:
+def name_pair(name: str, spelling: str, verb: str, noun: str) -> Pair:
     """Something about somebody."""
     return f"{name} will {verb} the {noun}.", f"{spelling} {VERBS[verb]}os la {NOUNS[noun]}."
 
@@ -147,22 +147,22 @@ def groups(kind: str, count: int, seed: int) -> list[dict[str, object]]:
     return [{**group, "truth": 0} for group in made]
 
 
-def _written(sentence: str) -> str:
+def _capitalise(sentence: str) -> str:
     """As people write: a sentence begins with a capital."""
     return sentence[:1].upper() + sentence[1:]
 
 
 def _group(before: Sequence[Pair], current: Sequence[Pair], distance: int) -> dict[str, object]:
     return {
-        "source": _written(current[0][0]),
-        "context_source": [_written(source) for source, _ in before],
-        "context": [_written(target) for _, target in before],
-        "candidates": list(dict.fromkeys(_written(target) for _, target in current)),
+        "source": _capitalise(current[0][0]),
+        "context_source": [_capitalise(source) for source, _ in before],
+        "context": [_capitalise(target) for _, target in before],
+        "candidates": list(dict.fromkeys(_capitalise(target) for _, target in current)),
         "distance": distance,
     }
 
 
-def _placed(rng: random.Random, telling: Pair) -> tuple[list[Pair], int]:
+def _insert_clue(rng: random.Random, telling: Pair) -> tuple[list[Pair], int]:
     """Three sentences of which one tells, and how far before the current one that is."""
     distance = rng.randint(1, 3)
     before = [filler(rng, rng.choice(list(NOUNS))) for _ in range(3)]
@@ -174,15 +174,17 @@ def _address_group(rng: random.Random, index: int) -> dict[str, object]:
     forms = ("tu", "vos") if index % 2 else ("vos", "tu")
     verb, noun, asks = rng.choice(list(VERBS)), rng.choice(list(NOUNS)), rng.random() < 0.3
     telling = address(forms[0], rng.choice(list(VERBS)), rng.choice(list(NOUNS)))
-    return _group(*_in_place(_placed(rng, telling), [address(form, verb, noun, asks) for form in forms]))
+    return _group(*_in_place(_insert_clue(rng, telling), [address(form, verb, noun, asks) for form in forms]))
 
 
 def _names_group(rng: random.Random, index: int) -> dict[str, object]:
     name = rng.choice(list(NAMES))
     spellings = NAMES[name][:: 1 if index % 2 else -1]
-    telling = named(name, spellings[0], rng.choice(list(VERBS)), rng.choice(list(NOUNS)))
+    telling = name_pair(name, spellings[0], rng.choice(list(VERBS)), rng.choice(list(NOUNS)))
     verb, noun = rng.choice(list(VERBS)), rng.choice(list(NOUNS))
-    return _group(*_in_place(_placed(rng, telling), [named(name, one, verb, noun) for one in spellings]))
+    return _group(
+        *_in_place(_insert_clue(rng, telling), [name_pair(name, one, verb, noun) for one in spellings])
+    )
 
 
 def _ellipsis_group(rng: random.Random, index: int) -> dict[str, object]:
@@ -190,7 +192,7 @@ def _ellipsis_group(rng: random.Random, index: int) -> dict[str, object]:
     telling = (
         address(rng.choice(list(ENDINGS)), verbs[0], rng.choice(list(NOUNS)))
         if index % 2
-        else named("kate", rng.choice(NAMES["kate"]), verbs[0], rng.choice(list(NOUNS)))
+        else name_pair("kate", rng.choice(NAMES["kate"]), verbs[0], rng.choice(list(NOUNS)))
     )
     before = [filler(rng, rng.choice(list(NOUNS))) for _ in range(2)] + [telling]
     return _group(before, [ellipsis(verb) for verb in verbs], 1)
@@ -200,7 +202,7 @@ def _rare_group(rng: random.Random, index: int) -> dict[str, object]:
     drinks = (RARE_DRINKS[index % 2], COMMON_DRINK)
     telling = drinking(rng.choice(("we", "they")), drinks[0])
     who = rng.choice(("we", "they"))
-    return _group(*_in_place(_placed(rng, telling), [drinking(who, drink) for drink in drinks]))
+    return _group(*_in_place(_insert_clue(rng, telling), [drinking(who, drink) for drink in drinks]))
 
 
 def _in_place(placed: tuple[list[Pair], int], current: list[Pair]) -> tuple[list[Pair], list[Pair], int]:
@@ -217,12 +219,12 @@ _GROUPS = {
 
 def write_pairs(output: Path, made: Sequence[Sequence[Pair]]) -> None:
     """Source TAB target, a blank line between documents."""
-    write_documents(output, [[f"{_written(x)}\t{_written(y)}" for x, y in one] for one in made])
+    write_documents(output, [[f"{_capitalise(x)}\t{_capitalise(y)}" for x, y in one] for one in made])
 
 
 def write_side(output: Path, made: Sequence[Sequence[Pair]], side: int) -> None:
     """One side of documents, one sentence per line."""
-    write_documents(output, [[_written(pair[side]) for pair in one] for one in made])
+    write_documents(output, [[_capitalise(pair[side]) for pair in one] for one in made])
 
 
 def write_groups(output: Path, kind: str, count: int, seed: int) -> None:

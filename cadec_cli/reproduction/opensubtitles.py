@@ -13,7 +13,7 @@ from cadec_cli.data.opensubtitles import aligned_films
 from cadec_cli.data.opus_xml import Report
 from cadec_cli.errors import CadecError
 from cadec_cli.reproduction.document_files import read_documents, write_documents
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.whole_files import atomic_file
 
 # Evaluation documents have this many sentences at the least, as in the paper.
@@ -21,7 +21,7 @@ LONG_ENOUGH = 10
 HELD_BACK = ("tuning", "test")
 
 
-def check_corpora(places: Places) -> None:
+def check_corpora(places: ExperimentPaths) -> None:
     """Refuse a directory that is not laid out as OPUS does, and name all that is missing."""
     data, scale = places.data, places.scale
     assert data is not None
@@ -35,7 +35,7 @@ def check_corpora(places: Places) -> None:
         )
 
 
-def paper_texts(places: Places, add: Callable[..., None]) -> None:
+def paper_texts(places: ExperimentPaths, add: Callable[..., None]) -> None:
     """The steps from OPUS's files to texts."""
     data, target = places.data, places.scale.target_language
     pairs, documents = places.text("pairs.tsv"), places.text("documents.txt")
@@ -68,17 +68,17 @@ def paper_texts(places: Places, add: Callable[..., None]) -> None:
     )
 
 
-def _alignment(places: Places) -> Path:
+def _alignment(places: ExperimentPaths) -> Path:
     assert places.data is not None
     return places.data / f"{places.scale.source_language}-{places.scale.target_language}.xml.gz"
 
 
-def _films(places: Places, name: str) -> Path:
+def _films(places: ExperimentPaths, name: str) -> Path:
     """A list of films: those held back, or all but some."""
     return places.text(f"films-{name}.txt")
 
 
-def _choose_films(places: Places) -> None:
+def _choose_films(places: ExperimentPaths) -> None:
     """The last films of the alignment to test on, those before them to tune on."""
     films = aligned_films(_alignment(places), Report())
     sizes = places.scale.sizes
@@ -95,16 +95,16 @@ def _choose_films(places: Places) -> None:
     _write_films(places, "held-back", held)
 
 
-def _write_films(places: Places, name: str, films: list[str]) -> None:
+def _write_films(places: ExperimentPaths, name: str, films: list[str]) -> None:
     with atomic_file(_films(places, name)) as stream:
         stream.write("".join(f"{film}\n" for film in films).encode())
 
 
-def _divide(places: Places) -> None:
+def _divide(places: ExperimentPaths) -> None:
     """Both sides of what is held back; documents of several sizes."""
     for name in HELD_BACK:
         pairs = [[line.split("\t") for line in one] for one in read_documents(places.text(f"{name}.tsv"))]
-        for side, path in enumerate(places.aligned(name)):
+        for side, path in enumerate(places.aligned_paths(name)):
             write_documents(path, [[pair[side] for pair in one] for one in pairs])
     for name in ("fewer", "augmented"):
         write_documents(

@@ -13,7 +13,7 @@ from cadec_cli.reproduction.scales import Scale
 
 
 @dataclass(frozen=True)
-class Places:
+class ExperimentPaths:
     """A scale and a directory; `data` is where its corpora are, if it does not make them."""
 
     scale: Scale
@@ -24,7 +24,7 @@ class Places:
         """A text."""
         return self.work / "text" / name
 
-    def aligned(self, name: str) -> tuple[Path, Path]:
+    def aligned_paths(self, name: str) -> tuple[Path, Path]:
         """Both sides of a text: `tuning` or `test`."""
         return self.text(f"{name}.{self.scale.source_language}"), self.text(
             f"{name}.{self.scale.target_language}"

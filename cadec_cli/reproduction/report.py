@@ -7,7 +7,7 @@ import html
 import json
 from pathlib import Path
 
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.reproduction.results import Results
 from cadec_cli.reproduction.tables import PlainTable, settings_line, tables
 from cadec_cli.whole_files import atomic_file
@@ -24,7 +24,7 @@ img { max-width: 100%; }
 """
 
 
-def write_reports(places: Places, results: Results) -> list[Path]:
+def write_reports(places: ExperimentPaths, results: Results) -> list[Path]:
     """Write report.md, report.json and report.html into the working directory."""
     contents = {
         "report.md": markdown(results),
@@ -57,7 +57,7 @@ def page(results: Results) -> str:
         f"<h1>{html.escape(title)}</h1>",
         f"<p>{results.date}. {html.escape(settings_line(results))}</p>",
     ]
-    parts += [_drawn(table) for table in tables(results)]
+    parts += [_html_table(table) for table in tables(results)]
     if results.figure is not None:
         picture = base64.b64encode(results.figure.read_bytes()).decode()
         parts.append(
@@ -76,7 +76,7 @@ def _line(cells: list[str] | tuple[str, ...]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _drawn(table: PlainTable) -> str:
+def _html_table(table: PlainTable) -> str:
     head = "".join(f"<th>{html.escape(one)}</th>" for one in table.headings)
     body = "\n".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows

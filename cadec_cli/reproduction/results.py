@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.files import read_json
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.reproduction.steps import as_made, number, read_records, seconds_of
 from cadec_cli.reproduction.systems import ALONE, FEWER, FIRST, SYSTEMS, TUNED
 from cadec_cli.reproduction.tuned import chosen_point
@@ -92,7 +92,7 @@ class Results:
         return {**value, "figure": str(self.figure) if self.figure is not None else None}
 
 
-def collect(places: Places) -> Results:
+def collect(places: ExperimentPaths) -> Results:
     """Gather what there is."""
     scale = places.scale
     measured = {system.name: _quality(places, system.name) for system in SYSTEMS}
@@ -139,7 +139,7 @@ def collect(places: Places) -> Results:
     )
 
 
-def _quality(places: Places, name: str) -> dict[str, Quality]:
+def _quality(places: ExperimentPaths, name: str) -> dict[str, Quality]:
     path = places.result(f"quality-{name}.jsonl")
     if not path.is_file():
         return {}
@@ -192,7 +192,7 @@ def _panels(path: Path) -> tuple[Panel, ...]:
         )
 
 
-def _tuning(places: Places) -> dict[str, dict[str, Any]]:
+def _tuning(places: ExperimentPaths) -> dict[str, dict[str, Any]]:
     """What each protocol chose, by objective; the strongest D-LM only where there is one weight to tell."""
     found: dict[str, dict[str, Any]] = {}
     for objective in TUNED:

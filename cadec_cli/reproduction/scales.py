@@ -40,7 +40,7 @@ class Scale:
     hours: str = ""  # what it takes, for people
     contrastive: tuple[str, ...] = ()
 
-    def changed(self, effort: float, sizes: Mapping[str, int]) -> Scale:
+    def with_sizes(self, effort: float, sizes: Mapping[str, int]) -> Scale:
         """The same scale with more or less training, and with other sizes."""
         unknown = [name for name in sizes if name not in self.sizes and name not in self.trainings]
         if unknown:

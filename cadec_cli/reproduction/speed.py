@@ -10,14 +10,14 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import named_weights, with_flags
 from cadec_cli.reproduction.document_files import read_documents
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.reproduction.systems import System
 from cadec_cli.reproduction.tuned import tuned_flags
 from cadec_cli.text.sentences import split_sentences
 from cadec_cli.whole_files import write_json
 
 
-def write_speed(places: Places, system: System) -> None:
+def write_speed(places: ExperimentPaths, system: System) -> None:
     """Time a system on the beginning of the test text."""
     scale = places.scale
     models = load_models(
@@ -43,11 +43,11 @@ def write_speed(places: Places, system: System) -> None:
     write_json(places.result(f"speed-{system.name}.json"), record)
 
 
-def _documents(places: Places, most: int) -> list[list[str]]:
+def _documents(places: ExperimentPaths, most: int) -> list[list[str]]:
     """The first so many sentences of the test text."""
     documents: list[list[str]] = []
     left = most
-    for lines in read_documents(places.aligned("test")[0]):
+    for lines in read_documents(places.aligned_paths("test")[0]):
         sentences = [
             sentence
             for line in lines

@@ -17,7 +17,7 @@ from cadec_cli.whole_files import write_json
 SETTINGS = "settings.json"
 
 
-def started(
+def start_experiment(
     name: str,
     work: Path,
     data: Path | None,
@@ -40,7 +40,7 @@ def started(
             type(n) is not int for n in sizes.values()
         ):
             raise CadecError(f"{path} is damaged: its sizes are none", "give a new directory to --work")
-    scale = replace(BY_NAME[name].changed(effort, sizes or {}), threads=threads)
+    scale = replace(BY_NAME[name].with_sizes(effort, sizes or {}), threads=threads)
     work, data = work.absolute(), data.absolute() if data is not None else None
     experiment = Experiment(scale, work, data)
     _check_data(experiment)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_errors, read_json
 from cadec_cli.whole_files import atomic_file, write_json
 
 Command = tuple[str, ...]
@@ -43,7 +43,7 @@ class Step:
     minutes: float = 0.0  # about how long it takes on the machine that the scale is for
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Tell whether the output is there."""
         return self.output.exists()
 
@@ -69,7 +69,7 @@ class Plan:
             names[step.name] = step
         object.__setattr__(self, "names", names)
 
-    def needed(self, wanted: Sequence[str]) -> tuple[Step, ...]:
+    def with_dependencies(self, wanted: Sequence[str]) -> tuple[Step, ...]:
         """Some steps with all that they need, in order."""
         kept: set[str] = set()
         open_ = list(wanted)
@@ -83,18 +83,22 @@ class Plan:
 
 def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> None:
     """Do what is not done, step by step."""
-    left = [step for step in steps if not step.done]
+    left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         say(f"{len(steps) - len(left)} of {len(steps)} steps are done already")
     for number, step in enumerate(left, 1):
         if step.output.exists():  # made meanwhile, by somebody else
             continue
         ahead = sum(one.minutes for one in left[number - 1 :])
-        estimate = f", about {_told(step.minutes)}; {_told(ahead)} in all" if step.minutes >= 0.5 else ""
+        estimate = (
+            f", about {_format_minutes(step.minutes)}; {_format_minutes(ahead)} in all"
+            if step.minutes >= 0.5
+            else ""
+        )
         say(f"step {number} of {len(left)}: {step.name}{estimate}")
         began = time.monotonic()
         _do(step, execute)
-        if not step.done:
+        if not step.is_done:
             raise CadecError(f"the step {step.name!r} ended without {step.output}", "this is a bug in cadec")
         _note_seconds(plan.work, step.name, time.monotonic() - began)
 
@@ -118,9 +122,9 @@ def _do(step: Step, execute: Execute) -> None:
         return
     line = step.command() if callable(step.command) else step.command
     assert line is not None, step.name
-    line = resumed(line)
+    line = resume_command(line)
     # What a step prints is its output, or for the person who waits: results are printed at the end.
-    with _caught() as printed:
+    with _capture_stdout() as printed:
         code = execute(line)
     if step.captured and code == 0:
         with atomic_file(step.output) as stream:
@@ -136,7 +140,7 @@ def _do(step: Step, execute: Execute) -> None:
         )
 
 
-def resumed(line: Command) -> Command:
+def resume_command(line: Command) -> Command:
     """A command line as it has to be where an earlier try of it was stopped."""
     if "-o" not in line:
         return line
@@ -159,7 +163,7 @@ def torchrun(line: Sequence[str], processes: int) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _caught() -> Iterator[io.BytesIO]:
+def _capture_stdout() -> Iterator[io.BytesIO]:
     """What is printed meanwhile, as bytes."""
     printed = io.BytesIO()
     with contextlib.redirect_stdout(io.TextIOWrapper(printed, "utf-8", write_through=True)) as stream:
@@ -192,12 +196,12 @@ def number(value: object) -> float:
 
 def read_records(path: Path) -> list[dict[str, object]]:
     """The JSON lines that a command printed."""
-    with as_made(path), reading(path):
+    with as_made(path), read_errors(path):
         found = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
         if not all(isinstance(record, dict) for record in found):
             raise ValueError("a line of it is no object")
         return found
 
 
-def _told(minutes: float) -> str:
+def _format_minutes(minutes: float) -> str:
     return f"{minutes / 60:.1f} h" if minutes >= 90 else f"{max(1, round(minutes))} min"

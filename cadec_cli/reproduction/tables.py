@@ -126,8 +126,8 @@ def _panels(results: Results) -> PlainTable:
                 one.value,
                 one.contexts,
                 f"{one.points:,}",
-                _signed(one.pearson),
-                _signed(one.spearman),
+                _format_signed(one.pearson),
+                _format_signed(one.spearman),
             )
             for one in results.panels
         ),
@@ -135,7 +135,7 @@ def _panels(results: Results) -> PlainTable:
     )
 
 
-def _signed(value: float | None) -> str:
+def _format_signed(value: float | None) -> str:
     return f"{value:+.3f}" if value is not None else "–"
 
 

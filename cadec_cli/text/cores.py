@@ -43,13 +43,13 @@ def parts_of(sentence: str, *, speakers: bool = False) -> list[str]:
     if sentence.startswith("|") and sentence.count("|") > 2:
         return re.split(r"\s(?=\|)", sentence)
     parts = []
-    while speakers and (found := _described(sentence)):
+    while speakers and (found := _after_description(sentence)):
         parts.append(sentence[: found - 1])
         sentence = sentence[found:]
     return [*parts, sentence]
 
 
-def _described(sentence: str) -> int:
+def _after_description(sentence: str) -> int:
     """Where what is said begins after a description in brackets; 0 where there is none."""
     found = _DESCRIBED.match(sentence)
     if (

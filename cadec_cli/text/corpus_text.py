@@ -72,7 +72,7 @@ class Tokenizer(Protocol):
         """Ids as a sentence."""
         ...
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person reads it, a space where a word begins."""
         ...
 
@@ -86,7 +86,11 @@ class PretrainedCorpusText:
         self.identity = tokenizer.identity
         self.boundary = tokenizer.boundary
         self.vocabulary = tokenizer.vocabulary
-        self.encode, self.decode, self.shown = tokenizer.encode, tokenizer.decode, tokenizer.shown
+        self.encode, self.decode, self.display_tokens = (
+            tokenizer.encode,
+            tokenizer.decode,
+            tokenizer.display_tokens,
+        )
 
     @property
     def checksum(self) -> str:

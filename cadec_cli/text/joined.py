@@ -51,18 +51,18 @@ class JoinedText:
                 sentences.append([])
             else:
                 sentences[-1].append(index)
-        return joined(self.pipeline.decode(sentence) for sentence in sentences)
+        return join_passage(self.pipeline.decode(sentence) for sentence in sentences)
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person reads it."""
-        return self.pipeline.shown(ids)
+        return self.pipeline.display_tokens(ids)
 
 
-def joined(sentences: Iterable[str]) -> str:
+def join_passage(sentences: Iterable[str]) -> str:
     """A passage of sentences, which must not have line breaks themselves."""
     return SEPARATOR.join(" ".join(sentence.split()) for sentence in sentences)
 
 
-def parted(passage: str) -> list[str]:
+def split_passage(passage: str) -> list[str]:
     """The sentences of a passage."""
     return passage.split(SEPARATOR)

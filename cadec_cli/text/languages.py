@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.errors import CadecError
 
 # ISO 639-1 and 639-3, two letters and three.
@@ -67,7 +67,7 @@ _DECORATED = re.compile(r"__(?P<m2m100>.+)__|>>(?P<opus>.+)<<|<2(?P<madlad>.+)>"
 # What all of them have in common, decoration aside: letters and digits in groups. Names of files are made of
 # it, and whoever reads one from a bundle reads what a stranger wrote.
 _PLAIN = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
-_LONGEST = 64
+_MAX_LENGTH = 64
 _NO_REGION = "XX"  # of mBART's codes
 _SHOWN = 12
 
@@ -115,9 +115,9 @@ def iso_code(token: str) -> str:
 
 def language_misfit(value: object) -> str | None:
     """Why something can't be what a person or a model calls a language; None where it can."""
-    if isinstance(value, str) and len(value) <= _LONGEST and _PLAIN.fullmatch(_bare(value)):
+    if isinstance(value, str) and len(value) <= _MAX_LENGTH and _PLAIN.fullmatch(_bare(value)):
         return None
-    return f"{shown(value)} is no language's code"
+    return f"{quote_value(value)} is no language's code"
 
 
 def check_language(value: object) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.errors import CadecError
-from cadec_cli.places import beside, final_place
+from cadec_cli.places import resolve_path, sibling_path
 from cadec_cli.text.formats import COMPRESSED
 from cadec_cli.text.languages import iso_code
 
@@ -47,7 +47,7 @@ class OutputPlan:
     def has(self, path: Path) -> bool:
         """Tell whether a file is one of these, however it is spelt."""
         own = [*self.paths, *([self.journal] if self.journal is not None else [])]
-        return final_place(path) in map(final_place, own)
+        return resolve_path(path) in map(resolve_path, own)
 
     def part(self, numbers: Sequence[int], journal: Path | None) -> "OutputPlan":
         """The plan for some of the files, with a journal of their own."""
@@ -81,12 +81,12 @@ def plan_outputs(
     """
     templated = is_template(output)
     if templated:
-        paths = [Path(_filled(output, path, languages, ext)) for path in inputs]
+        paths = [Path(_fill_template(output, path, languages, ext)) for path in inputs]
     elif _is_directory(output, inputs):
-        output = _unescaped(output)
-        paths = [Path(output, _filled(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
+        output = _unescape(output)
+        paths = [Path(output, _fill_template(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
     else:
-        paths = [Path(_unescaped(output))]
+        paths = [Path(_unescape(output))]
     if not all(path.name for path in paths):
         raise CadecError(f"{output} leaves a file without a name", "use {stem}, the name of the input")
     in_directory = len(paths) > 1 and not templated
@@ -102,7 +102,7 @@ def plan_outputs(
             raise CadecError(f"{path}: {path.suffix} can't be written", "text, jsonl, srt, vtt and ass can")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
-    journal = Path(output, ".cadec-journal") if in_directory else beside(paths[0], ".cadec-journal")
+    journal = Path(output, ".cadec-journal") if in_directory else sibling_path(paths[0], ".cadec-journal")
     return OutputPlan(tuple(paths), journal)
 
 
@@ -113,7 +113,7 @@ def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
     """
     directory = _common_directory(output, plan)
     name = f".cadec-journal{part}"
-    return beside(plan.paths[0], name) if directory is None else directory / name
+    return sibling_path(plan.paths[0], name) if directory is None else directory / name
 
 
 def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> Path:
@@ -121,7 +121,9 @@ def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> P
     directory = _common_directory(output, plan)
     first = plan.paths[0]
     return (
-        beside(first.with_name(f".{first.name}"), name) if directory is None else directory / f"{name}{part}"
+        sibling_path(first.with_name(f".{first.name}"), name)
+        if directory is None
+        else directory / f"{name}{part}"
     )
 
 
@@ -129,21 +131,21 @@ def _common_directory(output: str, plan: OutputPlan) -> Path | None:
     """The directory that all outputs go to, by whatever name; none where there is but one output."""
     if is_template(output):
         fixed = itertools.takewhile(lambda name: not is_template(name), Path(output).parts[:-1])
-        return Path(*map(_unescaped, fixed))
-    return Path(_unescaped(output)) if is_directory_of(output, plan) else None
+        return Path(*map(_unescape, fixed))
+    return Path(_unescape(output)) if is_directory_of(output, plan) else None
 
 
 def is_directory_of(output: str, plan: OutputPlan) -> bool:
     """Tell whether an output is the directory that the files of a plan are in."""
-    return all(path.parent == Path(_unescaped(output)) for path in plan.paths)
+    return all(path.parent == Path(_unescape(output)) for path in plan.paths)
 
 
-def _unescaped(output: str) -> str:
+def _unescape(output: str) -> str:
     return output.replace("{{", "{").replace("}}", "}")
 
 
 def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
-    place = str(Path(_unescaped(output)))
+    place = str(Path(_unescape(output)))
     if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
         return True
     if len(inputs) > 1 and (os.path.exists(place) or Path(place).suffix.lower() in _FILES):  # noqa: PTH110
@@ -154,7 +156,7 @@ def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
     return len(inputs) > 1
 
 
-def _filled(template: str, path: Path, languages: Languages, ext: str | None) -> str:
+def _fill_template(template: str, path: Path, languages: Languages, ext: str | None) -> str:
     stem, ending = stem_and_ending(path.name, languages.source)
     if str(path) == "-":
         used = {name for _, name, _, _ in string.Formatter().parse(template)}
@@ -169,7 +171,9 @@ def _filled(template: str, path: Path, languages: Languages, ext: str | None) ->
     }
     for placeholder in ("from", "to"):
         if not _stays(values[placeholder]):
-            raise CadecError(f"no file's name can have {shown(values[placeholder])} for {{{placeholder}}}")
+            raise CadecError(
+                f"no file's name can have {quote_value(values[placeholder])} for {{{placeholder}}}"
+            )
     return template.format_map(values)
 
 

@@ -12,12 +12,12 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import parsed_json, read_json, reading
+from cadec_cli.files import parse_json, read_errors, read_json
 from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
 from cadec_cli.text.specials import EOS
 from cadec_cli.text.subwords import Subwords
-from cadec_cli.unfinished import restore
+from cadec_cli.unfinished import restore_directory
 from cadec_cli.whole_files import atomic_directory
 
 FORMAT_VERSION = 1
@@ -49,7 +49,7 @@ class TextPipeline:
 
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without EOS. An empty sentence has none."""
-        return self.subwords.encode(self.tokenised(text))
+        return self.subwords.encode(self.tokenise(text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Turn ids into a sentence."""
@@ -70,11 +70,11 @@ class TextPipeline:
         """All pieces, in the order of their ids."""
         return self.subwords.pieces
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         return [self.subwords.pieces[index].replace("\u2581", " ") for index in ids]
 
-    def tokenised(self, text: str) -> str:
+    def tokenise(self, text: str) -> str:
         """The sentence as the subword model sees it: normalised, tokenised, truecased."""
         return " ".join(self.truecaser.truecase(self.moses.tokenise(self.moses.normalise(text))))
 
@@ -100,7 +100,7 @@ class TextPipeline:
         Of files that are `checked`, held against checksums just now, the truecaser is taken apart when it is
         first needed: that of a large corpus takes longer than all the rest.
         """
-        restore(directory)
+        restore_directory(directory)
         if not (directory / "pipeline.json").is_file():
             raise CadecError(
                 f"{directory} is not a text pipeline (it has no pipeline.json)",
@@ -114,9 +114,9 @@ class TextPipeline:
         words = directory / "truecaser.json"
         truecaser = None if checked else load_truecaser(words)
         subwords = Subwords.load(directory / "subwords.model")
-        with reading(directory):
+        with read_errors(directory):
             contents = {name: (directory / name).read_bytes() for name in FILES}
-        later = partial(_parsed_truecaser, contents[words.name], words)
+        later = partial(_parse_truecaser, contents[words.name], words)
         pipeline = cls(settings["language"], truecaser or later, subwords)
         # Of the files as they are: to write a truecaser anew takes longer than all the rest of loading.
         pipeline.checksum = _checksum(contents)
@@ -140,9 +140,9 @@ def load_truecaser(path: Path) -> Truecaser:
     return _truecaser(read_json(path), path)
 
 
-def _parsed_truecaser(raw: bytes, path: Path) -> Truecaser:
+def _parse_truecaser(raw: bytes, path: Path) -> Truecaser:
     try:
-        return _truecaser(parsed_json(raw), path)
+        return _truecaser(parse_json(raw), path)
     except ValueError as error:
         raise CadecError(f"{path} is not valid JSON: {error}") from None
 

@@ -33,11 +33,11 @@ def with_placeholders(source: str, target: str, languages: tuple[str, str]) -> t
         text: PLACEHOLDERS[(first + number) % len(PLACEHOLDERS)]
         for number, text in enumerate(shared[: len(PLACEHOLDERS)])
     }
-    masked = [_replaced(text, language, chosen) for text, language in zip(sides, languages, strict=True)]
+    masked = [_replace_spans(text, language, chosen) for text, language in zip(sides, languages, strict=True)]
     return masked[0], masked[1]
 
 
-def _replaced(text: str, language: str, chosen: Mapping[str, str]) -> str:
+def _replace_spans(text: str, language: str, chosen: Mapping[str, str]) -> str:
     written = ""
     done = 0
     for span in find_spans(text, language):

@@ -82,9 +82,9 @@ def sentence_spans(text: str, language: str) -> list[Span]:
     `language` is a code such as `ru` or `ru-RU`; one nobody knows gets rules that fit most.
     """
     code = base_language(language)
-    boundaries = _proposed(text, code)
+    boundaries = _propose_boundaries(text, code)
     if len(boundaries) > 1:
-        boundaries = _joined(text, boundaries, code)
+        boundaries = _join_segments(text, boundaries, code)
     spans = []
     start = 0
     for end in boundaries:
@@ -114,7 +114,7 @@ def visible_span(text: str, start: int, end: int) -> Span:
     return min(end, start + len(part) - len(part.lstrip(_INVISIBLE))), end
 
 
-def _proposed(text: str, code: str) -> list[int]:
+def _propose_boundaries(text: str, code: str) -> list[int]:
     """Return the ends of the library's segments, and of those it should have made."""
     ends: list[int] = []
     position = 0
@@ -142,7 +142,7 @@ def _segments(text: str, code: str) -> list[str]:
     return segments if sum(map(len, segments)) == len(text) else [text]
 
 
-def _joined(text: str, boundaries: list[int], code: str) -> list[int]:
+def _join_segments(text: str, boundaries: list[int], code: str) -> list[int]:
     """Leave out the boundaries that fall inside a sentence."""
     kept: list[int] = []
     cased = text != text.lower()  # a text in small letters throughout says nothing by them

@@ -24,7 +24,7 @@ class Span:
     kind: str
 
     @property
-    def kept(self) -> str:
+    def required_text(self) -> str:
         """What of it has to be in a translation: of “21st” the number, for languages end it in their way."""
         return self.text.rstrip("stndrh") if self.kind == "ordinal" else self.text
 
@@ -118,13 +118,15 @@ def has_words(text: str, spans: list[Span]) -> bool:
     return any(map(str.isalpha, text[done:]))
 
 
-def lost(spans: list[Span], translation: str) -> list[str]:
+def lost_spans(spans: list[Span], translation: str) -> list[str]:
     """Return those of the spans that a translation does not have as often as they were there.
 
     The longest are looked for first, and what was found once is found for no other.
     """
     missing = []
-    for text, count in sorted(Counter(span.kept for span in spans).items(), key=lambda item: -len(item[0])):
+    for text, count in sorted(
+        Counter(span.required_text for span in spans).items(), key=lambda item: -len(item[0])
+    ):
         translation, found = _whole(text).subn("\0", translation, count=count)
         if found < count:
             missing.append(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import sentencepiece
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.text.moses import MARKS
 from cadec_cli.text.placeholders import PLACEHOLDERS
 from cadec_cli.text.sentencepiece_models import open_sentencepiece
@@ -32,7 +32,7 @@ class Subwords:
     @classmethod
     def load(cls, path: Path) -> "Subwords":
         """Load a model file."""
-        with reading(path):
+        with read_errors(path):
             serialised = path.read_bytes()
         return cls(serialised, str(path))
 

@@ -56,7 +56,7 @@ def without_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
     plain = ""
     done = 0
     tags: list[Tag] = []
-    for match, role_of_mark in _found(text):
+    for match, role_of_mark in _find_tags(text):
         plain += text[done : match.start()]
         done = match.end()
         name, role = (
@@ -66,7 +66,7 @@ def without_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
     return plain + text[done:], tuple(tags)
 
 
-def _found(text: str) -> list[tuple[re.Match[str], str]]:
+def _find_tags(text: str) -> list[tuple[re.Match[str], str]]:
     """All tags; of Markdown's marks, which open and close alike, those that are pairs, with their roles."""
     found: list[tuple[re.Match[str], str]] = []
     waiting: dict[str, int] = {}  # a mark → where in the list its opening one is
@@ -100,7 +100,7 @@ def _meaning(kind: str, tag: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class _Inserted:
+class _Insertion:
     """A tag in a translation: where, in which order among those at one place, whether with spaces."""
 
     place: int
@@ -111,7 +111,7 @@ class _Inserted:
 
 def with_tags(translation: str, plain: str, tags: Sequence[Tag], aligned: Aligned) -> str:
     """Put all tags of a sentence into its translation."""
-    inserted: list[_Inserted] = []
+    inserted: list[_Insertion] = []
     partner = _pairs(tags)
     placed: dict[int, tuple[int, int]] = {}  # an opening tag → where its pair went
     for number, tag in enumerate(tags):
@@ -125,16 +125,16 @@ def with_tags(translation: str, plain: str, tags: Sequence[Tag], aligned: Aligne
             placed[number] = (start, end)
             # at one place: what is closed before what is opened, an inner pair inside of the outer one
             if start == end:
-                inserted.append(_Inserted(start, len(tags) + number, tag.text + tags[closing].text))
+                inserted.append(_Insertion(start, len(tags) + number, tag.text + tags[closing].text))
             else:
-                inserted.append(_Inserted(start, len(tags) + number, tag.text))
-                inserted.append(_Inserted(end, -number, tags[closing].text))
+                inserted.append(_Insertion(start, len(tags) + number, tag.text))
+                inserted.append(_Insertion(end, -number, tags[closing].text))
         elif number not in partner.values():
-            place = _lonely(tag, plain, translation, aligned)
+            place = _single_tag_position(tag, plain, translation, aligned)
             beside = (plain[: tag.place][-1:].isspace(), plain[tag.place :][:1].isspace())
             spaced = beside if tag.role == "sign" else (False, False)
-            inserted.append(_Inserted(place, len(tags) + number, tag.text, spaced))
-    return _written(translation, inserted)
+            inserted.append(_Insertion(place, len(tags) + number, tag.text, spaced))
+    return _insert_texts(translation, inserted)
 
 
 def _pairs(tags: Sequence[Tag]) -> dict[int, int]:
@@ -152,7 +152,7 @@ def _pairs(tags: Sequence[Tag]) -> dict[int, int]:
     return pairs
 
 
-def _lonely(tag: Tag, plain: str, translation: str, aligned: Aligned) -> int:
+def _single_tag_position(tag: Tag, plain: str, translation: str, aligned: Aligned) -> int:
     """Where a tag without a partner goes: at an end it stays there, else it follows the words beside it."""
     if not plain[: tag.place].strip():
         return 0
@@ -169,7 +169,7 @@ def _lonely(tag: Tag, plain: str, translation: str, aligned: Aligned) -> int:
     return min(edges, key=lambda edge: abs(edge - wanted), default=0)
 
 
-def _written(translation: str, inserted: Sequence[_Inserted]) -> str:
+def _insert_texts(translation: str, inserted: Sequence[_Insertion]) -> str:
     written = ""
     done = 0
     for one in sorted(inserted, key=lambda item: (item.place, item.order)):

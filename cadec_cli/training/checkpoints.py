@@ -37,8 +37,8 @@ from cadec_cli.models.storage import (
     verify,
     with_checksums,
 )
-from cadec_cli.unfinished import clear_dead_in
-from cadec_cli.whole_files import atomic_directory, writing
+from cadec_cli.unfinished import remove_leftovers_in
+from cadec_cli.whole_files import atomic_directory, write_errors
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -107,7 +107,7 @@ class Checkpoints:
                 continue
             for other, why in damaged if first else ():
                 console.warn(f"{why}; going on from {path} instead")
-                with writing(other):
+                with write_errors(other):
                     _set_aside(other)
             return progress
         if damaged:
@@ -146,7 +146,7 @@ class Checkpoints:
 
     def clear_dead(self) -> None:
         """Remove what a run left that was killed while writing, or move back what it moved out of the way."""
-        clear_dead_in(self.directory)
+        remove_leftovers_in(self.directory)
 
     def load(self, path: Path, model: Model, optimizer: torch.optim.Optimizer) -> Progress:
         """Put a checkpoint's weights and moments in place, and tell how far it had come."""

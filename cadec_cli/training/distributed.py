@@ -45,7 +45,7 @@ class Processes:
 
 
 @contextlib.contextmanager
-def joined(device: torch.device) -> Iterator[Processes]:
+def join_processes(device: torch.device) -> Iterator[Processes]:
     """Join the processes that `torchrun` started; alone otherwise."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 TUNED = ", fine-tuned"
 
 
-def fine_tuned(origin: Path) -> Kind:
+def fine_tuning_kind(origin: Path) -> Kind:
     """What is trained as `cadec train lm` where the D-LM is the pretrained model in a directory."""
     settings = read_language_settings(origin)
     text = LineText.load(origin / "tokenizer.json", boundary=settings.boundary, start=settings.start)

@@ -35,7 +35,7 @@ def _greedy_batch(model: Transformer, sources: Sequence[Sequence[int]]) -> list[
     done = torch.zeros(len(sources), dtype=torch.bool, device=device)
     chosen: list[Tensor] = []
     for _ in range(min(2 * longest + 10, model.config.positions)):
-        token = model.logits(model.hidden(token, encoded, cache)[:, -1]).argmax(-1, keepdim=True)
+        token = model.logits(model.hidden_states(token, encoded, cache)[:, -1]).argmax(-1, keepdim=True)
         token[done] = EOS
         done |= token[:, 0] == EOS
         if done.all():

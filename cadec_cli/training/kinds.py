@@ -121,7 +121,7 @@ def _sentence_pairs(
     return SentencePairs(shards, options.max_length)
 
 
-def _joined(
+def _passages(
     name: str,
 ) -> Callable[[Sequence[WeightedShard], PairOptions, Mapping[str, Any]], Examples]:
     """Passages of as many sentences as a network of joined ones reads."""
@@ -254,7 +254,7 @@ KINDS: dict[str, Kind] = {
             config=TransformerConfig,
             data_options=PairOptions,
             lengths=("max_length",),
-            examples=_joined("2-to-2"),
+            examples=_passages("2-to-2"),
             network=_two_sided("2-to-2", TransformerConfig),
             start_from=sentence_weights,
             presets="nmt",
@@ -270,7 +270,7 @@ KINDS: dict[str, Kind] = {
             config=TransformerConfig,
             data_options=PairOptions,
             lengths=("max_length",),
-            examples=_joined("repair"),
+            examples=_passages("repair"),
             network=_two_sided("repair", TransformerConfig),
             presets="nmt",
         ),

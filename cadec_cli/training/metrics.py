@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli import console
-from cadec_cli.files import reading
-from cadec_cli.whole_files import atomic_file, writing
+from cadec_cli.files import read_errors
+from cadec_cli.whole_files import atomic_file, write_errors
 
 Record = dict[str, Any]
 
@@ -24,7 +24,7 @@ class Metrics:
     def __init__(self, path: Path | None, update: int = 0) -> None:
         self._path = path
         if path is not None:
-            with writing(path):
+            with write_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._forget_after(update)
 
@@ -32,7 +32,7 @@ class Metrics:
         """Append a record."""
         if self._path is None:
             return
-        with writing(self._path), self._path.open("a", encoding="utf-8") as stream:
+        with write_errors(self._path), self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
 
     def _forget_after(self, update: int) -> None:
@@ -49,9 +49,9 @@ def read_metrics(path: Path) -> Iterator[Record]:
     Nothing is said of a last line that was cut short by a crash.
     """
     damaged = 0
-    with reading(path), path.open("rb") as stream:
+    with read_errors(path), path.open("rb") as stream:
         for line in stream:
-            record = _parsed(line)
+            record = _parse_record(line)
             if record is not None:
                 yield record
             elif line.strip() and line.endswith(b"\n"):
@@ -60,7 +60,7 @@ def read_metrics(path: Path) -> Iterator[Record]:
         console.warn(f"{path}: {damaged:,} damaged line{'s are' if damaged > 1 else ' is'} left out")
 
 
-def _parsed(line: bytes) -> Record | None:
+def _parse_record(line: bytes) -> Record | None:
     """The record of a line: figures by name, one of which is the update that they were taken at."""
     try:
         record = json.loads(line)

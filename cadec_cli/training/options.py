@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, shown
-from cadec_cli.errors import CadecError, UsageError, typed
+from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, quote_value
+from cadec_cli.errors import CadecError, UsageError, as_usage_error
 from cadec_cli.files import read_text
 
 SCHEDULES = ("inverse-sqrt", "cosine", "cooldown", "constant")
@@ -220,7 +220,7 @@ def choose(kind: type[Options], layer: Mapping[str, Any], flags: Mapping[str, An
     chosen = kind(**choices(kind, layer))  # what is wrong by itself is the file's fault
     if not flags:
         return chosen
-    with typed():
+    with as_usage_error():
         return kind(**choices(kind, layer, flags))
 
 
@@ -251,5 +251,5 @@ def _fitting(key: str, value: Any, default: Any) -> Any:
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not type(default):
-        raise CadecError(f"{key} must be of type {type(default).__name__}, not {shown(value)}")
+        raise CadecError(f"{key} must be of type {type(default).__name__}, not {quote_value(value)}")
     return value

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from cadec_cli import console
-from cadec_cli.claims import claimed_directory
+from cadec_cli.claims import locked_directory
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError, UsageError
@@ -25,7 +25,7 @@ from cadec_cli.files import read_json
 from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
 from cadec_cli.training.checkpoints import Checkpoints
-from cadec_cli.training.distributed import joined
+from cadec_cli.training.distributed import join_processes
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.loop import Outcome, Task, train
 from cadec_cli.training.options import (
@@ -38,7 +38,7 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
-from cadec_cli.whole_files import write_json, writing
+from cadec_cli.whole_files import write_errors, write_json
 from cadec_cli.workers import available_cores
 
 REASONS = {
@@ -91,7 +91,7 @@ def new_run(
     start_from: Path | None = None,
 ) -> Run:
     """A run that has not begun: the preset, and the flags that win over it."""
-    check_given(data, dev)
+    check_inputs(data, dev)
     if kind.origin and start_from is None:
         raise UsageError(
             f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
@@ -115,7 +115,7 @@ def new_run(
     return run
 
 
-def check_given(data: Sequence[str], dev: Sequence[Path]) -> None:
+def check_inputs(data: Sequence[str], dev: Sequence[Path]) -> None:
     """Refuse a run that has nothing to learn from."""
     if not data or not dev:
         raise UsageError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
@@ -149,7 +149,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
     """The run as it was begun, with the limits as they are wanted now."""
-    run = _recorded(kind, output)
+    run = _read_run(kind, output)
     before = {**dataclasses.asdict(run.training), **run.sizes, **dataclasses.asdict(run.data_options)}
     fixed = sorted(
         name for name, value in flags.items() if name not in CHANGEABLE and before.get(name) != value
@@ -175,21 +175,21 @@ def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: boo
         torch.set_num_threads(available_cores())
     task = _task(run, output, pipeline)
     device = choose_device(options.device)
-    with joined(device) as processes, _claimed(output) if processes.first else nullcontext():
+    with join_processes(device) as processes, _lock_run(output) if processes.first else nullcontext():
         if processes.first:
             write_json(_run_file(output), run.record())
             console.note(_summary(run, task, device))
         outcome = train(task, options, output, device, processes)
         if processes.first:
-            _tell(outcome, output, plot)
+            _report(outcome, output, plot)
     return outcome
 
 
-def _claimed(output: Path) -> AbstractContextManager[None]:
+def _lock_run(output: Path) -> AbstractContextManager[None]:
     """Let no other process train there, as long as this one does."""
-    with writing(output):
+    with write_errors(output):
         output.mkdir(parents=True, exist_ok=True)
-    return claimed_directory(output)
+    return locked_directory(output)
 
 
 def _run_file(output: Path) -> Path:
@@ -200,7 +200,7 @@ def _checkpoints(output: Path) -> Path:
     return output / "checkpoints"
 
 
-def _recorded(kind: Kind, output: Path) -> Run:
+def _read_run(kind: Kind, output: Path) -> Run:
     file = _run_file(output)
     if not file.is_file():
         raise CadecError(f"there is no run to continue in {output}", "start one without --resume")
@@ -232,7 +232,7 @@ def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
     """Open the corpora and make the network; whatever does not fit is refused before anything is written."""
     kind, options = run.kind, run.training
     _check_lengths(run)
-    shards = [_weighted(spec) for spec in run.data]
+    shards = [_parse_weighted(spec) for spec in run.data]
     dev = [WeightedShard(Shard(Path(path))) for path in run.dev]
     for weighted in (*shards, *dev):
         weighted.shard.verify()
@@ -272,7 +272,7 @@ def _check_lengths(run: Run) -> None:
         )
 
 
-def _weighted(spec: str) -> WeightedShard:
+def _parse_weighted(spec: str) -> WeightedShard:
     path, separator, weight = spec.rpartition("=")
     if not separator or Path(spec).is_dir():
         return WeightedShard(Shard(Path(spec)))
@@ -324,7 +324,7 @@ def _summary(run: Run, task: Task, device: torch.device) -> str:
     )
 
 
-def _tell(outcome: Outcome, output: Path, plot: bool) -> None:
+def _report(outcome: Outcome, output: Path, plot: bool) -> None:
     if outcome.interrupted:
         console.note(f"stopped at update {outcome.progress.update:,}; continue with --resume")
         return

@@ -15,16 +15,16 @@ from typing import Any
 
 from cadec_cli.bounds import showable
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.models.foreign_sizes import check_configuration, check_room
 from cadec_cli.models.huggingface import (
     Network,
     check_causal,
     empty_network,
-    filled_network,
+    network_from_weights,
     short,
 )
-from cadec_cli.models.pretrained import LONGEST_TEXT
+from cadec_cli.models.pretrained import MAX_TEXT_LENGTH
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
 
 
@@ -46,20 +46,22 @@ def read_gguf(path: Path) -> GgufModel:
         reader = _reader(path)
         fields = {name: reader.get_field(name) for name in ("general.name", "general.license")}
         name, licence = (
-            None if field is None else showable(str(field.contents()), LONGEST_TEXT)
+            None if field is None else showable(str(field.contents()), MAX_TEXT_LENGTH)
             for field in fields.values()
         )
         with _read_by(reader):
-            parsed = _parsed(path, None)
+            parsed = _parse_weights(path, None)
             config = transformers_library().AutoConfig.for_model(**parsed["config"])
             check_causal(config, str(path))
             check_configuration(config, str(path))
             outline = empty_network(config)
             # A weight takes more than a bit.
             check_room(outline, 8 * path.stat().st_size, str(path))
-            tensors = _parsed(path, outline)["tensors"]
+            tensors = _parse_weights(path, outline)["tensors"]
         tokenizer, bos = _tokenizer(path)
-    return GgufModel(filled_network(config, tensors, str(path)), tokenizer, bos, name or path.stem, licence)
+    return GgufModel(
+        network_from_weights(config, tensors, str(path)), tokenizer, bos, name or path.stem, licence
+    )
 
 
 def gguf_tokenizer(path: Path) -> str:
@@ -71,7 +73,7 @@ def gguf_tokenizer(path: Path) -> str:
 
 
 def _check_magic(path: Path) -> None:
-    with reading(path), path.open("rb") as stream:
+    with read_errors(path), path.open("rb") as stream:
         magic = stream.read(4)
     if magic != b"GGUF":
         raise CadecError(f"{path} is not a GGUF file, or is damaged")
@@ -100,7 +102,7 @@ def _read_by(reader: Any) -> Iterator[None]:
         gguf.GGUFReader = kept
 
 
-def _parsed(path: Path, model: Any) -> dict[str, Any]:
+def _parse_weights(path: Path, model: Any) -> dict[str, Any]:
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
     with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that no setting turns off

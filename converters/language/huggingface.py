@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from cadec_cli.arrays import Floats
-from cadec_cli.engines.self_test import QUICK, Probes, check_vocabulary, choose_way
+from cadec_cli.engines.self_test import QUICK, Probes, check_vocabulary, choose_scoring
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_errors, read_json
 from cadec_cli.models.huggingface import (
     Network,
     load_config,
@@ -36,9 +36,9 @@ from cadec_cli.models.pretrained import (
     write_settings,
 )
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
-from cadec_cli.text.pretrained.line_text import LineText, found_boundary
-from cadec_cli.user_directories import expanded
-from cadec_cli.whole_files import writing
+from cadec_cli.text.pretrained.line_text import LineText, find_boundary
+from cadec_cli.user_directories import expand_user
+from cadec_cli.whole_files import write_errors
 from converters.hub import local_model
 from converters.language.gguf import gguf_tokenizer, read_gguf
 from converters.language.no_context import Texts
@@ -54,7 +54,7 @@ _INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True)
-class FoundLanguageModel:
+class LanguageModelImport:
     """A language model that was read, understood and compared: nothing but `write` writes anything."""
 
     settings: LanguageSettings
@@ -73,7 +73,7 @@ class FoundLanguageModel:
                 f"{self.settings.origin} can't be linked: only safetensors can be used as they are",
                 "leave --link out: its weights are written anew",
             )
-        with writing(directory):
+        with write_errors(directory):
             linked = self._write_files(directory, link) if self.directory is not None else {}
             if self.directory is None:
                 self._write_network(directory)
@@ -106,7 +106,7 @@ class FoundLanguageModel:
         for file in directory.glob("*.safetensors"):  # which are made for their owner only
             file.chmod((directory / "config.json").stat().st_mode)
         stored = _scorer(load_network(directory), self.tokenizer, self.settings)
-        choose_way(stored, self.probes, lambda _: None)
+        choose_scoring(stored, self.probes, lambda _: None)
         drift = _drift(self.probes, stored, self.expected)
         if not drift <= STORED_TOLERANCE:
             raise CadecError(
@@ -116,7 +116,7 @@ class FoundLanguageModel:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _RawModel:
     """A model as it was read."""
 
     network: Network
@@ -130,26 +130,26 @@ class _Read:
     packed: bool = False  # whether its weights were packed into a few bits
 
 
-def open_language_model(given: str, *, note: Note, no_context: Texts) -> FoundLanguageModel:
+def open_language_model(given: str, *, note: Note, no_context: Texts) -> LanguageModelImport:
     """Find out what a directory, a GGUF file or a name on the hub is as a language model.
 
     All that is wrong is a CadecError. `no_context` is what stands for no context, by language.
     """
     path = _place(given)
-    return _found(_read_gguf(path) if path.is_file() else _read_directory(path), no_context, note)
+    return _language_import(_read_gguf(path) if path.is_file() else _read_directory(path), no_context, note)
 
 
 def open_tokenizer(given: str) -> tuple[str, str]:
     """The tokenizer of a language model, as the content of tokenizer.json, and what ends a sentence in it."""
     path = _place(given)
     tokenizer = gguf_tokenizer(path) if path.is_file() else _tokenizer(path)
-    boundary, _ = found_boundary(tokenizer, str(path))
+    boundary, _ = find_boundary(tokenizer, str(path))
     return tokenizer, boundary
 
 
 def own_no_context(given: str) -> Texts | None:
     """What stands for no context of a model that says so itself: fine-tuned here, or a part of a bundle."""
-    path = _of_run(expanded(given))
+    path = _of_run(expand_user(given))
     return read_language_settings(path).no_context if (path / LANGUAGE_SETTINGS).is_file() else None
 
 
@@ -179,13 +179,13 @@ def _place(given: str) -> Path:
     )
 
 
-def _read_directory(path: Path) -> _Read:
+def _read_directory(path: Path) -> _RawModel:
     config = load_config(path)
     tokenizer = _tokenizer(path)
     files = _weight_files(path)
     pickled = any(name.endswith(".bin") for name in files)
     tuned = read_language_settings(path) if (path / LANGUAGE_SETTINGS).is_file() else None
-    return _Read(
+    return _RawModel(
         network=load_network(path, pickled=pickled),
         tokenizer=tokenizer,
         start=tuned.start
@@ -199,9 +199,9 @@ def _read_directory(path: Path) -> _Read:
     )
 
 
-def _read_gguf(path: Path) -> _Read:
+def _read_gguf(path: Path) -> _RawModel:
     found = read_gguf(path)
-    return _Read(
+    return _RawModel(
         network=found.network,
         tokenizer=found.tokenizer,
         start=_start(found.tokenizer, found.bos, found.network.config.bos_token_id),
@@ -212,8 +212,8 @@ def _read_gguf(path: Path) -> _Read:
     )
 
 
-def _found(read: _Read, texts: Texts, note: Note) -> FoundLanguageModel:
-    boundary, apart = found_boundary(read.tokenizer, read.origin)
+def _language_import(read: _RawModel, texts: Texts, note: Note) -> LanguageModelImport:
+    boundary, apart = find_boundary(read.tokenizer, read.origin)
     if not apart:
         note(
             f"the tokenizer of {read.origin} glues line breaks to what stands before them: "
@@ -238,7 +238,7 @@ def _found(read: _Read, texts: Texts, note: Note) -> FoundLanguageModel:
     if read.directory is None:
         dtype, said = _stored_dtype(model, probes, packed=read.packed)
         verified.append(said)
-    return FoundLanguageModel(
+    return LanguageModelImport(
         settings=replace(settings, positions=model.positions, verified="; ".join(verified)),
         directory=read.directory,
         files=read.files,
@@ -265,7 +265,7 @@ def _agree(model: TransformersLanguageModel, note: Note) -> str:
     length = readable
     while length >= min(QUICK, readable):
         model.positions = length
-        difference = choose_way(model, Probes.of(model, length), lambda _: None)
+        difference = choose_scoring(model, Probes.of(model, length), lambda _: None)
         if difference is not None:
             if length < readable:
                 note(f"this language model looks back less far than it says: {length} tokens are read")
@@ -273,7 +273,7 @@ def _agree(model: TransformersLanguageModel, note: Note) -> str:
             return f"many hypotheses in one pass score as each alone, {exact}"
         length //= 2
     model.positions = readable
-    choose_way(model, Probes.of(model), note)
+    choose_scoring(model, Probes.of(model), note)
     return "hypotheses are scored one by one: this architecture can't take many in one pass"
 
 
@@ -339,7 +339,7 @@ def _plain(name: object) -> bool:
 def _tokenizer(path: Path) -> str:
     """The content of tokenizer.json, or what the older files of a tokenizer make."""
     if (path / "tokenizer.json").is_file():
-        with reading(path):
+        with read_errors(path):
             try:
                 return (path / "tokenizer.json").read_text("utf-8")
             except UnicodeDecodeError:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 
 # What fairseq and OpenNMT-py leave in their checkpoints: configurations, fields of torchtext, figures.
 _STOOD_IN_FOR = (
@@ -26,7 +26,7 @@ _STOOD_IN_FOR = (
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "object", "str", "tuple")),
 )
 _REFUSED_CLASS = re.compile(r"Unsupported global: GLOBAL ([\w.]+) ")
-_MOST_CLASSES = 200
+_MAX_CLASSES = 200
 
 
 class Inert:
@@ -43,7 +43,7 @@ class Inert:
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """A checkpoint's values by name; one that is damaged or holds other classes is a CadecError."""
     allowed: list[Any] = [argparse.Namespace]
-    with reading(path):
+    with read_errors(path):
         zipped = zipfile.is_zipfile(path)
         while True:
             try:
@@ -52,21 +52,21 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
                     value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
                 break
             except pickle.UnpicklingError as error:
-                allowed.append((Inert, _stood_in_for(path, str(error), len(allowed))))
+                allowed.append((Inert, _replaceable_class(path, str(error), len(allowed))))
             except Exception:  # of many kinds, as damage is
-                raise _damaged(path) from None
+                raise _damage_error(path) from None
     if not isinstance(value, dict):
         raise CadecError(f"{path} is no checkpoint: it holds {type(value).__name__}, not values by name")
     return value
 
 
-def _stood_in_for(path: Path, message: str, tried: int) -> str:
+def _replaceable_class(path: Path, message: str, tried: int) -> str:
     """The name of the class that was refused, if it is one that may be stood in for."""
     named = _REFUSED_CLASS.search(message)
     if "is blocked" in message:  # of modules that no checkpoint has a use for, such as os
         raise CadecError(f"{path} holds code to be run; it was not opened", "do not trust its source")
-    if named is None or tried > _MOST_CLASSES:
-        raise _damaged(path)
+    if named is None or tried > _MAX_CLASSES:
+        raise _damage_error(path)
     # Of the builtin ones the message has no module.
     name = named[1] if "." in named[1] else f"builtins.{named[1]}"
     if not any(name == known or (known[-1] == "." and name.startswith(known)) for known in _STOOD_IN_FOR):
@@ -77,7 +77,7 @@ def _stood_in_for(path: Path, message: str, tried: int) -> str:
     return name
 
 
-def _damaged(path: Path) -> CadecError:
+def _damage_error(path: Path) -> CadecError:
     with path.open("rb") as stream:
         pointer = stream.read(40).startswith(b"version https://git-lfs")
     if pointer:

@@ -18,27 +18,27 @@ from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.engines.ctranslate2_vocabulary import read_settings, read_vocabularies
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, sha256
+from cadec_cli.files import read_errors, sha256
 from cadec_cli.models.pretrained import SOURCE, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
 from cadec_cli.whole_files import atomic_directory
 from converters.model_files import stated_licence
 from converters.translation.ctranslate2_file import StoredModel, read_stored
-from converters.translation.opened import Asked, check_vocabulary, ordinary
+from converters.translation.opened import ModelRequest, check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.translation.verification import drift_from_itself, random_probes
 from converters.verify import Drift
 
 _POSITIONS = 512  # of models without a table of them
-_MOST_POSITIONS = 1024  # of sinusoids, which some converters write for far longer sentences
+_MAX_POSITIONS = 1024  # of sinusoids, which some converters write for far longer sentences
 
 _PLAIN_T5 = "<extra_id_0>"
 _OPENNMT_PADDING = "<blank>"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadyTranslation:
-    """A CTranslate2 directory; see `FoundTranslation`."""
+class CTranslate2Import:
+    """A CTranslate2 directory; see `TranslationImport`."""
 
     settings: TranslationSettings
     languages: tuple[str | None, str | None]
@@ -59,7 +59,7 @@ class ReadyTranslation:
         )
         with atomic_directory(output) as part:
             for name, path in self.weights_files.items():
-                with reading(path):
+                with read_errors(path):
                     shutil.copyfile(path, part / name)
             # Exact first: with fewer bits a mistake would look like rounding.
             for kind in dict.fromkeys(("float32", compute_type)):
@@ -68,7 +68,7 @@ class ReadyTranslation:
         return drift
 
 
-def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
+def open_ctranslate2(path: Path, asked: ModelRequest) -> CTranslate2Import:
     """Read a directory of CTranslate2's and check that its parts fit."""
     stored = read_stored(path / "model.bin")
     if (
@@ -82,7 +82,7 @@ def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
     config = _config(path)
     source, target = read_vocabularies(path)
     _check_sizes(stored, source, target)
-    framed = _framed(source, target, config)
+    framed = _family_framing(source, target, config)
     languages = tuple(dict.fromkeys((*framed.source_languages, *framed.target_languages)))
     texts = tokenizers_of(path, asked, source, target, languages)
     added = sum(config.get(name) is True for name in ("add_source_bos", "add_source_eos"))
@@ -105,7 +105,7 @@ def open_ctranslate2(path: Path, asked: Asked) -> ReadyTranslation:
         _code(asked.source_language, framed.source_languages),
         _code(asked.target_language, framed.target_languages),
     )
-    return ReadyTranslation(
+    return CTranslate2Import(
         settings=settings,
         languages=said,
         files=texts.files,
@@ -157,11 +157,11 @@ def _positions(stored: StoredModel) -> int:
         for name in ("encoder/position_encodings/encodings", "decoder/position_encodings/encodings")
         if name in stored.shapes
     ]
-    return min(_MOST_POSITIONS, *tables) if tables else _POSITIONS
+    return min(_MAX_POSITIONS, *tables) if tables else _POSITIONS
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Framed:
+class _FamilyFraming:
     family: str
     source_begin: tuple[str, ...] = ()
     source_end: tuple[str, ...] = ()
@@ -170,7 +170,9 @@ class _Framed:
     target_languages: tuple[str, ...] = ()
 
 
-def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, Any]) -> _Framed:
+def _family_framing(
+    source: Sequence[str], target: Sequence[str], config: Mapping[str, Any]
+) -> _FamilyFraming:
     """The family that a vocabulary is of, and what that one wants around a sentence."""
     eos = config.get("eos_token") or "</s>"
     start = config.get("decoder_start_token")
@@ -178,11 +180,13 @@ def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, A
     tokens = {name: _tokens(source, shape) for name, shape in LANGUAGE_TOKENS.items()}
     family, languages = next(((name, found) for name, found in tokens.items() if len(found) > 1), ("", ()))
     if family in ("marian", "madlad"):
-        return _Framed(family=family, source_begin=(TARGET,), source_end=end, target_languages=languages)
+        return _FamilyFraming(
+            family=family, source_begin=(TARGET,), source_end=end, target_languages=languages
+        )
     if family == "mbart50" and start in languages:  # mBART, of which every direction is a model of its own
-        return _Framed(family="mbart", source_end=(*end, SOURCE), source_languages=languages)
+        return _FamilyFraming(family="mbart", source_end=(*end, SOURCE), source_languages=languages)
     if family:
-        return _Framed(
+        return _FamilyFraming(
             family=family,
             source_begin=(SOURCE,),
             source_end=end,
@@ -196,8 +200,8 @@ def _framed(source: Sequence[str], target: Sequence[str], config: Mapping[str, A
             "convert the original from its Hugging Face directory",
         )
     if _OPENNMT_PADDING in source and start == "<s>":
-        return _Framed(family="opennmt")  # sources of OpenNMT's models have no end
-    return _Framed(family="transformer", source_end=end)
+        return _FamilyFraming(family="opennmt")  # sources of OpenNMT's models have no end
+    return _FamilyFraming(family="transformer", source_end=end)
 
 
 def _tokens(vocabulary: Sequence[str], shape: re.Pattern[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 
 # Older ones say less of their variables.
 _OLDEST_VERSION = 4
@@ -32,7 +32,7 @@ class StoredModel:
 def read_stored(path: Path) -> StoredModel:
     """Look through a model.bin; one that is damaged, or holds values that are no numbers, is a CadecError."""
     try:
-        with reading(path), path.open("rb") as stream:
+        with read_errors(path), path.open("rb") as stream:
             return _read(stream, path)
     except (struct.error, UnicodeDecodeError, ValueError):
         raise CadecError(

@@ -20,21 +20,21 @@ from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, Tr
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, sha256
+from cadec_cli.files import read_errors, sha256
 from cadec_cli.models.foreign_sizes import HEADS, POSITIONS
 from cadec_cli.models.pretrained import TranslationSettings
 from converters.model_files import stated_licence
 from converters.translation.checkpoints import plain, read_checkpoint, tensors
 from converters.translation.opened import (
     VERIFIED,
-    Asked,
-    OpenedTranslation,
+    ModelRequest,
+    WeightsImport,
     check_vocabulary,
     refuse_unsupported,
-    unread,
+    unread_weights,
 )
 from converters.translation.reference import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import tokenizers_of
@@ -87,13 +87,13 @@ _MANY_LANGUAGES = (
 )
 
 
-def open_fairseq(path: Path, asked: Asked) -> OpenedTranslation:
+def open_fairseq(path: Path, asked: ModelRequest) -> WeightsImport:
     """Read a fairseq model: a checkpoint, or a directory that has one, with dict.*.txt beside it."""
     checkpoint = _checkpoint(path)
     stored = read_checkpoint(checkpoint)
     options = _options(stored, checkpoint)
     state = _modern(tensors(stored.get("model"), checkpoint, "model"))
-    refuse_unsupported("fairseq", [*_unsupported(options), *unread(_strange(state))])
+    refuse_unsupported("fairseq", [*_unsupported_reasons(options), *unread_weights(_strange(state))])
     directory = checkpoint.parent
     languages = (
         asked.source_language or options.get("source_lang"),
@@ -121,7 +121,7 @@ def open_fairseq(path: Path, asked: Asked) -> OpenedTranslation:
         source_end=framing.source_end,
         verified=VERIFIED,
     )
-    return OpenedTranslation(
+    return WeightsImport(
         settings=settings,
         languages=languages,
         files=texts.files,
@@ -159,7 +159,7 @@ def _options(stored: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return options
 
 
-def _unsupported(options: Mapping[str, Any]) -> list[str]:
+def _unsupported_reasons(options: Mapping[str, Any]) -> list[str]:
     arch, activation = str(options.get("arch")), options.get("activation_fn") or "relu"
     task = str(options.get("task") or "translation")
     reasons = []
@@ -210,7 +210,7 @@ def _modern(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return modern
 
 
-def _renamed(name: str) -> str | None:
+def _reference_name(name: str) -> str | None:
     """One of fairseq's names in the words of `reference`; None where there is no such thing."""
     outside = {
         "embed_tokens.weight": "embedding",
@@ -229,11 +229,11 @@ def _renamed(name: str) -> str | None:
 
 
 def _strange(state: Mapping[str, Tensor]) -> list[str]:
-    return [name for name in state if _renamed(name) is None]
+    return [name for name in state if _reference_name(name) is None]
 
 
 def _network(state: Mapping[str, Tensor], options: Mapping[str, Any]) -> Network:
-    weights = {_renamed(name) or name: tensor for name, tensor in state.items()}
+    weights = {_reference_name(name) or name: tensor for name, tensor in state.items()}
     for side in ("encoder", "decoder"):
         if f"{side}.embedding" in weights:
             weights[f"{side}.positions"] = _positions(state, options, side)[_PAD + 1 :]
@@ -270,7 +270,7 @@ def _positions(state: Mapping[str, Tensor], options: Mapping[str, Any], side: st
         return learned
     limit = options.get(f"max_{'source' if side == 'encoder' else 'target'}_positions")
     if limit is not None and not POSITIONS.allows(limit):
-        raise CadecError(f"this fairseq model's positions must be {POSITIONS}, not {shown(limit)}")
+        raise CadecError(f"this fairseq model's positions must be {POSITIONS}, not {quote_value(limit)}")
     rows = (limit or _POSITIONS) + _PAD + 1
     width = state[f"{side}.embed_tokens.weight"].shape[1]
     return torch.nn.functional.pad(sinusoids(rows, width), (0, width % 2))
@@ -297,7 +297,7 @@ def _dictionaries(
 def _dictionary(path: Path) -> list[str]:
     tokens = dict.fromkeys(_SPECIAL)
     # Lines end as fairseq ends them: a dictionary may well hold other separators as tokens.
-    with reading(path), path.open(encoding="utf-8") as stream:
+    with read_errors(path), path.open(encoding="utf-8") as stream:
         try:
             lines = list(stream)
         except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from cadec_cli.models.pretrained import TranslationSettings
 from converters.verify import Drift
 
 
-class FoundTranslation(Protocol):
+class TranslationImport(Protocol):
     """A model that was read and fits its tokenizer: nothing but `convert` writes anything."""
 
     @property
@@ -34,7 +34,7 @@ class FoundTranslation(Protocol):
 
 
 @runtime_checkable
-class FoundNetwork(FoundTranslation, Protocol):
+class NetworkImport(TranslationImport, Protocol):
     """A model whose network torch can step, for the C-aware beam."""
 
     def write_network(self, directory: Path) -> None:

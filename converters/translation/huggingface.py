@@ -22,11 +22,11 @@ from cadec_cli.models.foreign_sizes import check_configuration
 from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TextSettings, TranslationSettings
 from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
-from cadec_cli.whole_files import atomic_directory, writing
+from cadec_cli.whole_files import atomic_directory, write_errors
 from converters.model_files import stated_licence, weights_checksum
 from converters.translation.huggingface_families import (
-    Described,
     Direction,
+    ModelDescription,
     direction_of,
     family_of,
     start_of,
@@ -42,7 +42,7 @@ from converters.verify import Drift
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # as transformers prefers them
 
 # More rows than tokens are normal, up to a round number: T5 has 28, others fill up to multiples of 1,024.
-_MOST_UNUSED_ROWS = 1024
+_MAX_UNUSED_ROWS = 1024
 
 # Nats per token between a network and what was written of it.
 NETWORK_TOLERANCE = 1e-3
@@ -57,18 +57,18 @@ def open_huggingface(
     source_language: str | None,
     target_language: str | None,
     note: Callable[[str], None],
-) -> FoundHuggingFace:
+) -> HuggingFaceImport:
     """Read a directory and check that its parts fit; the network itself is read when it is converted."""
     library = transformers_library()
     config = _json(directory / "config.json")
     family_of(config, directory)
     weights = _weight_files(directory)
     with quiet_transformers():
-        full = {**_completed(library, directory), **config}
+        full = {**_complete_config(library, directory), **config}
         tokenizer = _tokenizer(library, directory)
         tokens = _vocabulary(tokenizer, full, directory)
         direction = direction_of(
-            Described(
+            ModelDescription(
                 name=_origin(directory, config),
                 config=full,
                 tokenizer_config=_json(directory / "tokenizer_config.json", optional=True),
@@ -78,18 +78,18 @@ def open_huggingface(
                 target_language=target_language,
             )
         )
-        _tell_languages(tokenizer, direction)
+        _report_languages(tokenizer, direction)
         settings_without_texts = _settings(directory, config, full, direction, weights, tokens)
         framing = framing_for(
             settings_without_texts, direction.source_token or None, direction.target_token or None
         )
         sides = agreeing_sides(directory, Original(tokenizer, direction), tokens, framing, note)
     settings = _with_texts(settings_without_texts, sides)
-    return FoundHuggingFace(directory, settings, direction, framing, sides, tuple(tokens))
+    return HuggingFaceImport(directory, settings, direction, framing, sides, tuple(tokens))
 
 
 @dataclass(frozen=True)
-class FoundHuggingFace:
+class HuggingFaceImport:
     """A translation model of Hugging Face whose tokenizer can be taken along."""
 
     directory: Path
@@ -127,7 +127,7 @@ class FoundHuggingFace:
                     "nothing was written",
                 )
             probes = self._probes()
-            framed = [probes.framing.framed(source) for source in probes.sources]
+            framed = [probes.framing.frame(source) for source in probes.sources]
             # Computed before CTranslate2 touches the weights.
             expected = network.log_probs(framed, probes.targets, self.framing.target_begin)
             with atomic_directory(output) as part:
@@ -145,11 +145,11 @@ class FoundHuggingFace:
         """Write the network as transformers does, once it is found to say the same when read again."""
         from converters.translation.huggingface_network import TransformersNetwork
 
-        with quiet_transformers(), writing(directory):
+        with quiet_transformers(), write_errors(directory):
             network = TransformersNetwork.read(self.directory, self.direction, self.tokens)
             directory.mkdir()
             probes = self._probes()
-            framed = [probes.framing.framed(source) for source in probes.sources]
+            framed = [probes.framing.frame(source) for source in probes.sources]
             expected = network.log_probs(framed, probes.targets, self.framing.target_begin)
             network.save(directory)
             del network  # before it is there twice
@@ -222,7 +222,7 @@ def _tokenizer(library: Any, directory: Path) -> Any:
         raise CadecError(f"transformers can't read the tokenizer of {directory}: {reason}", hint) from None
 
 
-def _completed(library: Any, directory: Path) -> dict[str, Any]:
+def _complete_config(library: Any, directory: Path) -> dict[str, Any]:
     """The configuration as transformers completes it: files leave defaults out."""
     try:
         config = library.AutoConfig.from_pretrained(
@@ -256,7 +256,7 @@ def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> l
     special.discard(tokenizer.pad_token)
     beyond = [token for token, index in named.items() if index >= rows and token not in special]
     unused = rows - sum(index < rows for index in named.values())
-    if beyond or unused > _MOST_UNUSED_ROWS:
+    if beyond or unused > _MAX_UNUSED_ROWS:
         raise CadecError(
             f"the tokenizer of {directory} does not belong to the model: it has {len(named):,} tokens, "
             f"the model {rows:,}",
@@ -279,7 +279,7 @@ def _without_padding(tokens: list[str], directory: Path) -> list[str]:
     return tokens[:-1]
 
 
-def _tell_languages(tokenizer: Any, direction: Direction) -> None:
+def _report_languages(tokenizer: Any, direction: Direction) -> None:
     """Let transformers' tokenizer write what it would for the default direction."""
     if hasattr(tokenizer, "src_lang") and direction.source_token:
         tokenizer.src_lang = direction.source_token.strip("_")

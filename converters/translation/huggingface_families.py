@@ -47,7 +47,7 @@ def start_of(direction: Direction, ids: Mapping[str, int]) -> int:
 
 
 @dataclass(frozen=True)
-class Described:
+class ModelDescription:
     """What a directory says of its model, the weights aside."""
 
     name: str
@@ -71,14 +71,14 @@ def family_of(config: Mapping[str, Any], directory: Path) -> str:
     return str(kind)
 
 
-def direction_of(described: Described) -> Direction:
+def direction_of(described: ModelDescription) -> Direction:
     """How a model is told what to translate; a language that it does not have is a CadecError."""
     return _DIRECTIONS[described.config["model_type"]](described)
 
 
-def _marian(described: Described) -> Direction:
+def _marian(described: ModelDescription) -> Direction:
     languages = _languages(described, "marian")
-    source, target = _said_or_known(described, one_direction=not languages)
+    source, target = _language_or_default(described, one_direction=not languages)
     if not languages:
         return Direction(family="marian", languages=(source, target))
     if target is None:
@@ -97,7 +97,7 @@ def _marian(described: Described) -> Direction:
     )
 
 
-def _m2m100(described: Described) -> Direction:
+def _m2m100(described: ModelDescription) -> Direction:
     nllb = _languages(described, "nllb")
     languages = nllb or _languages(described, "m2m100")
     source, target = _both(described, languages)
@@ -117,7 +117,7 @@ def _m2m100(described: Described) -> Direction:
     )
 
 
-def _mbart(described: Described) -> Direction:
+def _mbart(described: ModelDescription) -> Direction:
     languages = _languages(described, "mbart50")
     if type(described.tokenizer).__name__.startswith("MBart50"):
         source, target = _both(described, languages)
@@ -145,11 +145,11 @@ def _mbart(described: Described) -> Direction:
     )
 
 
-def _t5(described: Described) -> Direction:
+def _t5(described: ModelDescription) -> Direction:
     languages = _languages(described, "madlad")
     start = _start(described, "<pad>")
     if languages:
-        source, target = _said_or_known(described, one_direction=False)
+        source, target = _language_or_default(described, one_direction=False)
         if target is None:
             raise CadecError(
                 f"{described.name} translates into {len(languages)} languages: which is meant is not said",
@@ -167,7 +167,7 @@ def _t5(described: Described) -> Direction:
             languages=(source, code_of(token, languages)),
         )
     prefixes = _tasks(described.config)
-    source, target = _said_or_known(described, one_direction=not prefixes)
+    source, target = _language_or_default(described, one_direction=not prefixes)
     if not prefixes:
         return Direction(family="t5", start=start, languages=(source, target))
     given = (source and iso_code(source), target and iso_code(target))
@@ -190,11 +190,11 @@ def _t5(described: Described) -> Direction:
 _DIRECTIONS = {"marian": _marian, "m2m_100": _m2m100, "mbart": _mbart, "t5": _t5, "mt5": _t5}
 
 
-def _languages(described: Described, family: str) -> tuple[str, ...]:
+def _languages(described: ModelDescription, family: str) -> tuple[str, ...]:
     return tuple(token for token in described.tokens if LANGUAGE_TOKENS[family].fullmatch(token))
 
 
-def _start(described: Described, otherwise: str) -> str:
+def _start(described: ModelDescription, otherwise: str) -> str:
     index = described.config.get("decoder_start_token_id")
     if type(index) is int and 0 <= index < len(described.tokens):
         return described.tokens[index]
@@ -219,10 +219,10 @@ def _tasks(config: Mapping[str, Any]) -> dict[tuple[str | None, str | None], str
 
 
 def _both(
-    described: Described, languages: Sequence[str], target_default: str | None = None
+    described: ModelDescription, languages: Sequence[str], target_default: str | None = None
 ) -> tuple[str, str]:
     """The model's tokens of the two languages that were said, or that its files name."""
-    source, target = _said_or_known(described, one_direction=False)
+    source, target = _language_or_default(described, one_direction=False)
     target = described.target_language or target_default or target
     missing = [f"--{side}-language" for side, said in (("source", source), ("target", target)) if not said]
     if missing or source is None or target is None:
@@ -233,7 +233,9 @@ def _both(
     return own_token(source, languages), own_token(target, languages)
 
 
-def _said_or_known(described: Described, *, one_direction: bool) -> tuple[str | None, str | None]:
+def _language_or_default(
+    described: ModelDescription, *, one_direction: bool
+) -> tuple[str | None, str | None]:
     """The languages that the user said, or else those that the files or the name tell.
 
     A model of one direction can't be told another.

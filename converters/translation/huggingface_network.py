@@ -80,7 +80,7 @@ class TransformersNetwork:
         """The network as CTranslate2's converter builds it, told what configurations do not tell."""
         if self.direction.family == "marian" and not self.starts_from_zero:
             return self._spec_with_start()
-        spec = _Converter(self.network, self.directory, self.tokens).built()
+        spec = _Converter(self.network, self.directory, self.tokens).build_spec()
         if self.direction.start is not None:
             spec.config.decoder_start_token = self.direction.start
         return spec
@@ -93,7 +93,7 @@ class TransformersNetwork:
         network.resize_token_embeddings(start + 2, mean_resizing=False)
         with torch.no_grad():
             network.final_logits_bias[0, start] = _NEVER
-        spec = _Converter(network, self.directory, [*self.tokens, START]).built()
+        spec = _Converter(network, self.directory, [*self.tokens, START]).build_spec()
         spec.decoder.start_from_zero_embedding = False
         spec.config.decoder_start_token = START
         return spec
@@ -121,7 +121,7 @@ class _Converter(TransformersConverter):  # type: ignore[misc]  # ctranslate2 is
         super().__init__(str(directory))
         self._network, self._tokens = network, tokens
 
-    def built(self) -> Any:
+    def build_spec(self) -> Any:
         """The specification, not yet quantised."""
         try:
             return self._load()

@@ -149,19 +149,17 @@ def _difference(original: Original, sides: Sides, framing: Framing, text: str) -
     """What is different about a text, in words."""
     vocabulary = sides.source.vocabulary
     ids = {token: index for index, token in enumerate(vocabulary)}
-    ours = [
-        ids[token] for token in framing.framed([vocabulary[index] for index in sides.source.encode(text)])
-    ]
+    ours = [ids[token] for token in framing.frame([vocabulary[index] for index in sides.source.encode(text)])]
     theirs = original.source_ids(text)
     if ours != theirs:
-        return f"{text!r} is {_spelled(ours, vocabulary)} here and {_spelled(theirs, vocabulary)} there"
+        return f"{text!r} is {_spell_ids(ours, vocabulary)} here and {_spell_ids(theirs, vocabulary)} there"
     ours, theirs = sides.target.encode(text), original.target_ids(text)
     vocabulary = sides.target.vocabulary
     if ours != theirs:
-        return f"{text!r} is {_spelled(ours, vocabulary)} here and {_spelled(theirs, vocabulary)} there"
+        return f"{text!r} is {_spell_ids(ours, vocabulary)} here and {_spell_ids(theirs, vocabulary)} there"
     decoded, expected = sides.target.decode(theirs), original.decode(theirs)
     if decoded != expected:
-        return f"{_spelled(theirs, vocabulary)} is read as {decoded!r} here and as {expected!r} there"
+        return f"{_spell_ids(theirs, vocabulary)} is read as {decoded!r} here and as {expected!r} there"
     return None
 
 
@@ -174,5 +172,5 @@ def _note_exotic(original: Original, sides: Sides, framing: Framing, note: Calla
         )
 
 
-def _spelled(ids: Sequence[int], vocabulary: Sequence[str]) -> str:
+def _spell_ids(ids: Sequence[int], vocabulary: Sequence[str]) -> str:
     return " ".join(vocabulary[index] if index < len(vocabulary) else f"#{index}" for index in ids)

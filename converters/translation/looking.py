@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import parsed_json
+from cadec_cli.files import parse_json
 
 if TYPE_CHECKING:
-    from converters.translation.found import FoundTranslation
-    from converters.translation.opened import Asked, Note
+    from converters.translation.found import TranslationImport
+    from converters.translation.opened import ModelRequest, Note
 
-Opener = Callable[[Path, "Asked"], "FoundTranslation"]
+Opener = Callable[[Path, "ModelRequest"], "TranslationImport"]
 
 LOOKED_FOR = (
     "a config.json with a model_type (Hugging Face), a model.bin with its vocabulary (CTranslate2), "
@@ -35,10 +35,10 @@ def open_translation(
     source_tokenizer: Path | None = None,
     target_tokenizer: Path | None = None,
     note: Note,
-) -> FoundTranslation:
+) -> TranslationImport:
     """Open another toolkit's translation model; what it is is found by looking, unless `kind` says it."""
     from converters.hub import local_model
-    from converters.translation.opened import Asked
+    from converters.translation.opened import ModelRequest
 
     if kind is not None and kind not in KINDS:
         raise CadecError(f"there is no kind of translation model {kind!r}", f"there are {', '.join(KINDS)}")
@@ -52,7 +52,7 @@ def open_translation(
             f"can't tell what kind of translation model {given} is; looked for {LOOKED_FOR}",
             f"if it is one of these, say so: --nmt-kind {'|'.join(KINDS)}",
         )
-    asked = Asked(
+    asked = ModelRequest(
         source_language=source_language,
         target_language=target_language,
         source_tokenizer=source_tokenizer,
@@ -114,13 +114,13 @@ def _kind_of_checkpoint(path: Path) -> str | None:
 
 def _config(path: Path) -> Mapping[str, object]:
     try:
-        value = parsed_json((path / "config.json").read_bytes())
+        value = parse_json((path / "config.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
-def _open_huggingface(path: Path, asked: Asked) -> FoundTranslation:
+def _open_huggingface(path: Path, asked: ModelRequest) -> TranslationImport:
     from converters.translation.huggingface import open_huggingface
 
     if asked.source_tokenizer or asked.target_tokenizer:
@@ -135,26 +135,26 @@ def _open_huggingface(path: Path, asked: Asked) -> FoundTranslation:
     )
 
 
-def _open_ctranslate2(path: Path, asked: Asked) -> FoundTranslation:
+def _open_ctranslate2(path: Path, asked: ModelRequest) -> TranslationImport:
     from converters.translation.ctranslate2_directory import open_ctranslate2
 
     # Of model.bin itself, its directory.
     return open_ctranslate2(path.parent if path.is_file() else path, asked)
 
 
-def _open_marian(path: Path, asked: Asked) -> FoundTranslation:
+def _open_marian(path: Path, asked: ModelRequest) -> TranslationImport:
     from converters.translation.marian import open_marian
 
     return open_marian(path, asked)
 
 
-def _open_fairseq(path: Path, asked: Asked) -> FoundTranslation:
+def _open_fairseq(path: Path, asked: ModelRequest) -> TranslationImport:
     from converters.translation.fairseq import open_fairseq
 
     return open_fairseq(path, asked)
 
 
-def _open_opennmt(path: Path, asked: Asked) -> FoundTranslation:
+def _open_opennmt(path: Path, asked: ModelRequest) -> TranslationImport:
     from converters.translation.opennmt import open_opennmt
 
     return open_opennmt(path, asked)

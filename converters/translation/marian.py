@@ -21,10 +21,10 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import shown
+from cadec_cli.bounds import quote_value
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading, sha256
+from cadec_cli.files import read_errors, sha256
 from cadec_cli.models.foreign_sizes import HEADS, LAYERS
 from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained import TARGET, TranslationSettings
@@ -32,11 +32,11 @@ from cadec_cli.text.languages import LANGUAGE_TOKENS
 from converters.model_files import stated_licence
 from converters.translation.opened import (
     VERIFIED,
-    Asked,
-    OpenedTranslation,
+    ModelRequest,
+    WeightsImport,
     check_vocabulary,
     refuse_unsupported,
-    unread,
+    unread_weights,
 )
 from converters.translation.reference import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import sentencepiece_pieces, tokenizers_of
@@ -76,7 +76,7 @@ class _Files:
     vocabularies: tuple[Path, Path]
 
 
-def open_marian(path: Path, asked: Asked) -> OpenedTranslation:
+def open_marian(path: Path, asked: ModelRequest) -> WeightsImport:
     """Read a Marian model: an .npz file, or a directory that has one."""
     files = _files(path, asked)
     arrays, options = _read(files.weights)
@@ -109,7 +109,7 @@ def open_marian(path: Path, asked: Asked) -> OpenedTranslation:
         target_languages=languages,
         verified=VERIFIED,
     )
-    return OpenedTranslation(
+    return WeightsImport(
         settings=settings,
         languages=(asked.source_language, asked.target_language),
         files=texts.files,
@@ -122,7 +122,7 @@ def open_marian(path: Path, asked: Asked) -> OpenedTranslation:
     )
 
 
-def _files(path: Path, asked: Asked) -> _Files:
+def _files(path: Path, asked: ModelRequest) -> _Files:
     directory = path.parent if path.is_file() else path
     decoder = _yaml_file(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
     if path.is_file():
@@ -134,11 +134,11 @@ def _files(path: Path, asked: Asked) -> _Files:
                 f"{directory / 'decoder.yml'} names {len(models)} models, and an ensemble can't be converted",
                 "give one of its .npz files",
             )
-        weights = _named(directory, models[0])
+        weights = _named_file(directory, models[0])
     else:
         weights = _only(directory, sorted(directory.glob("*.npz")), ".npz file of weights")
     if decoder.get("vocabs"):
-        vocabularies = [_named(directory, name) for name in _several(decoder["vocabs"])]
+        vocabularies = [_named_file(directory, name) for name in _several(decoder["vocabs"])]
     else:
         vocabularies = _vocabularies(directory, asked)
     return _Files(weights, (vocabularies[0], vocabularies[-1]))
@@ -149,7 +149,7 @@ def _several(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _named(directory: Path, name: object) -> Path:
+def _named_file(directory: Path, name: object) -> Path:
     """A file that decoder.yml names: as it says, or beside it if the path is of another machine."""
     for path in (directory / str(name), directory / Path(str(name)).name):
         with suppress(OSError):  # no file can have such a name
@@ -170,7 +170,7 @@ def _only(directory: Path, found: list[Path], what: str) -> Path:
     return found[0]
 
 
-def _vocabularies(directory: Path, asked: Asked) -> list[Path]:
+def _vocabularies(directory: Path, asked: ModelRequest) -> list[Path]:
     found = [path for path in sorted(directory.glob("*vocab*.yml")) if path.name != "decoder.yml"]
     if len(found) == 1:
         return found
@@ -186,7 +186,7 @@ def _vocabularies(directory: Path, asked: Asked) -> list[Path]:
 
 
 def _yaml_file(path: Path) -> dict[str, Any]:
-    with reading(path):
+    with read_errors(path):
         return _yaml(path.read_bytes(), path)
 
 
@@ -205,7 +205,7 @@ def _yaml(data: bytes, path: Path) -> dict[str, Any]:
 def _read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
     """All arrays by name, and the options that Marian keeps among them. Pickled objects are not read."""
     try:
-        with reading(path), np.load(path, allow_pickle=False) as stored:
+        with read_errors(path), np.load(path, allow_pickle=False) as stored:
             if not hasattr(stored, "files"):
                 raise ValueError("it is one array, not several by name")
             arrays = {name: stored[name] for name in stored.files}
@@ -234,7 +234,7 @@ def _vocabulary(path: Path) -> list[str]:
     if path.suffix == ".spm":
         return list(sentencepiece_pieces(path, special=True))
     try:
-        with reading(path):
+        with read_errors(path):
             tokens: list[str] = ctranslate2_marian.load_vocab(path)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise CadecError(f"{path} is no vocabulary of Marian's: {short(error)}") from None
@@ -248,11 +248,11 @@ def _network(
     weights: dict[str, Tensor] = {}
     strange = []
     for name, array in arrays.items():
-        ours = _renamed(name)
+        ours = _reference_name(name)
         if ours is None:
             strange.append(name)
         else:
-            weights[ours] = _turned(name, torch.from_numpy(array))
+            weights[ours] = _transpose(name, torch.from_numpy(array))
     for side in ("encoder", "decoder"):
         if "embedding" in weights:
             weights.setdefault(f"{side}.embedding", weights["embedding"])
@@ -266,7 +266,7 @@ def _network(
         weights.setdefault("output.weight", weights["decoder.embedding"])
     for name in ("embedding", "positions"):
         weights.pop(name, None)
-    refuse_unsupported("Marian", [*_unsupported(options), *unread(strange)])
+    refuse_unsupported("Marian", [*_unsupported_reasons(options), *unread_weights(strange)])
     stacks = [
         Stack(
             layers=_number(options, depth),
@@ -289,7 +289,7 @@ def _network(
     return network
 
 
-def _renamed(name: str) -> str | None:
+def _reference_name(name: str) -> str | None:
     """One of Marian's names in the words of `reference`; None where there is no such thing."""
     whole = {
         **{"Wemb": "embedding", "encoder_Wemb": "encoder.embedding", "decoder_Wemb": "decoder.embedding"},
@@ -308,14 +308,14 @@ def _renamed(name: str) -> str | None:
     return None
 
 
-def _turned(name: str, tensor: Tensor) -> Tensor:
+def _transpose(name: str, tensor: Tensor) -> Tensor:
     """A weight as torch has it: Marian multiplies rows by W, and its vectors are rows."""
     if name.endswith(("Wemb", "Wpos", "_Wt")):
         return tensor
     return tensor.T.contiguous() if re.search(r"_W\w?$", name) else tensor.flatten()
 
 
-def _unsupported(options: Mapping[str, Any]) -> list[str]:
+def _unsupported_reasons(options: Mapping[str, Any]) -> list[str]:
     norms = tuple(
         str(options.get(f"transformer-{name}", "")).replace("d", "")
         for name in ("preprocess", "postprocess", "postprocess-top")
@@ -343,7 +343,7 @@ def _number(options: Mapping[str, Any], name: str) -> int:
     value = options.get(name)
     bound = HEADS if name == "transformer-heads" else LAYERS
     if type(value) is not int or not bound.allows(value):
-        raise CadecError(f"the Marian model does not say its {name}: {bound}, not {shown(value)}")
+        raise CadecError(f"the Marian model does not say its {name}: {bound}, not {quote_value(value)}")
     return value
 
 

@@ -18,7 +18,7 @@ from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
 from cadec_cli.models.pretrained import TranslationSettings
 from cadec_cli.unfinished import scratch_directory
-from cadec_cli.whole_files import atomic_directory, writing
+from cadec_cli.whole_files import atomic_directory, write_errors
 from converters.ctranslate2_models import quantise, weight_misfits
 from converters.translation.reference import Network, reference_of
 from converters.translation.verification import Probes, drift_from, random_probes
@@ -31,7 +31,7 @@ Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ModelRequest:
     """What a user said of a model, besides where it is."""
 
     source_language: str | None = None
@@ -42,8 +42,8 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenedTranslation:
-    """A translation model whose weights are in memory; see `FoundTranslation`."""
+class WeightsImport:
+    """A translation model whose weights are in memory; see `TranslationImport`."""
 
     settings: TranslationSettings
     languages: tuple[str | None, str | None]
@@ -64,12 +64,12 @@ class OpenedTranslation:
             raise CadecError(f"this model can't be converted to {compute_type}: {'; '.join(wrong[:8])}{more}")
         # Exact first: with fewer bits a mistake would look like rounding.
         if compute_type != "float32":
-            with writing(output), scratch_directory() as exact:
-                self._written(exact, "float32")
+            with write_errors(output), scratch_directory() as exact:
+                self._write(exact, "float32")
         with atomic_directory(output) as part:
-            return self._written(part, compute_type)
+            return self._write(part, compute_type)
 
-    def _written(self, directory: Path, compute_type: str) -> Drift:
+    def _write(self, directory: Path, compute_type: str) -> Drift:
         spec = self.spec()
         quantise(spec, compute_type)
         spec.save(str(directory))
@@ -124,7 +124,7 @@ def refuse_unsupported(toolkit: str, reasons: Sequence[str]) -> None:
         raise CadecError(f"this {toolkit} model can't be converted: {'; '.join(reasons)}")
 
 
-def unread(names: Sequence[str]) -> list[str]:
+def unread_weights(names: Sequence[str]) -> list[str]:
     """What to say of weights that nothing here reads: the model is of another kind than it seems."""
     if not names:
         return []

@@ -16,7 +16,7 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import Number, shown
+from cadec_cli.bounds import Number, quote_value
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
 from cadec_cli.files import sha256
@@ -26,11 +26,11 @@ from converters.model_files import stated_licence
 from converters.translation.checkpoints import plain, read_checkpoint, tensors
 from converters.translation.opened import (
     VERIFIED,
-    Asked,
-    OpenedTranslation,
+    ModelRequest,
+    WeightsImport,
     check_vocabulary,
     refuse_unsupported,
-    unread,
+    unread_weights,
 )
 from converters.translation.reference import Network, Stack, check_weights
 from converters.translation.tokenizer_files import tokenizers_of
@@ -70,7 +70,7 @@ _NOT_SUPPORTED = (
 )
 
 
-def open_opennmt(path: Path, asked: Asked) -> OpenedTranslation:
+def open_opennmt(path: Path, asked: ModelRequest) -> WeightsImport:
     """Read an OpenNMT-py model: a checkpoint, or a directory that has one."""
     checkpoint = _checkpoint(path)
     stored = read_checkpoint(checkpoint)
@@ -82,9 +82,11 @@ def open_opennmt(path: Path, asked: Asked) -> OpenedTranslation:
         **tensors(stored.get("model"), checkpoint, "model"),
         **{f"generator.{name.removeprefix('0.')}": tensor for name, tensor in generator.items()},
     }
-    strange = [name for name in state if _renamed(name) is None]
+    strange = [name for name in state if _reference_name(name) is None]
     sources, targets = _vocabularies(stored["vocab"], checkpoint)
-    refuse_unsupported("OpenNMT-py", [*_unsupported(options, len(sources), len(targets)), *unread(strange)])
+    refuse_unsupported(
+        "OpenNMT-py", [*_unsupported_reasons(options, len(sources), len(targets)), *unread_weights(strange)]
+    )
     source, target = sources[0], targets[0]
     start = str(options.get("decoder_start_token") or "<s>")
     network = _network(state, options, target, start)
@@ -106,7 +108,7 @@ def open_opennmt(path: Path, asked: Asked) -> OpenedTranslation:
         target=texts.target,
         verified=VERIFIED,
     )
-    return OpenedTranslation(
+    return WeightsImport(
         settings=settings,
         languages=(asked.source_language, asked.target_language),
         files=texts.files,
@@ -145,7 +147,7 @@ def _vocabularies(stored: Any, path: Path) -> tuple[list[list[str]], list[list[s
     return lists[0], lists[1]
 
 
-def _unsupported(options: Mapping[str, Any], sources: int, targets: int) -> list[str]:
+def _unsupported_reasons(options: Mapping[str, Any], sources: int, targets: int) -> list[str]:
     kinds = (options.get("encoder_type"), options.get("decoder_type"))
     activation = options.get("pos_ffn_activation_fn") or "relu"
     attention = options.get("self_attn_type") or "scaled-dot"
@@ -159,7 +161,7 @@ def _unsupported(options: Mapping[str, Any], sources: int, targets: int) -> list
         f"its normalisation is {norm}": norm == "standard",
         "its tokens have features": (sources, targets) == (1, 1),
         f"it does not say its heads: {HEADS}": HEADS.allows(options.get("heads", 8)),
-        f"its norm_eps is {shown(options.get('norm_eps'))}": options.get("norm_eps") is None
+        f"its norm_eps is {quote_value(options.get('norm_eps'))}": options.get("norm_eps") is None
         or _EPSILONS.allows(options["norm_eps"]),
         **{
             f"it was trained with {name} {options.get(name)}": not options.get(name)
@@ -169,7 +171,7 @@ def _unsupported(options: Mapping[str, Any], sources: int, targets: int) -> list
     return [reason for reason, supported in checks.items() if not supported]
 
 
-def _renamed(name: str) -> str | None:
+def _reference_name(name: str) -> str | None:
     """One of OpenNMT-py's names in the words of `reference`; None where there is no such thing."""
     if found := re.fullmatch(r"generator\.(weight|bias)", name):
         return f"output.{found[1]}"
@@ -189,7 +191,7 @@ def _renamed(name: str) -> str | None:
 def _network(
     state: Mapping[str, Tensor], options: Mapping[str, Any], target: list[str], start: str
 ) -> Network:
-    weights = {_renamed(name) or name: tensor for name, tensor in state.items()}
+    weights = {_reference_name(name) or name: tensor for name, tensor in state.items()}
     for side in ("encoder", "decoder"):
         if f"{side}.positions" in weights:
             weights[f"{side}.positions"] = weights[f"{side}.positions"].squeeze(1)

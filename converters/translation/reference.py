@@ -55,15 +55,15 @@ class Network:
     @torch.inference_mode()
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
         """log p of each token of the target and of its end, after a source with all that it ends with."""
-        memory = self._run("encoder", self.encoder, self._embedded("encoder", self.encoder, source), None)
-        read = self._embedded("decoder", self.decoder, [self.start, *target])
+        memory = self._run("encoder", self.encoder, self._embed("encoder", self.encoder, source), None)
+        read = self._embed("decoder", self.decoder, [self.start, *target])
         states = self._run("decoder", self.decoder, read, memory)
         logits = self._linear("output", states)  # (T + 1, V)
         return [
             float(row[token]) for row, token in zip(logits.log_softmax(-1), [*target, self.end], strict=True)
         ]
 
-    def _embedded(self, side: str, stack: Stack, tokens: Sequence[int | None]) -> Tensor:
+    def _embed(self, side: str, stack: Stack, tokens: Sequence[int | None]) -> Tensor:
         table = self.weights[f"{side}.embedding"]
         zeros = torch.zeros(table.shape[1])
         vectors = torch.stack([zeros if token is None else table[token] for token in tokens])  # (T, D)

@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, reading
+from cadec_cli.files import read_errors, read_json
 from cadec_cli.models.pretrained import TextSettings
-from converters.translation.opened import Asked
+from converters.translation.opened import ModelRequest
 
 # The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
 # only steps on the way to longer ones, which no vocabulary has.
-_MOST_MISSING = {"sentencepiece": 0.2, "tokenizers": 0.2, "moses-bpe": 0.5}
+_MAX_MISSING = {"sentencepiece": 0.2, "tokenizers": 0.2, "moses-bpe": 0.5}
 _FREQUENT = 1000
 
 
@@ -32,7 +32,7 @@ class TokenizerFiles:
 
 def tokenizers_of(
     directory: Path,
-    asked: Asked,
+    asked: ModelRequest,
     source_vocabulary: Sequence[str],
     target_vocabulary: Sequence[str],
     languages: Sequence[str] = (),
@@ -45,7 +45,7 @@ def tokenizers_of(
     source, target = (
         given[side]
         or given[1 - side]  # one is enough for both
-        or _beside(directory, name, language)
+        or _find_tokenizer_file(directory, name, language)
         for side, name, language in (
             (0, "source", asked.source_language),
             (1, "target", asked.target_language),
@@ -85,7 +85,7 @@ def _special(vocabulary: Sequence[str], languages: Sequence[str]) -> dict[str, s
     return said
 
 
-def _beside(directory: Path, side: str, language: str | None) -> Path:
+def _find_tokenizer_file(directory: Path, side: str, language: str | None) -> Path:
     own = [f"{side}.spm", f"{side}.model", f"{side}.bpe", f"{side}.codes"]
     if language:
         own += [f"spm.{language}.model", f"{language}.spm", f"{language}.model", f"{language}.spm.model"]
@@ -113,7 +113,7 @@ def _beside(directory: Path, side: str, language: str | None) -> Path:
 
 def kind_of_tokenizer(path: Path) -> str:
     """What kind of tokenizer a file is, by its name and its first bytes."""
-    with reading(path), path.open("rb") as stream:
+    with read_errors(path), path.open("rb") as stream:
         start = stream.read(4096)
     if path.suffix == ".json":
         return "tokenizers"
@@ -132,7 +132,7 @@ def _check_pieces(path: Path, kind: str, vocabulary: Sequence[str], side: str) -
     if not frequent:
         raise CadecError(f"{path} is a tokenizer without pieces")
     missing = [piece for piece in frequent if piece not in known]
-    if len(missing) > _MOST_MISSING[kind] * len(frequent):
+    if len(missing) > _MAX_MISSING[kind] * len(frequent):
         raise CadecError(
             f"{path} is not the tokenizer of the model's {side}: {len(missing)} of its {len(frequent):,} "
             f"most frequent pieces are not in the vocabulary, {', '.join(map(repr, missing[:3]))} among them",
@@ -151,7 +151,7 @@ def sentencepiece_pieces(path: Path, *, special: bool = False) -> Iterator[str]:
     """The pieces of a SentencePiece model in the order of their ids, special ones if they are wanted."""
     from cadec_cli.text.sentencepiece_models import open_sentencepiece
 
-    with reading(path):
+    with read_errors(path):
         model = path.read_bytes()
     processor = open_sentencepiece(model, str(path))
     for index in range(processor.get_piece_size()):
@@ -181,7 +181,7 @@ def _json_pieces(path: Path) -> Iterator[str]:
 
 
 def _merged_pieces(path: Path) -> Iterator[str]:
-    with reading(path):
+    with read_errors(path):
         lines = path.read_text("utf-8", errors="replace").split("\n")
     for line in lines:
         merge = line.split()

@@ -17,7 +17,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2_nmt import Framing
 from cadec_cli.errors import CadecError
-from converters.verify import Drift, compared, loaded
+from converters.verify import Drift, compare_scores, load_converted
 
 # log p of every token of each target, the end last, after the source: (framed sources, targets) → log-probs.
 # Targets are without the tokens that every translation begins with, and the answer is too.
@@ -55,9 +55,9 @@ def random_probes(
 
 def drift_from(reference: Reference, directory: Path, compute_type: str, probes: Probes) -> Drift:
     """How far a converted model is from the original, token by token."""
-    framed = [probes.framing.framed(source) for source in probes.sources]
+    framed = [probes.framing.frame(source) for source in probes.sources]
     expected = [torch.tensor(one) for one in reference(framed, probes.targets)]
-    return compared(compute_type, expected, _scored(loaded(directory, compute_type), probes))
+    return compare_scores(compute_type, expected, _score(load_converted(directory, compute_type), probes))
 
 
 def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positions: int) -> Drift:
@@ -65,8 +65,8 @@ def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positi
 
     `positions` is how many tokens the model can write.
     """
-    translator = loaded(directory, compute_type)
-    framed = [probes.framing.framed(source) for source in probes.sources]
+    translator = load_converted(directory, compute_type)
+    framed = [probes.framing.frame(source) for source in probes.sources]
     begin = list(probes.framing.target_begin)
     limit = min(4 * max(map(len, framed)), positions - 1)
     try:
@@ -94,7 +94,7 @@ def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positi
             "the converted model ends none of its translations of probe sentences",
             "nothing was written; is the model trained, and are these its tokenizer's files?",
         )
-    again = _scored(
+    again = _score(
         translator, Probes(probes.framing, [one[0] for one in finished], [one[1] for one in finished])
     )
     # A whole translation's difference, spread over its tokens.
@@ -102,13 +102,13 @@ def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positi
     for (_, _, score), log_probs in zip(finished, again, strict=True):
         expected.append(torch.full((len(log_probs),), score / len(log_probs)))
         scored.append([sum(log_probs) / len(log_probs)] * len(log_probs))
-    return compared(compute_type, expected, scored)
+    return compare_scores(compute_type, expected, scored)
 
 
-def _scored(translator: Any, probes: Probes) -> list[list[float]]:
+def _score(translator: Any, probes: Probes) -> list[list[float]]:
     begin = probes.framing.target_begin
     results = translator.score_batch(
-        [probes.framing.framed(source) for source in probes.sources],
+        [probes.framing.frame(source) for source in probes.sources],
         [[*begin, *target] for target in probes.targets],
         max_batch_size=1024,
         batch_type="tokens",

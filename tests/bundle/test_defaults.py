@@ -68,9 +68,9 @@ def test_weights_belong_to_their_objective() -> None:
     """Tuned for one objective, a bundle's weights say nothing about another."""
     tuned = TranslationOptions(objective="shallow-fusion", weight={"lm": 0.3})
     assert with_flags(tuned, {"nbest": 4}).weight == {"lm": 0.3}
-    assert with_flags(tuned, {"objective": "c-score"}).maximised.weights == {"lm": 1.0}
+    assert with_flags(tuned, {"objective": "c-score"}).weighted_objective.weights == {"lm": 1.0}
     assert with_flags(tuned, {"objective": "c-score", "weight": "2"}).weight == {"lm": 2.0}
-    assert with_flags(tuned, {"objective": "pmi"}).maximised.weights == {}
+    assert with_flags(tuned, {"objective": "pmi"}).weighted_objective.weights == {}
     with pytest.raises(CadecError, match="no option temprature"):
         with_flags(tuned, {"temprature": 2})
 

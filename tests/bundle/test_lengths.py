@@ -160,8 +160,10 @@ def test_what_never_ends_stops_at_the_limit_of_the_bundle(bundle: Path) -> None:
         assert {len(hypothesis.ids) for hypothesis in nbest.hypotheses} == {most + -most % 16}
         # The score is that of a whole sentence nevertheless: an end costs this model about as much.
         assert all(hypothesis.log_prob < -900 for hypothesis in nbest.hypotheses)
-    sources = [models.stepped.encode(text) for text in texts]
-    search = BeamSearch(models.stepped, models.language, objective("c-score"), None, BeamOptions(2))
+    sources = [models.stepwise_translation.encode(text) for text in texts]
+    search = BeamSearch(
+        models.stepwise_translation, models.language, objective("c-score"), None, BeamOptions(2)
+    )
     for found, most in zip(search.search(sources, [Context()] * 2), allowed, strict=True):
         assert {len(made.ids) for made in found} == {most}
 
@@ -171,7 +173,7 @@ def test_an_earlier_manifest_says_nothing_of_it(bundle: Path, parts: Path, tmp_p
     manifest = read_manifest(tmp_path / "b")
     assert manifest.lengths is None and b"lengths" not in (tmp_path / "b" / "bundle.json").read_bytes()
     models = load_models(Bundle.open(tmp_path / "b"), compute_type="float32", threads=1)
-    assert models.stepped.limits == USUAL
+    assert models.stepwise_translation.limits == USUAL
     # What decides where translations stop is part of what the bundle is.
     save_lengths(tmp_path / "b", LengthLimits(1.5, 12))
     assert read_manifest(tmp_path / "b").identity != manifest.identity

@@ -52,7 +52,7 @@ def test_one_copy_of_the_d_lm_is_kept(
 
 def test_the_beam_s_s_n_m_t_has_int8_weights_where_the_compute_type_says_so(bundle: Bundle) -> None:
     for compute_type in ("int8", "float32"):
-        stepped = load_models(bundle, compute_type=compute_type, device="cpu").stepped
+        stepped = load_models(bundle, compute_type=compute_type, device="cpu").stepwise_translation
         assert isinstance(stepped, TorchTranslationModel)
         rounded = any(isinstance(part, Int8Linear) for part in stepped.network.modules())
         assert rounded == (compute_type == "int8")
@@ -77,7 +77,7 @@ def test_loading_for_one_leaves_the_bundle_to_others(bundle: Bundle) -> None:
     assert first.language.network is not second.language.network
     first.language.network.half()  # as moving it to a device would
     assert next(second.language.network.parameters()).dtype != next(first.language.network.parameters()).dtype
-    stepped = [models.stepped for models in (first, second)]
+    stepped = [models.stepwise_translation for models in (first, second)]
     networks = [one.network for one in stepped if isinstance(one, TorchTranslationModel)]
     assert len(networks) == 2 and networks[0] is not networks[1]
 

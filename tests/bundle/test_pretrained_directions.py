@@ -12,7 +12,7 @@ from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedGiven
+from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
@@ -170,5 +170,5 @@ def test_a_d_lm_of_ours_has_one_language(
             nmt=models / "nllb",
             lm=tmp_path / "lm",
             target=tmp_path / "ru",
-            pretrained=PretrainedGiven(source_language="en", target_language="de"),
+            pretrained=PretrainedModelRequest(source_language="en", target_language="de"),
         )

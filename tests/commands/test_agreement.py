@@ -15,7 +15,7 @@ from pretrained_bundles import built_bundle, random_models
 
 import cadec_cli
 from cadec_cli.decoding.confidence import WEIGHINGS
-from cadec_cli.decoding.records import records
+from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.state import part_of
 
 DOCUMENTS = [
@@ -138,7 +138,7 @@ def test_python(bundle: Path, search: str, source: Path) -> None:
     translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
     translations = list(translator.translate_documents(DOCUMENTS))
     translations.sort(key=lambda one: (one.document, one.sentence))
-    found = [record for one in translations for record in records(one, translator.judge())]
+    found = [record for one in translations for record in json_records(one, translator.judge())]
     same(found, translated(bundle, search, source))
 
 
@@ -192,7 +192,7 @@ def test_the_repl(bundle: Path, search: str, source: Path, tmp_path: Path) -> No
         place = {"document": record["document"], "sentence": record["sentence"]}
         translation = cadec_cli.Translation(**place, source=entry["source"], parts=(part,))
         # one sentence at a time: sums are made in another order here as well
-        same(records(translation, translator.judge()), [record], within=ROUNDING)
+        same(json_records(translation, translator.judge()), [record], within=ROUNDING)
 
 
 @pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])

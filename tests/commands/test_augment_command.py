@@ -16,7 +16,7 @@ from in_process import cadec
 
 from cadec_cli.data.shards import Shard
 from cadec_cli.decoding import back_translation
-from cadec_cli.decoding.back_translation import Done, PairFile, paired
+from cadec_cli.decoding.back_translation import PairFile, PairProgress, pair_lines
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 
@@ -93,7 +93,7 @@ def test_workers_write_what_one_process_writes(
     made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where one process began and was stopped; chunks are small, so that there are many."""
-    for function in (back_translation.paired, back_translation.paired_by_several):
+    for function in (back_translation.pair_lines, back_translation.pair_in_parallel):
         monkeypatch.setattr(function, "__defaults__", (16,))
     alone, several, resumed = (tmp_path / name for name in ("alone.tsv", "several.tsv", "resumed.tsv"))
     assert exit_code(arguments(made_up_bundle, text, alone, "-q")) == 0
@@ -167,12 +167,12 @@ def test_unfinished_work_is_neither_lost_nor_mixed_up(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pairs.write(chunks(2))
     with pytest.raises(CadecError, match="unfinished work"):
-        pairs.done(resume=False)
+        pairs.progress(resume=False)
     with pytest.raises(CadecError, match="other options"):
-        PairFile(tmp_path / "out", {"beam": "5"}).done(resume=True)
+        PairFile(tmp_path / "out", {"beam": "5"}).progress(resume=True)
     with pairs.part.open("ab") as stream:
         stream.write(b"half a l")
-    assert pairs.done(resume=True) == Done(4)
+    assert pairs.progress(resume=True) == PairProgress(4)
     pairs.write([["x2\ty2", ""]], 4)
     assert (tmp_path / "out").read_text() == "x0\ty0\n\nx1\ty1\n\nx2\ty2\n\n"
 
@@ -181,7 +181,9 @@ def test_chunks_change_nothing() -> None:
     lines = ["a\tb", "", " c  d ", "e"]
     for size in (1, 2, 10):
         made = [
-            line for chunk in paired(lines, lambda texts: [t.upper() for t in texts], size) for line in chunk
+            line
+            for chunk in pair_lines(lines, lambda texts: [t.upper() for t in texts], size)
+            for line in chunk
         ]
         assert made == ["A B\ta b", "", "C D\tc d", "E\te"]
 
@@ -190,7 +192,7 @@ def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path)
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
     for left in (b"", b"# cadec back-tr"):
         pairs.part.write_bytes(left)
-        assert pairs.done(resume=True) == Done()
+        assert pairs.progress(resume=True) == PairProgress()
         pairs.write([["x\ty"]])
         assert (tmp_path / "out").read_text() == "x\ty\n"
 
@@ -199,7 +201,7 @@ def test_what_is_no_work_of_ours_is_not_emptied(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
     pairs.part.write_bytes(b"a note of mine")
     with pytest.raises(CadecError, match="what it belongs to can't be told"):
-        pairs.done(resume=True)
+        pairs.progress(resume=True)
     assert pairs.part.read_bytes() == b"a note of mine"
 
 
@@ -221,11 +223,11 @@ def gone_on(pairs: PairFile, left: bytes) -> tuple[bytes, Translation, str]:
     """The output of unfinished work that is found like this, what was asked for, what was told."""
     pairs.part.write_bytes(left)
     translate = Translation()
-    done = pairs.done(resume=True)
+    done = pairs.progress(resume=True)
     if done.damage:
-        pairs.mend(LINES, translate, done)
-        assert pairs.done(resume=True) == Done(done.lines)
-    pairs.write(paired(LINES[done.lines :], translate, 8), done.lines)
+        pairs.repair(LINES, translate, done)
+        assert pairs.progress(resume=True) == PairProgress(done.lines)
+    pairs.write(pair_lines(LINES[done.lines :], translate, 8), done.lines)
     assert not pairs.part.exists() and not list(pairs.output.parent.glob("*.cadec-whole"))
     return pairs.output.read_bytes(), translate, done.damage
 
@@ -234,7 +236,7 @@ def unfinished(pairs: PairFile) -> bytes:
     """Work of which all but the last five lines are done."""
 
     def stopped() -> Iterator[list[str]]:
-        yield from paired(LINES[:35], Translation(), 8)
+        yield from pair_lines(LINES[:35], Translation(), 8)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -272,14 +274,14 @@ def test_a_part_of_before_is_refused_kindly(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
     pairs.part.write_bytes(b"# cadec back-translation 0123\nX\tx\n")
     with pytest.raises(CadecError, match="made of other files"):
-        pairs.done(resume=True)
+        pairs.progress(resume=True)
 
 
 def test_the_command_says_what_it_makes_again(
     made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out.tsv"
-    monkeypatch.setattr(PairFile, "_as_it_is_wanted", lambda pairs, count: None)
+    monkeypatch.setattr(PairFile, "_is_wanted", lambda pairs, count: None)
     assert exit_code(arguments(made_up_bundle, text, output)) == 0
     monkeypatch.undo()
     part = Path(f"{output}.cadec-part")

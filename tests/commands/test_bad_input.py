@@ -30,7 +30,7 @@ from cadec_cli.main import _failure
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.plain import read_plain
 from cadec_cli.training.options import load_preset
-from cadec_cli.user_directories import cache_directory, expanded
+from cadec_cli.user_directories import cache_directory, expand_user
 from cadec_cli.whole_files import write_json
 
 EMBEDDED = Path(__file__).parents[2] / "cadec_cli" / "embedded"
@@ -309,7 +309,7 @@ def test_a_home_that_is_none_is_not_made_up(home: str | None, monkeypatch: pytes
 
 def test_the_home_of_nobody() -> None:
     with pytest.raises(CadecError, match="nobody knows which directory"):
-        expanded("~no-such-user-here/bundle")
+        expand_user("~no-such-user-here/bundle")
 
 
 def in_a_shell(line: str, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cadec_cli.commands.app import new_app
 from cadec_cli.commands.flags import flags_of
 from cadec_cli.errors import CadecError
-from cadec_cli.method.options import MOST_KEPT, TranslationOptions
+from cadec_cli.method.options import MAX_HYPOTHESES, TranslationOptions
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def test_defaults_are_told_with_where_they_come_from(
 @pytest.mark.parametrize("name", ["nbest", "beam", "paths"])
 def test_a_number_of_hypotheses_has_one_limit(name: str) -> None:
     """What options refuse, the command line refuses, and nothing else."""
-    for value, code in ((MOST_KEPT, 1), (MOST_KEPT + 1, 2)):
+    for value, code in ((MAX_HYPOTHESES, 1), (MAX_HYPOTHESES + 1, 2)):
         ended = cadec("translate", "nowhere.txt", f"--{name}", value)
         assert ended.returncode == code
         assert ("is more than 1,000" in ended.stderr) == (code == 2)
-    most: dict[str, Any] = {name: MOST_KEPT}
-    too_many: dict[str, Any] = {name: MOST_KEPT + 1}
+    most: dict[str, Any] = {name: MAX_HYPOTHESES}
+    too_many: dict[str, Any] = {name: MAX_HYPOTHESES + 1}
     assert TranslationOptions(**most) != TranslationOptions()
     with pytest.raises(CadecError, match=name):
         TranslationOptions(**too_many)

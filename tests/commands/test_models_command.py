@@ -14,7 +14,7 @@ from loopback_hub import Hub, serving
 from pretrained_lms import write_lm
 from pretrained_models import tiny_marian
 
-from cadec_cli.catalogue.entries import language_models, translation_models, wanted
+from cadec_cli.catalogue.entries import find_models, language_models, translation_models
 from cadec_cli.catalogue.pulling import bundle_name, check_pull
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
@@ -168,11 +168,11 @@ def test_what_is_not_on_the_hub_and_a_hub_that_is_not_there_are_one_error_each(
 
 
 def test_names_of_the_catalogue_mean_what_they_say() -> None:
-    both = wanted("opus-mt-en-ru+gemma-3-270m")
+    both = find_models("opus-mt-en-ru+gemma-3-270m")
     assert both.translation is translation_models()["opus-mt-en-ru"]
     assert both.language is language_models()["gemma-3-270m"]
-    assert wanted("gpt2").translation is None
-    unlisted = wanted("opus-mt-sv-fi").translation
+    assert find_models("gpt2").translation is None
+    unlisted = find_models("opus-mt-sv-fi").translation
     assert unlisted is not None
     assert (unlisted.repository, unlisted.sources, unlisted.targets) == (
         "Helsinki-NLP/opus-mt-sv-fi",
@@ -187,19 +187,19 @@ def test_names_of_the_catalogue_mean_what_they_say() -> None:
         ("opus-mt-en-fr+rugpt3small", "rugpt3small reads ru, opus-mt-en-fr writes fr"),
     ):
         with pytest.raises(CadecError, match=message.replace("+", r"\+")):
-            wanted(name)
+            find_models(name)
 
 
 def test_languages_are_asked_for_where_they_are_a_choice() -> None:
-    many = wanted("nllb-600m+qwen3-0.6b")
+    many = find_models("nllb-600m+qwen3-0.6b")
     with pytest.raises(CadecError, match="serves many languages"):
         check_pull(many, None, "ru")
     check_pull(many, "en", "ru")
     assert bundle_name(many, "en", "ru") == "nllb-600m+qwen3-0.6b-en-ru"
     with pytest.raises(CadecError, match="does not know 'de'"):
-        check_pull(wanted("opus-mt-en-ru"), None, "de")
+        check_pull(find_models("opus-mt-en-ru"), None, "de")
     with pytest.raises(CadecError, match="which language it is for"):
-        check_pull(wanted("gpt2"), None, None)
+        check_pull(find_models("gpt2"), None, None)
 
 
 def test_a_bundle_can_be_added_and_is_then_used_by_its_name(

@@ -13,7 +13,7 @@ from cadec_cli.commands.repl.prompt import toolbar
 from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.session import Session
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.method.options import TranslationOptions
 
 NMT = TableNMT(
@@ -45,7 +45,7 @@ class Pipe:
 
 @pytest.fixture
 def pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Pipe:
-    models = GivenModels(NMT, TableLM(LM), seeds=SEEDS)
+    models = ModelSet(NMT, TableLM(LM), seeds=SEEDS)
     session = Session(models, TranslationOptions(temperature=2.0))
     return Pipe(Repl(session, Output(False), Autosave(tmp_path), COMMANDS), capsys)
 

@@ -8,13 +8,22 @@ import pytest
 
 from cadec_cli.bundle.loading import LoadedModels, load_models
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.records import records
+from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.soundness import defects
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.evaluation.benchmark import naive_scores
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
-from cadec_cli.method.objectives import BACK, CONDITIONAL, DEFECTS, FREE, NMT, OBJECTIVES, guarded, objective
+from cadec_cli.method.objectives import (
+    BACK,
+    CONDITIONAL,
+    DEFECTS,
+    FREE,
+    NMT,
+    OBJECTIVES,
+    objective,
+    penalise_defects,
+)
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import PASSAGES, SEARCHES
 from cadec_cli.models.doclm import DocumentLM
@@ -64,7 +73,7 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
     lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     options = TranslationOptions(search=search, objective=name, nbest=5)
     translations = list(Translator(models, options).translate(DOCUMENT))
-    assert lines == [record for translation in translations for record in records(translation)]
+    assert lines == [record for translation in translations for record in json_records(translation)]
     # What is there is what the network says of each hypothesis alone, after the context it was chosen in.
     maximised = objective("sentence" if search == "sentence" else name)
     network = models.bundle.lm_network()
@@ -81,7 +90,7 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
             assert set(given) == {"text", "log_prob", "score", *computed}
             for term, value in computed.items():
                 assert given[term] == pytest.approx(value, abs=1e-3), term
-            checked = maximised if search == "beam" else guarded(maximised)
+            checked = maximised if search == "beam" else penalise_defects(maximised)
             score = checked.score({NMT: given["log_prob"], **computed})
             assert given["score"] == pytest.approx(score, abs=2e-3)
         assert line["chosen"] == part.choice.index

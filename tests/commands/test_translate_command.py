@@ -15,7 +15,7 @@ import made_up
 import pytest
 from in_process import cadec
 
-from cadec_cli.decoding.checked_lines import sealed
+from cadec_cli.decoding.checked_lines import encode_line
 from cadec_cli.decoding.record_files import FORMAT_VERSION
 from cadec_cli.main import exit_code
 
@@ -176,7 +176,7 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
     assert exit_code(arguments) == 1
     assert "--resume" in capsys.readouterr().err
     other, older = (json.dumps({"format": version, "input": "another"}) for version in (FORMAT_VERSION, 1))
-    whole, damaged = sealed(other.encode()), sealed(other.encode()).replace(b"other", b"ather")
+    whole, damaged = encode_line(other.encode()), encode_line(other.encode()).replace(b"other", b"ather")
     refused = {
         whole: "differs in: input",
         f"{older}\n".encode(): "differs in: format, input",

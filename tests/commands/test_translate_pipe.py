@@ -147,8 +147,8 @@ def test_a_file_on_standard_input_is_there_already(text: Path) -> None:
     with text.open() as file, os.fdopen(reading) as pipe, os.fdopen(writing, "w"):
         for stdin, bit_by_bit in ((file, False), (pipe, True), (None, False)):
             with patch("sys.stdin", stdin):
-                assert files.comes_bit_by_bit(Path("-")) is bit_by_bit
-        assert not files.comes_bit_by_bit(text)
+                assert files.is_streamed(Path("-")) is bit_by_bit
+        assert not files.is_streamed(text)
 
 
 def test_progress_without_an_end_counts_and_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from in_process import cadec
 from ray_cluster import RayCluster
 
 from cadec_cli.commands import bulk
-from cadec_cli.commands.crews import wanted_crew
-from cadec_cli.crews import Alone
+from cadec_cli.commands.crews import worker_pool
+from cadec_cli.crews import SerialPool
 from cadec_cli.decoding.done_documents import DoneDocuments
 from cadec_cli.decoding.finished_files import RECORD
 from cadec_cli.workers import available_cores
@@ -38,7 +38,7 @@ def run(made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """--workers is this process: others take seconds to start, and one test is enough to compare them."""
-    monkeypatch.setattr("cadec_cli.commands.crews.wanted_crew", lambda *_, **__: Alone())
+    monkeypatch.setattr("cadec_cli.commands.crews.worker_pool", lambda *_, **__: SerialPool())
 
 
 def inputs() -> list[str]:
@@ -82,7 +82,7 @@ def test_a_ray_cluster_is_as_one_process_though_a_worker_is_killed(
     run: Run, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.commands.crews.wanted_crew", lambda *_, **__: Alone())
+        patched.setattr("cadec_cli.commands.crews.worker_pool", lambda *_, **__: SerialPool())
         assert run(*inputs(), "-o", "one", "--workers", 1, "--json").returncode == 0
     killing = ThreadPoolExecutor(1).submit(ray_cluster.kill_one_at_work)
     on_ray = ("--engine", "ray", "--address", ray_cluster.address)
@@ -118,13 +118,13 @@ def test_workers_are_sent_no_more_of_what_comes_before_than_they_read(
     run: Run, alone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[str, ...]] = []
-    begin = bulk.begin
+    begin = bulk.start_worker
 
     def noted(instructions: bulk.Instructions) -> Any:
         sent.append(instructions.before)
         return begin(instructions)
 
-    monkeypatch.setattr(bulk, "begin", noted)
+    monkeypatch.setattr(bulk, "start_worker", noted)
     lines = Path("in/a.txt").read_text().split("\n")
     Path("long.txt").write_text("\n".join(lines * 50))
     assert run("in/c.txt", "-o", "step/", "--after", "long.txt", "--json").returncode == 0
@@ -328,11 +328,11 @@ def test_a_part_may_be_empty(run: Run) -> None:
 def test_more_workers_than_the_cores_have_use_for_are_not_started(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    crew = wanted_crew(1000, "processes", None)
-    assert crew is not None and crew.members == 2 * available_cores()
+    crew = worker_pool(1000, "processes", None)
+    assert crew is not None and crew.size == 2 * available_cores()
     assert "instead of 1,000" in capsys.readouterr().err
-    crew = wanted_crew(2, "processes", None)
-    assert crew is not None and crew.members == 2 and capsys.readouterr().err == ""
+    crew = worker_pool(2, "processes", None)
+    assert crew is not None and crew.size == 2 and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_tokens_are_those_of_transformers_framing_included(converted: Converted)
     vocabulary = list(source.vocabulary)
     for text in (*SENTENCES, "Моя сестра.", "日本 unknown"):
         pieces = [vocabulary[index] for index in source.encode(text)]
-        framed = [vocabulary.index(token) for token in converted.found.framing.framed(pieces)]
+        framed = [vocabulary.index(token) for token in converted.found.framing.frame(pieces)]
         assert framed == converted.tokenizer(converted.family.prefix + text).input_ids
         ids = converted.tokenizer(text_target=text, add_special_tokens=False).input_ids
         assert target.encode(text) == ids
@@ -98,10 +98,10 @@ def test_no_translation_is_longer_than_asked_for_whatever_it_begins_with(convert
     longest = max(len(one.ids) for nbest in model.nbest(SENTENCES, 4) for one in nbest.hypotheses)
     assert longest <= model._target_room
     source = model._pieces([SENTENCES[0]])[0]
-    cut = next(model._translated(model._begin_up_to(5, [source], 3)))
+    cut = next(model._collect_results(model._begin_up_to(5, [source], 3)))
     assert {len(tokens) for tokens, _ in cut} <= {1, 2, 3, 4, 5}
     assert max(len(tokens) for tokens, _ in cut) == 5  # the forced token takes no place of it
-    for tokens, score in model._rescored(source, [tokens for tokens, _ in cut]):
+    for tokens, score in model._rescore(source, [tokens for tokens, _ in cut]):
         ids = tuple(converted.found.sides.target.vocabulary.index(token) for token in tokens)
         each = converted.log_probs(SENTENCES[0], ids)
         assert score == pytest.approx(sum(each[bool(converted.family.forced) :]), abs=1e-3)

@@ -18,20 +18,20 @@ from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel, load_language_model
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.pretrained import LanguageSettings, read_language_settings
-from converters.language.huggingface import FoundLanguageModel, open_language_model
+from converters.language.huggingface import LanguageModelImport, open_language_model
 
 CPU = torch.device("cpu")
 TEXTS = {"fr": (("Bonjour.", "Oui."), ("Non.",))}
 
 
-def opened(path: Path, notes: list[str] | None = None) -> FoundLanguageModel:
+def opened(path: Path, notes: list[str] | None = None) -> LanguageModelImport:
     told: list[str] = [] if notes is None else notes
     return open_language_model(str(path), note=told.append, no_context=TEXTS)
 
 
-def written(found: FoundLanguageModel, directory: Path, *, link: bool = False) -> Path:
+def written(found: LanguageModelImport, directory: Path, *, link: bool = False) -> Path:
     directory.mkdir()
     found.write(directory, link=link)
     return directory
@@ -62,7 +62,7 @@ def assert_scores(network: Any, model: TransformersLanguageModel, tolerance: flo
     context, sentences = list(SENTENCES[5:7]), SENTENCES[:4]
     trie = trie_for(model, [tuple(model.text.encode(text)) for text in sentences])
     before = Context(tuple(tuple(model.text.encode(text)) for text in context))
-    (scored,) = model.score([trie], [before], Reading())
+    (scored,) = model.score([trie], [before], ScoringOptions())
     expected = [naive(network, model, context, text) for text in sentences]
     np.testing.assert_allclose(scored.totals[0], expected, atol=tolerance)
 
@@ -176,7 +176,7 @@ def test_no_context_is_read_in_the_language_that_is_written(tmp_path: Path) -> N
     for language, contexts in (("fr", TEXTS["fr"]), ("ru", ((),))):
         model = loaded(made, language=language)
         trie = trie_for(model, [tuple(model.text.encode(sentence))])
-        (free,) = model.score([trie], [Context()], Reading())
+        (free,) = model.score([trie], [Context()], ScoringOptions())
         expected = np.mean([naive(network, model, list(lines), sentence) for lines in contexts])
         assert free.totals[0, 0] == pytest.approx(expected, abs=2e-3)
 
@@ -201,7 +201,7 @@ def test_where_int8_loses_too_much_floats_are_used_and_it_is_said(
 ) -> None:
     network = write_lm(tmp_path / "tiny", "gpt2")
     made = written(opened(tmp_path / "tiny"), tmp_path / "made")
-    monkeypatch.setattr(transformers_lm, "MOST_LOST", 1e-9)
+    monkeypatch.setattr(transformers_lm, "MAX_LOST", 1e-9)
     notes: list[str] = []
     model = loaded(made, compute_type="int8", notes=notes)
     assert "loses too much" in notes[0] and "float32" in notes[0]

@@ -12,40 +12,40 @@ import pytest
 from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
 from marked_processes import PATIENCE, living, wait_until
 
-from cadec_cli.crews import ATTEMPTS, Alone, Crew, LostMembersError, Task, in_order
-from cadec_cli.crews.on_ray import RayCrew
-from cadec_cli.crews.processes import Processes
+from cadec_cli.crews import ATTEMPTS, SerialPool, Task, WorkerLostError, WorkerPool, in_order
+from cadec_cli.crews.on_ray import RayPool
+from cadec_cli.crews.processes import ProcessPool
 from cadec_cli.errors import CadecError, UsageError
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
 
 
-def made(name: str, request: pytest.FixtureRequest) -> Crew:
+def made(name: str, request: pytest.FixtureRequest) -> WorkerPool:
     if name == "ray":
-        return RayCrew(2, request.getfixturevalue("ray_cluster").address)
-    return Processes(2) if name == "processes" else Alone()
+        return RayPool(2, request.getfixturevalue("ray_cluster").address)
+    return ProcessPool(2) if name == "processes" else SerialPool()
 
 
 @pytest.fixture(params=["alone", "processes", RAY])
-def crew(request: pytest.FixtureRequest) -> Crew:
+def crew(request: pytest.FixtureRequest) -> WorkerPool:
     return made(request.param, request)
 
 
 @pytest.fixture(params=["processes", RAY])
-def several(request: pytest.FixtureRequest) -> Crew:
+def several(request: pytest.FixtureRequest) -> WorkerPool:
     return made(request.param, request)
 
 
-def test_every_item_is_done_once_and_numbered(crew: Crew) -> None:
+def test_every_item_is_done_once_and_numbered(crew: WorkerPool) -> None:
     done = list(crew.run(Task(powers, (2,)), iter([3, 1, 2, 5, 4])))
     assert sorted(done) == [(0, 9), (1, 1), (2, 4), (3, 25), (4, 16)]
 
 
-def test_without_items_there_is_nothing_to_do(crew: Crew) -> None:
+def test_without_items_there_is_nothing_to_do(crew: WorkerPool) -> None:
     assert list(crew.run(Task(powers, (2,)), [])) == []
 
 
-def test_items_are_taken_as_they_are_needed(crew: Crew) -> None:
+def test_items_are_taken_as_they_are_needed(crew: WorkerPool) -> None:
     taken = []
 
     def items() -> Iterator[int]:
@@ -56,17 +56,17 @@ def test_items_are_taken_as_they_are_needed(crew: Crew) -> None:
     running = crew.run(Task(powers, (1,)), items())
     for done in range(1, 6):
         next(running)
-        assert done <= len(taken) <= done + 2 * crew.members
+        assert done <= len(taken) <= done + 2 * crew.size
     assert taken == list(range(len(taken)))
 
 
-def test_an_error_of_the_task_is_raised_as_it_is(crew: Crew) -> None:
+def test_an_error_of_the_task_is_raised_as_it_is(crew: WorkerPool) -> None:
     with pytest.raises(CadecError) as found:
         list(crew.run(Task(powers, (1,)), [1, -1]))
     assert (found.value.message, found.value.hint) == ("-1 is negative", "leave it out")
 
 
-def test_an_error_of_the_beginning_too(crew: Crew) -> None:
+def test_an_error_of_the_beginning_too(crew: WorkerPool) -> None:
     with pytest.raises(UsageError) as found:
         list(crew.run(Task(powers, (-1,)), [1, 2, 3]))
     assert (found.value.message, found.value.hint) == ("-1 is no exponent", "take another")
@@ -75,18 +75,18 @@ def test_an_error_of_the_beginning_too(crew: Crew) -> None:
 
 
 @pytest.mark.parametrize("error", [EOFError("of the task"), BrokenPipeError(32, "its pipe", "name")])
-def test_errors_that_a_pipe_could_raise_are_told_apart(crew: Crew, error: Exception) -> None:
+def test_errors_that_a_pipe_could_raise_are_told_apart(crew: WorkerPool, error: Exception) -> None:
     with pytest.raises(type(error)) as found:
         list(crew.run(Task(raising, (error,)), [1]))
     assert str(found.value) == str(error)
 
 
-def test_an_error_that_cannot_travel_is_told(several: Crew) -> None:
+def test_an_error_that_cannot_travel_is_told(several: WorkerPool) -> None:
     with pytest.raises(RuntimeError, match=r"^StubbornError: no way$"):
         list(several.run(Task(stubborn), [1]))
 
 
-def test_an_error_of_the_items_is_raised_as_it_is(crew: Crew) -> None:
+def test_an_error_of_the_items_is_raised_as_it_is(crew: WorkerPool) -> None:
     def items() -> Iterator[int]:
         yield 1
         raise UsageError("no more")
@@ -95,37 +95,37 @@ def test_an_error_of_the_items_is_raised_as_it_is(crew: Crew) -> None:
         list(crew.run(Task(powers, (1,)), items()))
 
 
-def test_what_a_lost_member_had_in_hand_is_begun_again(several: Crew, tmp_path: Path) -> None:
-    expected = dict(Alone().run(Task(deadly, (tmp_path, 3, 0)), range(8)))
+def test_what_a_lost_member_had_in_hand_is_begun_again(several: WorkerPool, tmp_path: Path) -> None:
+    expected = dict(SerialPool().run(Task(deadly, (tmp_path, 3, 0)), range(8)))
     done = list(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS - 1)), range(8)))
     assert len(done) == len(expected) and dict(done) == expected
     assert len(list(tmp_path.iterdir())) == ATTEMPTS - 1
 
 
 def test_an_item_that_takes_all_members_down_is_named_and_the_rest_is_done(
-    several: Crew, tmp_path: Path
+    several: WorkerPool, tmp_path: Path
 ) -> None:
     done = dict(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8)))
     assert sorted(done) == list(range(8))
-    found = [one for one in done.values() if isinstance(one, LostMembersError)]
+    found = [one for one in done.values() if isinstance(one, WorkerLostError)]
     assert len(found) == 1 and done[3] is found[0]
     assert re.search(r"item 4 takes .* down", found[0].message)
     assert found[0].number == 3
     assert "memory" in found[0].hint
 
 
-def test_what_is_wanted_in_order_ends_with_an_item_that_is_lost(several: Crew, tmp_path: Path) -> None:
-    with pytest.raises(LostMembersError, match=r"item 4 takes .* down"):
+def test_what_is_wanted_in_order_ends_with_an_item_that_is_lost(several: WorkerPool, tmp_path: Path) -> None:
+    with pytest.raises(WorkerLostError, match=r"item 4 takes .* down"):
         list(in_order(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8))))
 
 
-def test_members_that_cannot_begin_are_not_replaced_for_ever(several: Crew, tmp_path: Path) -> None:
-    with pytest.raises(LostMembersError):
+def test_members_that_cannot_begin_are_not_replaced_for_ever(several: WorkerPool, tmp_path: Path) -> None:
+    with pytest.raises(WorkerLostError):
         list(several.run(Task(stillborn, (tmp_path,)), range(8)))
-    assert len(list(tmp_path.iterdir())) <= ATTEMPTS * several.members
+    assert len(list(tmp_path.iterdir())) <= ATTEMPTS * several.size
 
 
-def test_whoever_stops_listening_ends_the_work(several: Crew, tmp_path: Path) -> None:
+def test_whoever_stops_listening_ends_the_work(several: WorkerPool, tmp_path: Path) -> None:
     running = several.run(Task(told, (tmp_path,)), [0.0, NEVER, NEVER, NEVER])
     assert next(running) == (0, 0.0)
     assert living(tmp_path)
@@ -134,7 +134,7 @@ def test_whoever_stops_listening_ends_the_work(several: Crew, tmp_path: Path) ->
 
 
 def test_there_are_no_more_processes_than_items(tmp_path: Path) -> None:
-    assert list(Processes(8).run(Task(told, (tmp_path,)), [0.0])) == [(0, 0.0)]
+    assert list(ProcessPool(8).run(Task(told, (tmp_path,)), [0.0])) == [(0, 0.0)]
     assert len(list(tmp_path.iterdir())) == 1
     assert not living(tmp_path)
 

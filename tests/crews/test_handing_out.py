@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.crews import ATTEMPTS, LostMembersError
+from cadec_cli.crews import ATTEMPTS, WorkerLostError
 from cadec_cli.crews.answers import DONE, LOST, READY
-from cadec_cli.crews.handing_out import Piece, hand_out
+from cadec_cli.crews.handing_out import WorkItem, dispatch
 
 
 class Mortal:
     """A member that makes one item, and is lost with the next."""
 
     def __init__(self) -> None:
-        self.piece: Piece[Any] | None = None
+        self.work_item: WorkItem[Any] | None = None
         self._says = [(READY, None), (DONE, "made"), (LOST, "its machine is gone")]
 
     def take(self, item: bytes) -> None:
@@ -29,32 +29,32 @@ class OneMachine:
     kind, hint = "members", "wait for machines"
 
     def __init__(self) -> None:
-        self.members: list[Any] = []
+        self.workers: list[Any] = []
         self._room = 1
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         return self._room
 
     def add(self) -> None:
-        self.members.append(Mortal())
+        self.workers.append(Mortal())
 
-    def heard(self) -> list[Any]:
-        return list(self.members)
+    def wait_for_answers(self) -> list[Any]:
+        return list(self.workers)
 
-    def dismiss(self, member: Any) -> None:
-        self.members.remove(member)
+    def remove(self, worker: Any) -> None:
+        self.workers.remove(worker)
         self._room = 0
 
 
 def test_what_nobody_has_room_for_is_not_taken_for_done() -> None:
-    done = hand_out(OneMachine(), "abc")
+    done = dispatch(OneMachine(), "abc")
     assert next(done) == (0, "made")
-    with pytest.raises(LostMembersError, match="no room for members"):
+    with pytest.raises(WorkerLostError, match="no room for members"):
         next(done)
 
 
 def test_where_all_is_done_nobody_needs_room() -> None:
-    assert list(hand_out(OneMachine(), "a")) == [(0, "made")]
+    assert list(dispatch(OneMachine(), "a")) == [(0, "made")]
 
 
 class Unlucky(Mortal):
@@ -75,16 +75,16 @@ class TwoMachines(OneMachine):
     def add(self) -> None:
         worker = Mortal()
         worker._says[2:2] = [(DONE, "made")] * 6
-        self.members.append(worker if not self.members else Unlucky())
+        self.workers.append(worker if not self.workers else Unlucky())
         self.begun += 1
 
-    def dismiss(self, member: Any) -> None:
-        self.members.remove(member)
+    def remove(self, worker: Any) -> None:
+        self.workers.remove(worker)
 
 
 def test_a_machine_where_nobody_can_begin_does_not_end_what_others_do() -> None:
     machines = TwoMachines()
-    assert sorted(hand_out(machines, "abcdef")) == [(number, "made") for number in range(6)]
+    assert sorted(dispatch(machines, "abcdef")) == [(number, "made") for number in range(6)]
     assert machines.begun > 4
 
 
@@ -94,16 +94,16 @@ class Poisoned(OneMachine):
     def add(self) -> None:
         member = Mortal()
         del member._says[1]
-        self.members.append(member)
+        self.workers.append(member)
 
-    def dismiss(self, member: Any) -> None:
-        self.members.remove(member)
+    def remove(self, worker: Any) -> None:
+        self.workers.remove(worker)
 
 
 def test_where_nothing_gets_done_not_every_item_is_tried() -> None:
     lost = []
-    with pytest.raises(LostMembersError, match=f"item {ATTEMPTS} takes members down"):
-        for number, error in hand_out(Poisoned(), "abcdefgh"):
-            assert isinstance(error, LostMembersError)
+    with pytest.raises(WorkerLostError, match=f"item {ATTEMPTS} takes members down"):
+        for number, error in dispatch(Poisoned(), "abcdefgh"):
+            assert isinstance(error, WorkerLostError)
             lost.append(number)
     assert lost == list(range(ATTEMPTS - 1))

@@ -19,22 +19,22 @@ from marked_processes import PATIENCE, living, wait_until
 from ray_cluster import RayCluster
 
 from cadec_cli.crews import Task, on_ray
-from cadec_cli.crews.on_ray import RayCrew
+from cadec_cli.crews.on_ray import RayPool
 from cadec_cli.errors import CadecError, UsageError
 
 SQUARES: Task[int, Any] = Task(powers, (2,))
 
 
-def refused(crew: RayCrew) -> CadecError:
+def refused(pool: RayPool) -> CadecError:
     with pytest.raises(CadecError) as found:
-        list(crew.run(SQUARES, [1]))
+        list(pool.run(SQUARES, [1]))
     return found.value
 
 
 @pytest.mark.parametrize("address", ["head", "head:", "head:123456", ":6379", "http://head:80/x", ""])
 def test_what_is_no_address_is_a_usage_error(address: str) -> None:
     pytest.importorskip("ray")
-    assert isinstance(refused(RayCrew(1, address)), UsageError)
+    assert isinstance(refused(RayPool(1, address)), UsageError)
 
 
 @pytest.fixture
@@ -68,22 +68,22 @@ def test_an_address_where_nobody_answers_is_one_error(
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
     for port in (closed, silent_port, web_port):
-        error = refused(RayCrew(1, f"{scheme}127.0.0.1:{port}"))
+        error = refused(RayPool(1, f"{scheme}127.0.0.1:{port}"))
         assert error.message.startswith(f"no Ray cluster can be reached at {scheme}127.0.0.1:{port}: ")
         assert not isinstance(error, UsageError)
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert refused(RayCrew(1, None)).hint == "pip install 'cadec[ray]'"
+    assert refused(RayPool(1, None)).hint == "pip install 'cadec[ray]'"
 
 
 @pytest.mark.slow
 def test_a_worker_that_has_room_nowhere_is_one_error(ray_cluster: RayCluster) -> None:
     assert (
-        "(2 CPU)" in refused(RayCrew(0, ray_cluster.address, cores=2)).message
+        "(2 CPU)" in refused(RayPool(0, ray_cluster.address, cores=2)).message
     )  # two machines have one each
-    assert "(1 CPU, 1 GPU)" in refused(RayCrew(1, ray_cluster.address, gpus=1)).message
+    assert "(1 CPU, 1 GPU)" in refused(RayPool(1, ray_cluster.address, gpus=1)).message
 
 
 @pytest.mark.slow
@@ -91,12 +91,12 @@ def test_another_version_of_cadec_is_one_error(
     ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_ray, "__version__", "0.0.1")
-    assert refused(RayCrew(1, ray_cluster.address)).message.endswith(", here is 0.0.1")
+    assert refused(RayPool(1, ray_cluster.address)).message.endswith(", here is 0.0.1")
 
 
 @pytest.mark.slow
 def test_as_many_work_as_have_room_if_none_are_asked_for(ray_cluster: RayCluster, tmp_path: Path) -> None:
-    done = list(RayCrew(0, ray_cluster.address).run(Task(told, (tmp_path,)), [0.2] * 8))
+    done = list(RayPool(0, ray_cluster.address).run(Task(told, (tmp_path,)), [0.2] * 8))
     assert sorted(number for number, _ in done) == list(range(8))
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.crews.shares import Share
+from cadec_cli.crews.shares import Shard
 from cadec_cli.errors import UsageError
 
 
@@ -13,13 +13,13 @@ from cadec_cli.errors import UsageError
 )
 def test_no_share(text: str) -> None:
     with pytest.raises(UsageError, match="no share"):
-        Share.parsed(text)
+        Shard.parse(text)
 
 
 @given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 12))
 @settings(max_examples=60)
 def test_shares_are_all_of_it_once_and_about_equal(sizes: list[int], count: int) -> None:
-    shares = [Share.parsed(f"{number}/{count}").of_sizes(sizes) for number in range(1, count + 1)]
+    shares = [Shard.parse(f"{number}/{count}").of_sizes(sizes) for number in range(1, count + 1)]
     assert sorted(item for share in shares for item in share) == list(range(len(sizes)))
     assert all(share == sorted(share) for share in shares)
     filled = [sum(sizes[item] for item in share) for share in shares]

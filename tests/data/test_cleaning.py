@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.data.cleaning import Cleaner, CleaningOptions, kept_runs
+from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError
 from cadec_cli.text.scripts import scripts_of
 
@@ -29,7 +29,7 @@ from cadec_cli.text.scripts import scripts_of
 )
 def test_reasons(options: CleaningOptions, source: str, target: str | None, reason: str) -> None:
     cleaner = Cleaner(options, "en", "ru", slots=16)
-    assert cleaner.keeps(source, target) == (reason == "kept")
+    assert cleaner.accepts(source, target) == (reason == "kept")
     assert cleaner.counts == {reason: 1}
 
 
@@ -53,16 +53,16 @@ def test_reasons(options: CleaningOptions, source: str, target: str | None, reas
 )
 def test_each_language_is_written_in_its_own_script(language: str, text: str) -> None:
     options = CleaningOptions(check_script=True)
-    assert Cleaner(options, language).keeps(text)
+    assert Cleaner(options, language).accepts(text)
     other = "ru" if "Latin" in scripts_of(language) and "Cyrillic" not in scripts_of(language) else "hy"
-    assert not Cleaner(options, other).keeps(text)
-    assert Cleaner(options, "tlh").keeps(text)
+    assert not Cleaner(options, other).accepts(text)
+    assert Cleaner(options, "tlh").accepts(text)
 
 
 def test_duplicates_are_of_the_whole_pair() -> None:
     cleaner = Cleaner(CleaningOptions(drop_duplicates=True))
     assert [
-        cleaner.keeps(*pair) for pair in (("a", "b"), ("a", "c"), ("ab", ""), ("a", "b"), ("b", "a"))
+        cleaner.accepts(*pair) for pair in (("a", "b"), ("a", "c"), ("ab", ""), ("a", "b"), ("b", "a"))
     ] == [
         True,
         True,
@@ -75,21 +75,21 @@ def test_duplicates_are_of_the_whole_pair() -> None:
 
 def test_what_was_dropped_for_another_reason_makes_no_duplicate() -> None:
     cleaner = Cleaner(CleaningOptions(drop_duplicates=True, max_characters=3))
-    assert not cleaner.keeps("long text")
-    assert not cleaner.keeps("long text")
+    assert not cleaner.accepts("long text")
+    assert not cleaner.accepts("long text")
     assert cleaner.counts == {"too long": 2}
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=3)), st.sampled_from([1, 2, 16, 1024]))
 def test_first_occurrences_are_always_kept(texts: list[str], slots: int) -> None:
     cleaner = Cleaner(CleaningOptions(drop_duplicates=True), slots=slots)
-    kept = [text for text in texts if cleaner.keeps(text)]
+    kept = [text for text in texts if cleaner.accepts(text)]
     assert set(kept) == set(texts)
 
 
 @given(st.lists(st.integers(0, 9)))
 def test_kept_runs_are_neighbours(items: list[int]) -> None:
-    runs = list(kept_runs(items, lambda item: item > 3))
+    runs = list(contiguous_runs(items, lambda item: item > 3))
     assert [item for run in runs for item in run] == [item for item in items if item > 3]
     assert all(runs)
     marked = "".join("x" if item > 3 else " " for item in items)

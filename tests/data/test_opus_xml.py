@@ -146,7 +146,7 @@ def test_film_without_times_is_skipped(tmp_path: Path) -> None:
 def test_a_film_that_unpacks_to_far_too_much_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opus_xml, "_LONGEST_FILM", 10_000)
+    monkeypatch.setattr(opus_xml, "_MAX_FILM_LENGTH", 10_000)
     texts, report = texts_of(tmp_path, film(*(sentence(i, "word " * 10, i, i + 1) for i in range(200))))
     assert not texts
     assert report.skipped["films too large"] == 1

@@ -16,7 +16,7 @@ from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.options import TranslationOptions, with_flags
@@ -35,8 +35,8 @@ SEEDS = {"formal": ["senor bon", "senor"], "informal": ["amico"]}
 DOCUMENTS = [["you see", "yes", "yes", "yes", "yes", "you go"], ["yes"], ["you go", "you see"]]
 
 
-def models(positions: int = 32) -> GivenModels:
-    return GivenModels(NMT, TableLM(LM, WordText(), positions), seeds=SEEDS)
+def models(positions: int = 32) -> ModelSet:
+    return ModelSet(NMT, TableLM(LM, WordText(), positions), seeds=SEEDS)
 
 
 def translations(
@@ -129,7 +129,7 @@ def test_address_follows_the_seed_however_far_a_document_goes(search: str, paths
 def test_a_seed_is_the_same_as_these_sentences_chosen_before() -> None:
     """As long as all of it is in the window, it does not matter who put it there."""
     greeting = TableNMT({**NMT.table, "a": {"senor bon": -0.1}, "b": {"senor": -0.1}})
-    given = GivenModels(greeting, TableLM(LM), seeds=SEEDS)
+    given = ModelSet(greeting, TableLM(LM), seeds=SEEDS)
     options = TranslationOptions(context=5, formality="formal")
     seeded = list(Translator(given, options).translate(["you see", "yes", "you go"]))
     plain = Translator(given, dataclasses.replace(options, formality="auto"))
@@ -254,5 +254,5 @@ def test_what_reads_no_context_has_no_formality() -> None:
     with pytest.raises(CadecError, match="formality must be one of auto, formal, informal"):
         TranslationOptions(formality="rude")
     with pytest.raises(CadecError, match="formal"):
-        context_policy(GivenModels(NMT, TableLM(LM)), TranslationOptions(formality="formal"))
+        context_policy(ModelSet(NMT, TableLM(LM)), TranslationOptions(formality="formal"))
     assert context_policy(models(), TranslationOptions()) == ContextPolicy(3)

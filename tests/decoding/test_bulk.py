@@ -9,12 +9,12 @@ import pytest
 from bulk_library import BEFORE, BELOW, CALLS, TABLE, Library, Shuffled, libraries
 from fakes import TableLM, TableNMT
 
-from cadec_cli.crews import LostMembersError, Task
+from cadec_cli.crews import Task, WorkerLostError
 from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.doubts import Doubt
+from cadec_cli.decoding.doubts import FlaggedSentence
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
@@ -56,7 +56,7 @@ def test_a_file_alone_is_what_translating_it_in_step_makes_of_it(library: Callab
     """The tables of these models know nothing of batches: documents in step are documents by themselves."""
     bulk = library(before=BEFORE, json_lines=True)
     whole = bulk.run()
-    models, options = GivenModels(TableNMT(TABLE), TableLM(CALLS)), TranslationOptions(context=3)
+    models, options = ModelSet(TableNMT(TABLE), TableLM(CALLS)), TranslationOptions(context=3)
     for path in bulk.inputs:
         work = FileTranslation(
             Translator(models, options),
@@ -67,7 +67,7 @@ def test_a_file_alone_is_what_translating_it_in_step_makes_of_it(library: Callab
         )
         in_step = work.to_files(json_lines=True, resume=False)
         assert (bulk.target / "step").read_bytes() == whole[path.name]
-        found: dict[int, Sequence[Doubt]] = {}
+        found: dict[int, Sequence[FlaggedSentence]] = {}
         alone = library("one", before=BEFORE, json_lines=True, replace=True)
         alone.inputs = [path]
         alone.run(doubted=found.__setitem__)
@@ -80,12 +80,12 @@ class Idle:
     """A crew that takes everything, and does nothing; or is lost with the third document."""
 
     lost: bool = False
-    members = 1
+    size = 1
 
     def run(self, task: Task[Any, Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         for number, _ in enumerate(items):
             if self.lost and number == 2:
-                raise LostMembersError("item 3 takes members down", "use others", number)
+                raise WorkerLostError("item 3 takes members down", "use others", number)
         yield from ()
 
 
@@ -105,12 +105,12 @@ def test_a_document_that_takes_workers_down_is_named(library: Callable[..., Libr
 class Losing:
     """A crew that does all but the third document, which takes its members down."""
 
-    members = 1
+    size = 1
 
     def run(self, task: Task[Any, Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         work = task.begin(*task.arguments)
         for number, item in enumerate(items):
-            lost = LostMembersError("item 3 takes members down", "use others", number)
+            lost = WorkerLostError("item 3 takes members down", "use others", number)
             yield number, lost if number == 2 else work(item)
 
 

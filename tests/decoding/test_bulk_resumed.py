@@ -17,8 +17,8 @@ from bulk_library import (
 )
 from damages import DAMAGES
 
-from cadec_cli.crews import Alone, Task
-from cadec_cli.decoding.bulk import Beside
+from cadec_cli.crews import SerialPool, Task
+from cadec_cli.decoding.bulk import ReportSegmentRecord
 from cadec_cli.errors import CadecError, Interrupted
 
 
@@ -183,11 +183,11 @@ def test_all_done_and_only_the_outputs_gone_nobody_needs_to_begin(library: Calla
     work = library(report=True)
     bulk = work.bulk()
 
-    def killed(made: Iterable[Beside]) -> None:
+    def killed(made: Iterable[ReportSegmentRecord]) -> None:
         raise KilledError
 
     with pytest.raises(KilledError):
-        replace(bulk, beside=killed).run(Alone(), bulk.survey(), resume=False)
+        replace(bulk, side_output=killed).run(SerialPool(), bulk.survey(), resume=False)
     whole = work.written()
     assert whole.pop(".journal") and len(whole) == 4
     (work.target / "b.txt").unlink()
@@ -195,5 +195,5 @@ def test_all_done_and_only_the_outputs_gone_nobody_needs_to_begin(library: Calla
     def nobody(*arguments: Any) -> Any:
         raise AssertionError("there is nothing to do")
 
-    replace(bulk, task=Task(nobody)).run(Alone(), bulk.survey(), resume=True)
+    replace(bulk, task=Task(nobody)).run(SerialPool(), bulk.survey(), resume=True)
     assert work.written() == whole and len(work.reported) == bulk.survey().total

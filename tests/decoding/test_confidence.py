@@ -19,15 +19,15 @@ from cadec_cli.decoding.confidence import (
     Signals,
     confidence,
     signals,
-    weighed,
+    weigh_signals,
 )
-from cadec_cli.decoding.doubts import Doubt, Doubts, doubts_among
+from cadec_cli.decoding.doubts import FlagCollector, FlaggedSentence, flagged_sentences
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.journal import Journal
-from cadec_cli.decoding.records import records, text_record
+from cadec_cli.decoding.records import json_records, text_record
 from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import Interrupted
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
@@ -78,12 +78,12 @@ def test_more_of_a_good_sign_is_never_worse(known: Signals, name: str, more: flo
     before = getattr(known, name)
     if before is not None:
         after = min(before + more, 0.0) if name == "log_prob_per_token" else before + more
-        assert weighed(dataclasses.replace(known, **{name: after})).value >= weighed(known).value
+        assert weigh_signals(dataclasses.replace(known, **{name: after})).value >= weigh_signals(known).value
 
 
 @given(known_signals)
 def test_bounds_and_reasons(known: Signals) -> None:
-    found = weighed(known)
+    found = weigh_signals(known)
     assert 0 < found.value < 1
     assert len(set(found.reasons)) == len(found.reasons)
     assert found.reasons or found.value > FLAG_BELOW  # nobody is told to look without being told why
@@ -102,16 +102,16 @@ def test_bounds_and_reasons(known: Signals) -> None:
 )
 def test_every_signal_counts_and_has_its_words(name: str, worse: float, reason: str) -> None:
     changed: dict[str, Any] = {name: worse}
-    found = weighed(dataclasses.replace(TYPICAL, **changed))
-    assert found.value < weighed(TYPICAL).value
+    found = weigh_signals(dataclasses.replace(TYPICAL, **changed))
+    assert found.value < weigh_signals(TYPICAL).value
     assert found.reasons[0] == reason
     without: dict[str, Any] = {name: None}
-    absent = weighed(dataclasses.replace(TYPICAL, **without))
+    absent = weigh_signals(dataclasses.replace(TYPICAL, **without))
     assert reason not in absent.reasons and absent.value > found.value
 
 
 def test_what_is_known_of_nothing_is_the_intercept() -> None:
-    assert 0.5 < weighed(Signals(1)).value < 0.9 and weighed(Signals(1)).reasons == ()
+    assert 0.5 < weigh_signals(Signals(1)).value < 0.9 and weigh_signals(Signals(1)).reasons == ()
     assert {weighing.weight > 0 for weighing in WEIGHINGS.values()} == {True}
 
 
@@ -175,11 +175,11 @@ def test_defects_outweigh_everything() -> None:
 
 
 def test_json_has_a_confidence_and_flags_only_where_there_is_doubt() -> None:
-    good, bad, copied = records(Translation(0, 0, "…", (GOOD, BAD, COPIED)))
+    good, bad, copied = json_records(Translation(0, 0, "…", (GOOD, BAD, COPIED)))
     assert good["confidence"] > FLAG_BELOW > bad["confidence"] and "flags" not in good
     assert "much shorter than the source" in bad["flags"]
     assert "confidence" not in copied and "flags" not in copied
-    (strict,) = records(sentence(GOOD), Judge(below=1.0))
+    (strict,) = json_records(sentence(GOOD), Judge(below=1.0))
     assert strict["confidence"] == good["confidence"] and "flags" in strict
     assert text_record(sentence(GOOD, BAD), Judge()) == {
         "text": "tu vides la lampo tu",
@@ -192,15 +192,15 @@ def test_json_has_a_confidence_and_flags_only_where_there_is_doubt() -> None:
 def test_doubts_are_the_same_as_they_come_and_from_a_journal() -> None:
     judge = Judge()
     translations = [sentence(GOOD), dataclasses.replace(sentence(BAD), sentence=1), sentence(COPIED)]
-    watched = Doubts(judge)
+    watched = FlagCollector(judge)
     assert list(watched.watch(translations)) == translations and watched.sentences == 3
     (doubt,) = watched.found
     assert (doubt.sentence, doubt.text) == (1, "tu")
     rounded = dataclasses.replace(doubt, confidence=round(doubt.confidence, 3))
     sources = [Document.of([GOOD.source, BAD.source])]
-    for kept in (lambda one: records(one, judge), lambda one: text_record(one, judge)):
+    for kept in (lambda one: json_records(one, judge), lambda one: text_record(one, judge)):
         outputs = {(0, one.sentence): kept(one) for one in reversed(translations[:2])}
-        assert list(doubts_among(outputs, sources)) == [rounded]
+        assert list(flagged_sentences(outputs, sources)) == [rounded]
 
 
 TABLE = {
@@ -216,8 +216,8 @@ def test_what_was_done_before_it_was_interrupted_is_not_forgotten(tmp_path: Path
     source.write_text("\n".join([*TABLE] * 30))
     file = read_text_file(source, language="en", lines=True)
 
-    def run(name: str, *, resume: bool = False) -> list[Doubt]:
-        translator = Translator(GivenModels(TableNMT(TABLE), TableLM({})))
+    def run(name: str, *, resume: bool = False) -> list[FlaggedSentence]:
+        translator = Translator(ModelSet(TableNMT(TABLE), TableLM({})))
         plan = OutputPlan((tmp_path / name,), tmp_path / f"{name}.cadec-journal")
         work = FileTranslation(translator, [file], plan=plan, below=0.6)
         return work.to_files(json_lines=json_lines, resume=resume)

@@ -46,7 +46,7 @@ def test_what_is_in_a_records_place_is_neither_followed_nor_replaced(
 def test_a_record_elsewhere_is_none_of_these(files: FinishedFiles, tmp_path: Path) -> None:
     FinishedFiles(tmp_path / "record", WAY).add([FILE])
     (tmp_path / "out" / f"{RECORD}-1-of-2").symlink_to(tmp_path / "record")
-    assert files.known() == set()
+    assert files.read() == set()
 
 
 def test_nobody_waits_for_a_pipe_among_the_records(files: FinishedFiles) -> None:
@@ -54,7 +54,7 @@ def test_nobody_waits_for_a_pipe_among_the_records(files: FinishedFiles) -> None
     pipe = files.path.with_name(f"{RECORD}-1-of-2")
     os.mkfifo(pipe)
     with ThreadPoolExecutor() as threads:
-        known = threads.submit(files.known)
+        known = threads.submit(files.read)
         try:
             assert known.result(timeout=20) == {FILE}
         finally:
@@ -70,7 +70,7 @@ def test_a_line_without_an_end_takes_no_memory(files: FinishedFiles, begins_like
     os.truncate(huge, 1 << 26)
     tracemalloc.start()
     try:
-        assert files.known() == {FILE}
+        assert files.read() == {FILE}
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from cadec_cli import api
-from cadec_cli.decoding.records import json_line, records
+from cadec_cli.decoding.records import json_line, json_records
 from cadec_cli.decoding.translator import Translator
 
 # The scores of every other sentence differ where it is padded to the length of the longest.
@@ -39,7 +39,7 @@ def found(translator: Translator, documents: Sequence[Sequence[str]]) -> list[by
     """What --json says of each document, as if it were the only one."""
     made = [b""] * len(documents)
     for translation in translator.translate_documents(documents):
-        for record in records(replace(translation, document=0)):
+        for record in json_records(replace(translation, document=0)):
             made[translation.document] += json_line(record)
     return made
 

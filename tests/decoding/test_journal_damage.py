@@ -15,11 +15,11 @@ from damages import DAMAGES
 from fakes import TableLM, TableNMT
 
 from cadec_cli.decoding import waves
-from cadec_cli.decoding.checked_lines import key_of, sealed
-from cadec_cli.decoding.file_translation import Companion, FileTranslation
+from cadec_cli.decoding.checked_lines import encode_line, key_of
+from cadec_cli.decoding.file_translation import FileTranslation, SideOutput
 from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
@@ -42,7 +42,7 @@ class Case:
 
     work: FileTranslation
     json_lines: bool
-    companion: Callable[[Path], Companion] | None
+    companion: Callable[[Path], SideOutput] | None
     whole: dict[str, bytes]
     journal: bytes
 
@@ -71,11 +71,11 @@ def written(directory: Path) -> dict[str, bytes]:
     return found
 
 
-def report(directory: Path) -> Companion:
+def report(directory: Path) -> SideOutput:
     def write(made: list[Any]) -> None:
         (directory / "report").write_text(json.dumps(made))
 
-    return Companion(lambda translation: [translation.text, len(translation.parts)], write)
+    return SideOutput(lambda translation: [translation.text, len(translation.parts)], write)
 
 
 def made(
@@ -84,7 +84,7 @@ def made(
     sentences: Sequence[str],
     *,
     json_lines: bool = False,
-    companion: Callable[[Path], Companion] | None = None,
+    companion: Callable[[Path], SideOutput] | None = None,
 ) -> Case:
     rng = random.Random(3)
     files = []
@@ -129,13 +129,13 @@ def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def table_case(directory: Path, **options: Any) -> Case:
     how = {name: options.pop(name) for name in ("json_lines", "companion") if name in options}
-    models = GivenModels(CountedNMT(TABLE), TableLM(CALLS))
+    models = ModelSet(CountedNMT(TABLE), TableLM(CALLS))
     return made(directory, Translator(models, TranslationOptions(**options)), list(TABLE), **how)
 
 
 def beam_case(directory: Path) -> Case:
     pair = beam_pairs.models()
-    models = GivenModels(TableNMT({}), pair.language, stepped=pair.translation)
+    models = ModelSet(TableNMT({}), pair.language, stepped=pair.translation)
     options = TranslationOptions(search="beam", beam=2, protect=False)
     return made(directory, Translator(models, options), ["4 5 6", "7 8", "9", "11 5 4"], json_lines=True)
 
@@ -242,7 +242,7 @@ def test_what_is_well_sealed_and_yet_not_ours_is_one_error(tmp_path: Path) -> No
         {**snapshot, "done": [50] * len(snapshot["done"])},
         {**snapshot, "snapshot": {**snapshot["snapshot"], "documents": [{}] * len(snapshot["done"])}},
     ):
-        lines[last] = sealed(json.dumps(forged).encode(), key)
+        lines[last] = encode_line(json.dumps(forged).encode(), key)
         with pytest.raises(CadecError):
             case.resumed(tmp_path / "out", header + b"".join(lines))
         written(tmp_path / "out")
@@ -251,7 +251,7 @@ def test_what_is_well_sealed_and_yet_not_ours_is_one_error(tmp_path: Path) -> No
         b'{"document": 0, "sentence": "0", "output": 1}',
         b'{"snapshot": 1, "done": []}',
     ):
-        lines[last] = sealed(no_record, key)
+        lines[last] = encode_line(no_record, key)
         assert case.resumed(tmp_path / "out", header + b"".join(lines))[0] == case.whole
 
 

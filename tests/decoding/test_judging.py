@@ -11,12 +11,12 @@ from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.text.formats import read_text_file
 
 LONG = "this is a sentence of many words, is it not?"
 LOOP = "repeats itself"
-MODELS = GivenModels(TableNMT({LONG: {"nu nu nu nu nu nu nu nu.": -0.1}}), TableLM({}))
+MODELS = ModelSet(TableNMT({LONG: {"nu nu nu nu nu nu nu nu.": -0.1}}), TableLM({}))
 
 
 class Heard(Output):
@@ -26,7 +26,7 @@ class Heard(Output):
         super().__init__(terminal=True)
         self.told: list[tuple[Confidence | None, Judge]] = []
 
-    def doubt(self, confidence: Confidence | None, judge: Judge) -> None:
+    def flag(self, confidence: Confidence | None, judge: Judge) -> None:
         self.told.append((confidence, judge))
 
 

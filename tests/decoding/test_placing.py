@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadec_cli.decoding.placing import placed
+from cadec_cli.decoding.placing import place_tags
 from cadec_cli.text.cores import core_of
 
 # word of the source → word of the translation
@@ -46,14 +46,14 @@ class Dictionary:
     ],
 )
 def test_tags_land_on_their_words(source: str, translation: str, expected: str) -> None:
-    assert placed(core_of(source, "en"), translation, Dictionary()) == expected
+    assert place_tags(core_of(source, "en"), translation, Dictionary()) == expected
 
 
 def test_without_scores_a_tag_goes_where_it_was_in_proportion() -> None:
     core = core_of("one two <b>three</b> four", "en")
-    assert placed(core, "un deux trois quatre", None) == "un deux <b>trois</b> quatre"
+    assert place_tags(core, "un deux trois quatre", None) == "un deux <b>trois</b> quatre"
 
 
 def test_punctuation_that_was_outside_stays_outside() -> None:
     core = core_of("the red <b>car</b>.", "en")
-    assert placed(core, "rouge le voiture.", Dictionary()).endswith("<b>voiture</b>.")
+    assert place_tags(core, "rouge le voiture.", Dictionary()).endswith("<b>voiture</b>.")

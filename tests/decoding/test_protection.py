@@ -7,16 +7,16 @@ from fakes import TableLM, TableNMT, WordText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.protection import ProtectedModel, protected
-from cadec_cli.decoding.soundness import Soundness, defects
+from cadec_cli.decoding.protection import ProtectedModel, protect
+from cadec_cli.decoding.soundness import DefectTerm, defects
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.method.objectives import OBJECTIVES, guarded, objective
+from cadec_cli.method.objectives import OBJECTIVES, objective, penalise_defects
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.cores import core_of
 from cadec_cli.text.placeholders import PLACEHOLDERS
-from cadec_cli.text.spans import find_spans, lost
+from cadec_cli.text.spans import find_spans, lost_spans
 
 
 class Spoiling:
@@ -58,14 +58,14 @@ def texts(nbest: NBest) -> list[str]:
 
 def test_a_list_that_keeps_its_spans_is_left_as_it_is() -> None:
     model = Spoiling(copied=("{name}", "2024-05-17"))
-    (nbest,) = protected(model, "en").nbest([SENTENCE], 2)
+    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW", "ЧТО"]
     assert model.asked == [SENTENCE]
 
 
 def test_numbers_stand_in_and_hypotheses_without_them_are_gone() -> None:
     model = Spoiling(copied=NUMBERS)
-    (nbest,) = protected(model, "en").nbest([SENTENCE], 2)
+    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW"]
     assert nbest.source == SENTENCE and not nbest.vocabulary
     assert model.asked[1:] == ["Call 512 on 417 now"]
@@ -73,20 +73,20 @@ def test_numbers_stand_in_and_hypotheses_without_them_are_gone() -> None:
 
 def test_a_number_that_is_in_the_sentence_stands_for_nothing_else() -> None:
     model = Spoiling(copied=NUMBERS)
-    protected(model, "en").nbest(["Call {name} at 512 now"], 2)
+    protect(model, "en").nbest(["Call {name} at 512 now"], 2)
     assert model.asked[1:] == ["Call 417 at 512 now"]
 
 
 def test_placeholders_go_first_where_a_model_was_trained_with_them() -> None:
     model = Spoiling(copied=PLACEHOLDERS, known=PLACEHOLDERS)
-    (nbest,) = protected(model, "en").nbest([SENTENCE], 2)
+    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW"]
     assert model.asked[1:] == [f"Call {PLACEHOLDERS[0]} on {PLACEHOLDERS[1]} now"]
-    assert protected(Spoiling(), "en").placeholders == ()
+    assert protect(Spoiling(), "en").placeholders == ()
 
 
 def test_what_no_stand_in_saves_is_translated_piece_by_piece() -> None:
-    (nbest,) = protected(Spoiling(), "en").nbest([SENTENCE], 2)
+    (nbest,) = protect(Spoiling(), "en").nbest([SENTENCE], 2)
     assert texts(nbest) == ["CALL {name} oN 2024-05-17 nOW"]
 
 
@@ -100,8 +100,8 @@ def test_what_no_stand_in_saves_is_translated_piece_by_piece() -> None:
 )
 def test_spans_survive_whatever_a_model_copies(sentence: str, copied: Sequence[str]) -> None:
     spans = find_spans(sentence, "en")
-    (nbest,) = protected(Spoiling(copied), "en").nbest([sentence], 2)
-    assert any(not lost(spans, text) for text in texts(nbest))
+    (nbest,) = protect(Spoiling(copied), "en").nbest([sentence], 2)
+    assert any(not lost_spans(spans, text) for text in texts(nbest))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_defects(source: str, text: str, wrong: int) -> None:
 def test_guarded_is_the_objective_itself_among_sound_hypotheses(name: str) -> None:
     terms = {"nmt": -2.0, "conditional": -7.0, "free": -9.0, "back": -3.0, "length": 4.0}
     inner = objective(name)
-    assert guarded(inner).score({**terms, "defects": 0.0}) == inner.score(terms)
-    assert guarded(inner).score({**terms, "defects": 1.0}) < inner.score(terms) - 1000
+    assert penalise_defects(inner).score({**terms, "defects": 0.0}) == inner.score(terms)
+    assert penalise_defects(inner).score({**terms, "defects": 1.0}) < inner.score(terms) - 1000
 
 
 @pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
@@ -142,12 +142,12 @@ def test_a_degenerate_hypothesis_never_wins_against_a_sound_one(search: str) -> 
         "no": {"ай ай ай ай": -1.0},
     }
     language = TableLM({}, WordText())
-    models = GivenModels(TableNMT(table), language)
+    models = ModelSet(TableNMT(table), language)
     found = list(Translator(models, TranslationOptions(search=search)).translate(list(table)))
     assert [translation.text for translation in found] == ["дом горит", "ай ай ай ай"]
     off = TranslationOptions(search=search, protect=False)
     assert next(Translator(models, off).translate(list(table))).text == "ай ай ай ай ай ай"
-    (term,) = Soundness().terms([found[1].parts[0].nbest])
+    (term,) = DefectTerm().terms([found[1].parts[0].nbest])
     assert term == {"defects": [1.0]}
 
 
@@ -155,7 +155,7 @@ def test_what_stands_around_comes_back_and_what_has_no_words_is_copied() -> None
     model = Spoiling(copied=NUMBERS)
     document = ["- JOHN: call him", "♪", "12:30", "[call him]", "Привет!", "## Call <b>him</b> now 🎉"]
     options = TranslationOptions(search="sentence")
-    translator = Translator(GivenModels(model), options, language="en")
+    translator = Translator(ModelSet(model), options, language="en")
     found = list(translator.translate_documents([document], speakers=[True]))
     assert [one.text for one in found] == [
         "- JOHN: CALL HIM",
@@ -182,14 +182,14 @@ def test_a_span_too_long_for_the_model_is_no_reason_to_cut_it() -> None:
 
     url = "https://example.org/" + "a1b2" * 20
     document = [url, f"Call {url} now", "-" * 99]
-    found = Translator(GivenModels(Small(NUMBERS)), TranslationOptions(search="sentence"), language="en")
+    found = Translator(ModelSet(Small(NUMBERS)), TranslationOptions(search="sentence"), language="en")
     assert [one.text for one in found.translate(document)] == [url, f"CALL {url} NOW", "-" * 99]
 
 
 def test_capitals_are_of_the_words_and_not_of_the_tags() -> None:
     model = Spoiling()
     document = ["- WHAT IS <b>THIS</b> THING", "COME OVER HERE RIGHT NOW", "NASA, ESA"]
-    found = Translator(GivenModels(model), TranslationOptions(search="sentence"), language="en")
+    found = Translator(ModelSet(model), TranslationOptions(search="sentence"), language="en")
     assert next(found.translate(document)).text == "- WHAT IS <b>THIS</b> THING"
     assert "Come over here right now" in [core_of(one, "en").text for one in document]
     assert core_of(document[2], "en").text == "NASA, ESA"

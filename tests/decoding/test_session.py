@@ -12,7 +12,7 @@ from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.text.pipeline import TextPipeline
@@ -50,7 +50,7 @@ def test_sentence_by_sentence_is_the_document_at_once(bundle: Bundle, search: st
 @pytest.mark.parametrize("said", ["en", "eng", "eng_Latn", "en-GB", "__en__"])
 def test_a_language_is_the_same_however_it_is_called(said: str) -> None:
     first, second = "Smith vs. No. 5 said Привет.", "We left."
-    models = GivenModels(
+    models = ModelSet(
         TableNMT({first: {"Smith said Hello.": -1.0, "Smith said Привет 5.": -2.0}}), TableLM({})
     )
     session = Session(models, OPTIONS, direction=Direction(said, "eo"))

@@ -8,7 +8,7 @@ from fakes import TableLM, TableNMT
 
 from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.session_files import session_json, stored_session
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 
@@ -28,7 +28,7 @@ POLITE = ["bondia senor", "vos videz", "vos vadez", "e vos"]
 
 
 def new_session(options: TranslationOptions | None = None) -> Session:
-    session = Session(GivenModels(NMT, TableLM(LM)), options or TranslationOptions(), direction=Direction())
+    session = Session(ModelSet(NMT, TableLM(LM)), options or TranslationOptions(), direction=Direction())
     list(session.translate(DOCUMENT))
     return session
 
@@ -71,7 +71,7 @@ def test_what_a_person_decided_stays(session: Session) -> None:
     changes = session.redo(1)
     assert texts(session)[:3] == ["bondia senor", "tu video", "tu vades"]
     assert [one.number for one in changes] == ([4] if session.options.rolling else [])
-    assert [entry.decided for entry in session.current] == [True, True, True, False]
+    assert [entry.is_user_choice for entry in session.current] == [True, True, True, False]
     # Its scores are those of the new context, and so is what it reads.
     picked = session.current[2]
     assert picked.parts[0].choice is not None and picked.parts[0].choice.index == 0
@@ -81,7 +81,7 @@ def test_what_a_person_decided_stays(session: Session) -> None:
 
 
 def test_what_stands_around_and_inside_of_a_sentence_stays_there() -> None:
-    session = Session(GivenModels(NMT, TableLM(LM)), TranslationOptions())
+    session = Session(ModelSet(NMT, TableLM(LM)), TranslationOptions())
     list(session.translate(["- good day", "- you see", "- <i>you go</i>"]))
     plain = texts(session)
     assert all(text.startswith("- ") for text in plain) and plain[2] == "- <i>tu vades</i>"
@@ -147,21 +147,21 @@ def test_either_all_is_chosen_again_or_nothing(monkeypatch: pytest.MonkeyPatch) 
     session = new_session()
     session.pick(2, 1)
     before = list(session.current)
-    asked = session._again
+    asked = session._retranslate
 
     def stopped(place: int) -> object:
         if place == 3:
             raise KeyboardInterrupt
         return asked(place)
 
-    monkeypatch.setattr(session, "_again", stopped)
+    monkeypatch.setattr(session, "_retranslate", stopped)
     with pytest.raises(KeyboardInterrupt):
         session.redo(1)
     assert session.current == before and session.changed == 1
 
 
 def test_decisions_seeds_and_what_comes_before_are_saved() -> None:
-    given = GivenModels(NMT, TableLM(LM), seeds={"formal": ["senor"]})
+    given = ModelSet(NMT, TableLM(LM), seeds={"formal": ["senor"]})
     options = TranslationOptions(formality="formal", rolling=True)
     session = Session(given, options, direction=Direction(identity="x"), after=["tu", "tu tu"])
     list(session.translate(DOCUMENT))

@@ -10,19 +10,19 @@ from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.by_itself import ByItself, WholeDocument
+from cadec_cli.decoding.by_itself import DocumentTask, DocumentWorker
 from cadec_cli.decoding.done_documents import document_key
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.session_files import read_session, session_json
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 
 SAID = "JOHN: Come here."
 TABLE = {SAID: {"Johano: venu.": -1.0}, "Come here.": {"Venu.": -1.0, "Venu tien.": -2.0}}
-MODELS = GivenModels(TableNMT(TABLE), TableLM({}))
+MODELS = ModelSet(TableNMT(TABLE), TableLM({}))
 AS_TEXT, AS_SUBTITLE = "Johano: venu.", "JOHN: Venu."
 CONTENTS = {
     "in.txt": SAID,
@@ -52,10 +52,10 @@ def test_files_of_all_formats_beside_each_other(tmp_path: Path) -> None:
 
 def test_workers_are_told_and_keep_both_apart(tmp_path: Path) -> None:
     translator = Translator(MODELS, language="en")
-    work = ByItself(translator, translator.judge())
+    work = DocumentWorker(translator, translator.judge())
     for path in written(tmp_path):
         (document,) = read_text_file(path, language="en").documents
-        whole = WholeDocument(document.texts, first=True, speakers=document.speakers)
+        whole = DocumentTask(document.texts, first=True, speakers=document.speakers)
         assert [record["text"] for record in work(whole)] == [expected(path)]
     assert document_key([SAID]) != document_key([SAID], speakers=True)
 

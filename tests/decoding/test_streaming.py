@@ -19,7 +19,7 @@ from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.records import json_bytes
 from cadec_cli.decoding.streaming import StreamTranslation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.files import TextStream, decode
 from cadec_cli.method.context import Context
@@ -68,7 +68,7 @@ class Calls(dict[tuple[str, str], float]):
 
 
 def translator(search: str) -> Translator:
-    models = GivenModels(translation=ShoutingNMT(), language=TableLM(Calls()))
+    models = ModelSet(translation=ShoutingNMT(), language=TableLM(Calls()))
     return Translator(models, TranslationOptions(search=search, protect=False, paths=3), language="en")
 
 
@@ -105,14 +105,14 @@ def streaming(
     before: Context | None = None,
     written: str = "utf-8",
 ) -> StreamTranslation:
-    whole = not search_kind(search).settles
+    whole = not search_kind(search).is_greedy
     text = StreamedText(stream_lines(stream, format, language="en", lines=lines, whole_documents=whole))
     file = as_it_comes_in_encoding(TextFile((), text, stream.encoding, format), written)
     return StreamTranslation(translator(search), text, file, before=before or Context())
 
 
 def result(work: FileTranslation | StreamTranslation, as_json: bool) -> bytes:
-    return b"".join(json_bytes(work.in_order(), work.judge) if as_json else work.restored(work.in_order()))
+    return b"".join(json_bytes(work.in_order(), work.judge) if as_json else work.restore(work.in_order()))
 
 
 LINES_OF_TEXT = st.sampled_from(
@@ -243,7 +243,7 @@ def test_what_is_complete_is_written_before_more_is_asked_for(
     out: list[bytes] = []
     seen = []
     work = streaming(Trickle(Bits(bits, lambda: seen.append(b"".join(out).decode())), "f"), search)
-    out.extend(work.restored(work.in_order()))
+    out.extend(work.restore(work.in_order()))
     for text, shown in zip(seen, expected, strict=False):
         lines = text.split("\n")
         assert [bool(line) for line in lines[:-1]] == [word != "|" for word in shown.split()], seen
@@ -256,7 +256,7 @@ def test_json_lines_are_a_document_each_or_go_on_with_one() -> None:
     out: list[bytes] = []
     seen = []
     work = streaming(Trickle(Bits(bits, lambda: seen.append(len(out))), "f"), format="jsonl")
-    out.extend(work.restored(work.in_order()))
+    out.extend(work.restore(work.in_order()))
     assert seen == [0, 1, 2, 3] and work.sentences == 4
 
 
@@ -269,12 +269,12 @@ def test_what_comes_before_an_error_is_written_and_the_error_has_its_line() -> N
         work = streaming(TextStream(Bits([data]), "f", "utf-8"), search)
         out: list[bytes] = []
         with pytest.raises(CadecError, match=told):
-            out.extend(work.restored(work.in_order()))
+            out.extend(work.restore(work.in_order()))
         assert b"".join(out).count(b"\n") == 2
     work = streaming(TextStream(Bits([b'{"text": "you go"}\n', b'{"text": 3}\n']), "f"), format="jsonl")
     out = []
     with pytest.raises(CadecError, match="f, line 2 has neither"):
-        out.extend(work.restored(work.in_order()))
+        out.extend(work.restore(work.in_order()))
     assert len(out) == 1 and b'"translation": "you' in out[0]
 
 

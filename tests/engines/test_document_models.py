@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.engines.document_models import Drafts, RepairModel, TwoToTwoModel, drafted_by
+from cadec_cli.engines.document_models import Drafts, RepairModel, TwoToTwoModel, draft_model
 from cadec_cli.engines.protocols import Passage
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.joined import joined, parted
+from cadec_cli.text.joined import join_passage, split_passage
 
 
 @dataclass
@@ -38,14 +38,14 @@ class Shouting:
         return NBest(text, (Hypothesis(written, -1.0), Hypothesis(louder, -2.0)))
 
     def _written(self, text: str) -> str:
-        return joined(part.upper() for part in parted(text) if part not in self.lost)
+        return join_passage(part.upper() for part in split_passage(text) if part not in self.lost)
 
 
 class Inventing(Shouting):
     """Finds something to say of nothing."""
 
     def _written(self, text: str) -> str:
-        return joined(part.upper() or "WHAT?" for part in parted(text))
+        return join_passage(part.upper() or "WHAT?" for part in split_passage(text))
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c d", "e"]), min_size=1, max_size=11)
@@ -86,7 +86,7 @@ def test_a_repaired_document_keeps_its_number_of_sentences(document: list[str], 
 
 def test_groups_are_counted_from_the_beginning_and_blank_sentences_pass_through() -> None:
     document = ["a", "b", "", "d", "e", "f"]
-    model = RepairModel(Shouting(), drafted_by(Shouting()))
+    model = RepairModel(Shouting(), draft_model(Shouting()))
     assert [model.passage(document, place) for place in range(6)] == [
         Passage(("a", "b", "d"), 0),
         Passage(("a", "b", "d"), 1),
@@ -106,7 +106,7 @@ def test_two_sentences_that_come_out_as_one_are_not_parted() -> None:
 
 
 def test_nothing_is_made_of_a_blank_sentence() -> None:
-    for model in (TwoToTwoModel(Inventing()), RepairModel(Inventing(), drafted_by(Inventing()))):
+    for model in (TwoToTwoModel(Inventing()), RepairModel(Inventing(), draft_model(Inventing()))):
         lists = model.nbest([model.passage(["a", " ", "b"], place) for place in range(3)], 2)
         assert [bool(nbest.hypotheses) for nbest in lists] == [True, False, True]
 
@@ -119,7 +119,7 @@ def test_what_can_not_be_read_stays_as_it_was_drafted() -> None:
 
 
 def test_a_group_to_be_scored_ends_with_the_sentence_in_question() -> None:
-    model = RepairModel(Shouting(), drafted_by(Shouting()))
+    model = RepairModel(Shouting(), draft_model(Shouting()))
     document = ["a", "b", "c", "d", "e"]
     assert model.passage(document, 4) == Passage(("e",), 0)  # in a document, a group of its own
     assert model.last_passage(document) == Passage(("b", "c", "d", "e"), 3)
@@ -128,7 +128,7 @@ def test_a_group_to_be_scored_ends_with_the_sentence_in_question() -> None:
 
 def test_a_group_is_asked_once_and_drafts_are_what_is_repaired() -> None:
     inner, sentence_level = Shouting(), Shouting()
-    model = RepairModel(inner, drafted_by(sentence_level))
+    model = RepairModel(inner, draft_model(sentence_level))
     document = ["a", "b", "c", "d", "e"]
     model.nbest([model.passage(document, place) for place in range(5)], 2)
     assert inner.asked == ["A\nB\nC\nD", "E"]
@@ -147,4 +147,4 @@ def test_scores_are_of_whole_passages() -> None:
     inner = Shouting()
     passages = [Passage(("a", "b"), 1)]
     assert TwoToTwoModel(inner).log_probs(passages, [("X", "YY")]) == [-4.0]
-    assert RepairModel(inner, drafted_by(inner)).log_probs(passages, [("X", "YY")]) == [-4.0]
+    assert RepairModel(inner, draft_model(inner)).log_probs(passages, [("X", "YY")]) == [-4.0]

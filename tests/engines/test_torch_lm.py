@@ -13,12 +13,12 @@ from torch import nn
 
 from cadec_cli.engines import torch_lm
 from cadec_cli.engines.protocols import trie_for
-from cadec_cli.engines.rows import Block, shared_out
+from cadec_cli.engines.rows import Block, distribute
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import Trie
 from cadec_cli.models.layers import Cache
 from cadec_cli.text.specials import EOS
@@ -26,13 +26,13 @@ from cadec_cli.text.specials import EOS
 VOCABULARY = 12
 LM = tiny_lm(VOCABULARY, seed=3)
 MODEL = TorchLanguageModel(LM, NumberText(VOCABULARY))
-PLAIN = Reading()
+PLAIN = ScoringOptions()
 
 sentences = st.lists(st.integers(4, VOCABULARY - 1), max_size=5).map(tuple)
 hypothesis_lists = st.lists(sentences, min_size=1, max_size=7)
 contexts = st.lists(sentences, max_size=3).map(lambda found: Context(tuple(found)))
 readings = st.builds(
-    Reading,
+    ScoringOptions,
     st.lists(st.sampled_from([1.0, 1.5, 4.0]), min_size=1, max_size=3).map(tuple),
     st.sampled_from([0.0, 0.3]),
 )
@@ -56,7 +56,7 @@ def naive(context: Context, ids: Ids, temperature: float = 1.0, alpha: float = 0
     st.sampled_from([20, 50, 640]),
 )
 def test_a_trie_in_any_company_is_scored_as_each_hypothesis_alone(
-    jobs: list[tuple[list[Ids], Context]], reading: Reading, row: int
+    jobs: list[tuple[list[Ids], Context]], reading: ScoringOptions, row: int
 ) -> None:
     before, torch_lm.ROW = torch_lm.ROW, row
     try:
@@ -89,7 +89,7 @@ def test_keys_of_what_was_chosen_can_be_used_again(jobs: list[tuple[list[Ids], i
         expected = [naive(plain, ids) for ids in hypotheses]
         np.testing.assert_allclose(result.totals[0], expected, atol=2e-4)
         chosen = number % len(hypotheses)
-        rolling = rolling.followed_by(hypotheses[chosen], result.remembered(chosen))
+        rolling = rolling.followed_by(hypotheses[chosen], result.memory_after(chosen))
         plain = plain.followed_by(hypotheses[chosen])
         assert rolling.tokens(EOS) == plain.tokens(EOS)
         assert len(rolling.tokens(EOS)) == rolling.length
@@ -99,7 +99,7 @@ def test_keys_of_what_was_chosen_can_be_used_again(jobs: list[tuple[list[Ids], i
 
 def test_nothing_is_remembered_that_was_not_asked_for() -> None:
     (result,) = MODEL.score([trie_for(MODEL, [(4, 5)])], [Context(((7,),))], PLAIN)
-    assert result.remembered(0) is None
+    assert result.memory_after(0) is None
 
 
 def test_no_row_of_logits_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_contexts_that_do_not_fit_lose_whole_oldest_sentences() -> None:
 )
 def test_impossible_settings_are_refused(temperatures: tuple[float, ...], alpha: float) -> None:
     with pytest.raises(CadecError):
-        Reading(temperatures, alpha)
+        ScoringOptions(temperatures, alpha)
 
 
 @given(hypothesis_lists)
@@ -158,7 +158,7 @@ def test_rows_for_several_cores_have_every_block_once_and_about_one_length(
     jobs: list[tuple[list[Ids], Context]], cores: int
 ) -> None:
     blocks = [Block.of(trie_for(MODEL, ids), context, EOS, EOS) for ids, context in jobs]
-    rows = shared_out(blocks, 20, cores)
+    rows = distribute(blocks, 20, cores)
     assert sorted(number for row in rows for number in row) == list(range(len(blocks)))
     lengths = [sum(blocks[number].size for number in row) for row in rows]
     assert min(lengths) > 0
@@ -188,5 +188,5 @@ def test_scores_are_the_same_whatever_the_number_of_cores() -> None:
 
 def test_a_trie_without_hypotheses_has_no_scores() -> None:
     for context in (Context(), Context(((5, 6),))):
-        (scored,) = MODEL.score([Trie.of([], EOS)], [context], Reading((1.0, 2.0)))
+        (scored,) = MODEL.score([Trie.of([], EOS)], [context], ScoringOptions((1.0, 2.0)))
         assert scored.edges.shape == (2, 0) and scored.totals.shape == (2, 0)

@@ -21,17 +21,17 @@ from pretrained_lms import (
 
 from cadec_cli.engines import transformers_lm
 from cadec_cli.engines.protocols import trie_for
-from cadec_cli.engines.self_test import TOLERANCE, Probes, choose_way
+from cadec_cli.engines.self_test import TOLERANCE, Probes, choose_scoring
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
-from cadec_cli.models.huggingface import MOST_POSITIONS, Network, readable_positions
+from cadec_cli.method.options import ScoringOptions
+from cadec_cli.models.huggingface import MAX_POSITIONS, Network, readable_positions
 from cadec_cli.models.layers import Cache
-from cadec_cli.text.pretrained.line_text import LineText, found_boundary
+from cadec_cli.text.pretrained.line_text import LineText, find_boundary
 
-PLAIN = Reading()
+PLAIN = ScoringOptions()
 # A kind of tokenizer for each architecture, by turns.
 KINDS = ("byte-level", "spm-bpe", "gemma", "unigram", "glued")
 TOKENIZER = {family: KINDS[place % len(KINDS)] for place, family in enumerate(FAMILIES)}
@@ -39,7 +39,7 @@ TOKENIZER = {family: KINDS[place % len(KINDS)] for place, family in enumerate(FA
 
 def line_text(kind: str) -> LineText:
     serialised = tokenizer_json(kind)
-    return LineText(serialised, boundary=found_boundary(serialised, kind)[0], start=STARTS[kind])
+    return LineText(serialised, boundary=find_boundary(serialised, kind)[0], start=STARTS[kind])
 
 
 def scorer(
@@ -85,7 +85,7 @@ contexts = st.lists(sentences, max_size=3)
 @pytest.mark.parametrize("family", sorted(FAST))
 def test_every_architecture_takes_the_fast_way(family: str) -> None:
     model, notes = MODELS[family], list[str]()
-    difference = choose_way(model, Probes.of(model, model.positions), notes.append)
+    difference = choose_scoring(model, Probes.of(model, model.positions), notes.append)
     assert difference is not None and difference < TOLERANCE / 10
     assert model.fast and not notes
 
@@ -94,11 +94,11 @@ def test_every_architecture_takes_the_fast_way(family: str) -> None:
 @given(
     families,
     st.lists(st.tuples(lists, contexts), min_size=1, max_size=4),
-    st.sampled_from([Reading(), Reading((1.0, 3.0)), Reading((2.0,), 0.3)]),
+    st.sampled_from([ScoringOptions(), ScoringOptions((1.0, 3.0)), ScoringOptions((2.0,), 0.3)]),
     st.sampled_from([30, 640]),
 )
 def test_a_trie_in_any_company_is_scored_as_each_hypothesis_alone(
-    family: str, jobs: list[tuple[list[str], list[str]]], reading: Reading, row: int
+    family: str, jobs: list[tuple[list[str], list[str]]], reading: ScoringOptions, row: int
 ) -> None:
     model = MODELS[family]
     model.fast = True
@@ -132,7 +132,7 @@ def test_keys_of_what_was_chosen_are_used_again(family: str, document: list[list
         result = model.score([other, trie], [beside, rolling], PLAIN, remember=True)[1]
         expected = [sum(naive(model, plain, ids)) for ids in hypotheses]
         np.testing.assert_allclose(result.totals[0], expected, atol=2e-3)
-        rolling = rolling.followed_by(hypotheses[-1], result.remembered(len(hypotheses) - 1))
+        rolling = rolling.followed_by(hypotheses[-1], result.memory_after(len(hypotheses) - 1))
         plain = plain.followed_by(hypotheses[-1])
         assert isinstance(rolling.memory, Cache) and rolling.remembered == rolling.length - 1
 
@@ -140,7 +140,7 @@ def test_keys_of_what_was_chosen_are_used_again(family: str, document: list[list
 @pytest.mark.parametrize("family", sorted(SLOW))
 def test_what_takes_no_mask_of_ours_goes_the_slow_way_and_says_so(family: str) -> None:
     model, notes = scorer(family), list[str]()
-    assert choose_way(model, Probes.of(model), notes.append) is None
+    assert choose_scoring(model, Probes.of(model), notes.append) is None
     assert not model.fast and "slower" in notes[0]
     hypotheses, context = encoded(model, SENTENCES[:3]), Context(encoded(model, SENTENCES[4:6]))
     (scored, free) = model.score([trie_for(model, hypotheses)] * 2, [context, Context()], PLAIN)
@@ -156,9 +156,9 @@ def test_both_ways_say_the_same(family: str, texts: list[str], before: list[str]
     tries = [trie_for(model, encoded(model, texts))]
     given = [Context(encoded(model, before))]
     model.fast = False
-    slow = model.score(tries, given, Reading((1.0, 2.0), 0.1))[0]
+    slow = model.score(tries, given, ScoringOptions((1.0, 2.0), 0.1))[0]
     model.fast = True
-    fast = model.score(tries, given, Reading((1.0, 2.0), 0.1))[0]
+    fast = model.score(tries, given, ScoringOptions((1.0, 2.0), 0.1))[0]
     np.testing.assert_allclose(fast.edges, slow.edges, atol=1e-3)
 
 
@@ -176,7 +176,7 @@ class Careless(Network):
         super().__init__(model)
         self._without = without
 
-    def hidden(
+    def hidden_states(
         self, tokens: torch.Tensor, positions: torch.Tensor, seen: torch.Tensor, cache: Cache | None
     ) -> torch.Tensor:
         float_mask = torch.zeros(seen.shape).masked_fill(~seen, torch.finfo(torch.float32).min)
@@ -195,9 +195,11 @@ def test_what_would_be_silently_wrong_is_found(family: str, without: str) -> Non
     model, notes = scorer(family), list[str]()
     if without == "float mask":
         eager(model)
-        assert choose_way(model, Probes.of(model), notes.append) is not None  # with care, eager is right too
+        assert (
+            choose_scoring(model, Probes.of(model), notes.append) is not None
+        )  # with care, eager is right too
     model.network = Careless(model.network.model, without)
-    assert choose_way(model, Probes.of(model), notes.append) is None
+    assert choose_scoring(model, Probes.of(model), notes.append) is None
     assert not model.fast and notes
 
 
@@ -209,14 +211,14 @@ def test_no_more_is_read_than_a_window_reaches(family: str) -> None:
     # Were more read, the mask of ours would reach behind the window: the longer test finds that.
     narrow.positions = 48
     notes: list[str] = []
-    assert choose_way(narrow, Probes.of(narrow, 48), notes.append) is None and notes
+    assert choose_scoring(narrow, Probes.of(narrow, 48), notes.append) is None and notes
 
 
 def test_windows_that_are_switched_off_do_not_count() -> None:
     config = FAST["qwen2"](100, use_sliding_window=False, sliding_window=16)
     assert readable_positions(config) == 128
     config = FAST["llama"](100, max_position_embeddings=131_072)
-    assert readable_positions(config) == MOST_POSITIONS
+    assert readable_positions(config) == MAX_POSITIONS
 
 
 def test_a_model_that_looks_ahead_is_refused() -> None:
@@ -240,7 +242,7 @@ def test_a_model_that_looks_ahead_is_refused() -> None:
             parameter.add_(torch.randn_like(parameter) * 0.2)
     model = TransformersLanguageModel(Network(network), line_text(kind), positions=128)
     with pytest.raises(CadecError, match="another score in a batch than by itself") as caught:
-        choose_way(model, Probes.of(model), lambda _: None)
+        choose_scoring(model, Probes.of(model), lambda _: None)
     assert "causal" in caught.value.hint
 
 
@@ -290,7 +292,7 @@ def test_no_context_is_the_mean_over_texts(fast: bool) -> None:
         expected = [np.mean([sum(naive(model, text, ids)) for text in before]) for ids in hypotheses]
         np.testing.assert_allclose(free.totals[0], expected, atol=2e-3)
     # Nothing of the texts is ever the beginning of a document.
-    assert free.remembered(0) is None
+    assert free.memory_after(0) is None
 
 
 def test_texts_give_way_to_long_sentences() -> None:
@@ -299,7 +301,7 @@ def test_texts_give_way_to_long_sentences() -> None:
     hypothesis = encoded(model, SENTENCES[:1])[0] * 4
     (free,) = model.score([trie_for(model, [hypothesis])], [Context()], PLAIN)
     fitting = Context(tuple(tuple(model.text.encode(line)) for line in long[0]))
-    fitting = fitting.fitted(64 - len(hypothesis))
+    fitting = fitting.truncate(64 - len(hypothesis))
     assert 0 < len(fitting.sentences) < 8
     assert free.totals[0, 0] == pytest.approx(sum(naive(model, fitting, hypothesis)), abs=2e-3)
 
@@ -324,7 +326,7 @@ def test_int8_weights_stay_near(family: str) -> None:
     model.network.to_int8()
     after = probes.scores(model)
     # Random weights make sharper choices than trained ones do.
-    assert 0 < np.abs(after - before).mean() < transformers_lm.MOST_LOST
+    assert 0 < np.abs(after - before).mean() < transformers_lm.MAX_LOST
     # Both ways still say the same.
     model.fast = False
     np.testing.assert_allclose(probes.scores(model), after, atol=5e-2)

@@ -14,7 +14,7 @@ import cadec_cli
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.loading import load_models
 from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedGiven
+from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -118,8 +118,8 @@ def test_a_d_lm_on_the_tokens_of_a_pretrained_s_nmt_shares_its_vocabulary(traine
     assert set(bundle.manifest.parts) == {"nmt", "lm", "ct2/float32"}
     models = load_models(bundle, compute_type="float32", device="cpu")
     assert isinstance(models.language, TorchLanguageModel)
-    assert models.language.text.identity == models.stepped.text.identity
-    search = BeamSearch(models.stepped, models.language, objective("c-score"))
+    assert models.language.text.identity == models.stepwise_translation.text.identity
+    search = BeamSearch(models.stepwise_translation, models.language, objective("c-score"))
     assert search.by_token
 
 
@@ -143,13 +143,13 @@ def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
     write_lm(tmp_path / "gpt2", "gpt2")
     build_bundle(tmp_path / "bundle", nmt=tmp_path / "marian", lm=tmp_path / "gpt2")
     with pytest.raises(CadecError) as failed:
-        assert load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepped
+        assert load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepwise_translation
     assert "--for-beam" in failed.value.hint
     build_bundle(
         tmp_path / "kept",
         nmt=tmp_path / "marian",
         lm=tmp_path / "gpt2",
-        pretrained=PretrainedGiven(for_beam=True),
+        pretrained=PretrainedModelRequest(for_beam=True),
     )
     assert Bundle.open(tmp_path / "kept").has_network
     # What was kept stays when the bundle is changed.
@@ -166,7 +166,7 @@ def test_only_hugging_face_models_can_be_kept(tmp_path: Path) -> None:
         build_bundle(
             tmp_path / "two",
             nmt=tmp_path / "one" / "ct2" / "int8",
-            pretrained=PretrainedGiven(
+            pretrained=PretrainedModelRequest(
                 for_beam=True,
                 source_language="en",
                 target_language="eo",

@@ -10,7 +10,7 @@ from bundle_parts import tiny_lm, tiny_nmt, write_parts
 
 from cadec_cli.bundle.building import build_bundle
 from cadec_cli.decoding.translator import choose
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
@@ -28,7 +28,7 @@ from cadec_cli.evaluation.benchmark import (
 )
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
-from cadec_cli.method.options import Reading, TranslationOptions
+from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -52,7 +52,7 @@ def test_naive_scores_are_those_of_the_trie(networks: Networks, sentences: int) 
     lengths = (0, 1, 4, LENGTH)
     for hypotheses in (made_up_list(random, TARGET), [sentence(random, length) for length in lengths]):
         model = TorchLanguageModel(networks.lm, networks.target)
-        (scored,) = model.score([trie_for(model, hypotheses)], [context], Reading())
+        (scored,) = model.score([trie_for(model, hypotheses)], [context], ScoringOptions())
         naive = np.array(naive_scores(networks.lm, context, hypotheses))
         np.testing.assert_allclose(scored.totals[0], naive, atol=1e-4)
 
@@ -84,7 +84,7 @@ def test_what_is_reranked_is_the_naive_choice(networks: Networks, tmp_path: Path
     random = np.random.default_rng(2)
     texts = [networks.source.decode(random.integers(4, SOURCE, LENGTH).tolist()) for _ in range(5)]
     lists = engine.nbest(texts, NBEST)
-    models = GivenModels(language=TorchLanguageModel(networks.lm, networks.target))
+    models = ModelSet(language=TorchLanguageModel(networks.lm, networks.target))
     translations = list(choose([lists], models, TranslationOptions(context=CONTEXT, nbest=NBEST)))
     assert len(translations) == len(lists)
     before = Context()

@@ -9,14 +9,14 @@ from torch import nn
 
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
-from cadec_cli.evaluation.benchmark.figures import Limit, Reached, SpeedRatio
-from cadec_cli.evaluation.benchmark.limit import MANY_ROWS, Rates, Shape, counted
+from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio
+from cadec_cli.evaluation.benchmark.limit import MANY_ROWS, Rates, Shape, count_products
 from cadec_cli.evaluation.benchmark.networks import Networks, WordText
 from cadec_cli.method.context import Context
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.int8_linears import FineInt8Linear
-from cadec_cli.models.quantised import quantised
+from cadec_cli.models.quantised import quantise
 
 VOCABULARY = 60
 WIDTH, INNER, LAYERS = 16, 24, 2  # of tiny_lm
@@ -24,7 +24,7 @@ PER_KEYS = 2 * WIDTH * 3 * WIDTH  # and queries, and values: one linear of a lay
 PER_REST = 2 * (WIDTH * WIDTH + 2 * WIDTH * INNER)  # all others of a layer
 PER_POSITION = LAYERS * (PER_KEYS + PER_REST)
 PER_LOGITS = 2 * WIDTH * VOCABULARY
-NETWORKS = {"float32": tiny_lm(VOCABULARY), "int8": quantised(tiny_lm(VOCABULARY))}
+NETWORKS = {"float32": tiny_lm(VOCABULARY), "int8": quantise(tiny_lm(VOCABULARY))}
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -36,8 +36,8 @@ def test_a_trie_after_its_context_takes_as_many_operations_as_a_hand_counts(kind
     for context in (Context(), Context(((20, 21), (22,)))):
         # Its last boundary is the root.
         before = 1 + sum(len(sentence) + 1 for sentence in context.sentences) - 1
-        with counted() as found:
-            model.score([trie_for(model, hypotheses)], [context], Reading())
+        with count_products() as found:
+            model.score([trie_for(model, hypotheses)], [context], ScoringOptions())
         # Of the context, the last layer needs keys alone.
         by_hand = (before + nodes) * PER_POSITION - before * PER_REST + nodes * PER_LOGITS
         assert found.operations == {kind: by_hand}
@@ -53,8 +53,8 @@ def test_rows_that_are_computed_side_by_side_are_all_counted() -> None:
     try:
         for cores in (1, 2):
             torch.set_num_threads(cores)
-            with counted() as found:
-                model.score(tries, [Context(((20, 21),))] * len(tries), Reading())
+            with count_products() as found:
+                model.score(tries, [Context(((20, 21),))] * len(tries), ScoringOptions())
             operations.append(found.operations)
     finally:
         torch.set_num_threads(threads)
@@ -63,7 +63,7 @@ def test_rows_that_are_computed_side_by_side_are_all_counted() -> None:
 
 def test_a_linear_of_two_products_counts_twice() -> None:
     linear = FineInt8Linear(nn.Linear(32, 16))
-    with counted() as found:
+    with count_products() as found:
         linear(torch.ones(3, 32))
     assert found.operations == {"int8": 2 * 3 * 2 * 32 * 16}
 
@@ -71,7 +71,7 @@ def test_a_linear_of_two_products_counts_twice() -> None:
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
 def test_a_linear_counts_the_same_in_every_mode(mode: type[torch.no_grad]) -> None:
     for linear in (nn.Linear(8, 12), nn.Linear(8, 12, bias=False)):
-        with mode(), counted() as found:
+        with mode(), count_products() as found:
             linear(torch.ones(3, 2, 8))
             linear(torch.ones(1, 2, 8))
         assert found.operations == {"float32": 8 * 2 * 8 * 12}
@@ -83,7 +83,7 @@ def test_both_kinds_of_numbers_are_counted_apart_and_nothing_outside() -> None:
     networks = Networks.of(tiny_nmt(50, VOCABULARY), NETWORKS["float32"])
     tokens = torch.tensor([[3, 4, 5]])
     networks.lm(tokens)
-    with torch.inference_mode(), counted() as found:
+    with torch.inference_mode(), count_products() as found:
         networks.lm(tokens)
         networks.lm_int8(tokens)
     networks.lm(tokens)
@@ -94,7 +94,7 @@ def test_both_kinds_of_numbers_are_counted_apart_and_nothing_outside() -> None:
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_kernels_by_themselves_are_the_network_s_own_products(kind: str) -> None:
     network = NETWORKS[kind]
-    with torch.inference_mode(), counted() as found:
+    with torch.inference_mode(), count_products() as found:
         network(torch.tensor([[3, 4, 5, 6]]))
     assert set(found.kernels) == {shape for shape, _ in found.calls}
     for shape, kernels in found.kernels.items():
@@ -107,7 +107,7 @@ def test_kernels_by_themselves_are_the_network_s_own_products(kind: str) -> None
 
 def test_a_limit_is_the_time_of_lists_and_of_products_one_by_one() -> None:
     network = NETWORKS["float32"]
-    with torch.inference_mode(), counted() as found:
+    with torch.inference_mode(), count_products() as found:
         network(torch.tensor([[3, 4, 5, 6]]))
         network(torch.tensor([[3, 4]]))
     rates = Rates([], own_rows=[found])
@@ -131,7 +131,7 @@ def test_a_limit_is_the_time_of_lists_and_of_products_one_by_one() -> None:
 
 def test_a_share_is_the_limit_over_the_time_taken() -> None:
     limit = Limit(lists=1.0, products=2.0, operations={"int8": 7})
-    reached = Reached(4.0, limit, many_rows=Limit(0.0, 1.0, {"int8": 7}))
+    reached = MeasuredShare(4.0, limit, many_rows=Limit(0.0, 1.0, {"int8": 7}))
     assert reached.share == 0.75
     figure = SpeedRatio("beam", "1 / 2", 0.5, 0.4, reached=reached).as_json()
     assert figure["limit"] == {

@@ -10,7 +10,7 @@ from cadec_cli.bundle.building import build_bundle
 from cadec_cli.bundle.loading import default_options, load_models
 from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.evaluation.benchmark.real_text import clocked
+from cadec_cli.evaluation.benchmark.real_text import time_method
 from cadec_cli.evaluation.benchmark.turns import Clock
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -77,7 +77,7 @@ def test_a_clock_changes_nothing_and_is_gone_afterwards(
     document = ["Tom took it.", "He left."]
     plain = [one.text for one in translator.translate(document)]
     lists, scores = Clock(), Clock()
-    with clocked(models.translation, "nbest", lists), clocked(models.language, "score", scores):
+    with time_method(models.translation, "nbest", lists), time_method(models.language, "score", scores):
         assert [one.text for one in translator.translate(document)] == plain
     assert lists.seconds > 0 and scores.seconds > 0
     before = (lists.seconds, scores.seconds)
@@ -96,6 +96,6 @@ def test_a_clock_that_runs_is_not_started_twice() -> None:
                 self.call(deep - 1)
 
     outer, nested = Clock(), Nested()
-    with clocked(nested, "call", outer):
+    with time_method(nested, "call", outer):
         nested.call(3)
     assert nested.calls == 4 and outer.seconds > 0

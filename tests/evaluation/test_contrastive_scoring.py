@@ -28,7 +28,7 @@ from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers,
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.pipeline import TextPipeline
@@ -65,7 +65,7 @@ def bundle(bundles: Path) -> Bundle:
 
 def models(bundle: Bundle, context: int = 3, names: tuple[str, ...] = NAMES) -> ContrastiveModels:
     loaded = load_models(bundle, compute_type="float32", threads=1)
-    return contrastive_models(loaded, names, None, Reading(TEMPERATURES), context)[1]
+    return contrastive_models(loaded, names, None, ScoringOptions(TEMPERATURES), context)[1]
 
 
 @torch.inference_mode()
@@ -118,13 +118,13 @@ class Watched:
         self,
         tries: Sequence[Trie],
         contexts: Sequence[Context],
-        reading: Reading,
+        scoring_options: ScoringOptions,
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
         pairs = zip(tries, contexts, strict=True)
         self.alone.extend(trie for trie, context in pairs if not context.sentences)
-        return self.model.score(tries, contexts, reading, remember=remember)
+        return self.model.score(tries, contexts, scoring_options, remember=remember)
 
 
 def test_sentences_without_context_are_scored_once_and_in_rows(bundle: Bundle) -> None:
@@ -297,7 +297,7 @@ def test_a_bundle_does_what_its_models_can(
     with pytest.raises(CadecError, match="no objective"):
         usable(["luck"])
     loaded = load_models(opened, compute_type="float32", threads=1)
-    objectives, ready = contrastive_models(loaded, [], None, Reading(), None)
+    objectives, ready = contrastive_models(loaded, [], None, ScoringOptions(), None)
     assert [chosen.name for chosen in objectives] == able
     terms = next(ready.terms(of(*GROUPS)))
     assert (NMT in terms, FREE in terms) == (name != "lm", name != "nmt")

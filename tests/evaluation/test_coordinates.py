@@ -11,7 +11,7 @@ from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning.choosing import choose
 from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import Prepared, prepared, reranking_translator
+from cadec_cli.evaluation.tuning.grid import PreparedLists, prepare_lists, reranking_translator
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import TranslationOptions
@@ -27,13 +27,13 @@ def models(document_bundle: Path) -> LoadedModels:
 
 
 @pytest.fixture(scope="module")
-def development(models: LoadedModels) -> Prepared:
+def development(models: LoadedModels) -> PreparedLists:
     sources, references = ([[pair[side] for pair in document] for document in DOCUMENTS] for side in (0, 1))
     start = [Setting(1.0, named=tuple(BAYES.items()))]
-    return prepared(reranking_translator(models, OPTIONS, "bayes"), sources, references, start)
+    return prepare_lists(reranking_translator(models, OPTIONS, "bayes"), sources, references, start)
 
 
-def test_bleu_never_falls_and_nothing_is_tried_twice(development: Prepared) -> None:
+def test_bleu_never_falls_and_nothing_is_tried_twice(development: PreparedLists) -> None:
     level, tried = coordinate_search(development, BAYES)
     assert tried[0].setting.weights == BAYES
     best = choose("best", level, tried)
@@ -48,7 +48,7 @@ def test_bleu_never_falls_and_nothing_is_tried_twice(development: Prepared) -> N
     assert (again.bleu, again.changed) == (best.bleu, best.changed)
 
 
-def test_one_round_changes_one_weight_at_a_time(development: Prepared) -> None:
+def test_one_round_changes_one_weight_at_a_time(development: PreparedLists) -> None:
     _, tried = coordinate_search(development, BAYES, rounds=1)
     for point in tried[1:8]:
         changed = [name for name in BAYES if point.setting.weights[name] != BAYES[name]]

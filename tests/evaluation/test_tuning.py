@@ -8,17 +8,17 @@ import sacrebleu
 from bundle_parts import tiny_lm
 from fakes import TableLM, TableNMT
 
-from cadec_cli.decoding.search.lattice import LatticeSearch, settled
-from cadec_cli.decoding.state import Partial
+from cadec_cli.decoding.search.lattice import LatticeSearch, settled_choices
+from cadec_cli.decoding.state import PartialPath
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
 from cadec_cli.evaluation.tuning.choosing import choose, decide
-from cadec_cli.evaluation.tuning.grid import grid_search, prepared, rerank_with_all, reranking_translator
+from cadec_cli.evaluation.tuning.grid import grid_search, prepare_lists, rerank_with_all, reranking_translator
 from cadec_cli.evaluation.tuning.pareto import front
-from cadec_cli.evaluation.tuning.points import Point, above, measured
+from cadec_cli.evaluation.tuning.points import Point, above, measure_settings
 from cadec_cli.evaluation.tuning.settings import (
     TEMPERATURES,
     WEIGHTS,
@@ -30,7 +30,7 @@ from cadec_cli.evaluation.tuning.settings import (
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import DecodingDefaults, Reading, TranslationOptions
+from cadec_cli.method.options import DecodingDefaults, ScoringOptions, TranslationOptions
 
 LM = TorchLanguageModel(tiny_lm(30), WordText(30))
 SETTINGS = [Setting(1.0, 1.0), Setting(3.0, 1.0), Setting(1.0, 0.4), Setting(8.0, 2.0)]
@@ -60,27 +60,27 @@ def test_all_at_once_is_each_alone(name: str, context: int) -> None:
     documents = [lists(seed, length) for seed, length in ((1, 9), (2, 4), (3, 7), (4, 0))]
     together = grid_search(
         reranking_translator(
-            GivenModels(TableNMT({}), LM), TranslationOptions(context=context, protect=False), name
+            ModelSet(TableNMT({}), LM), TranslationOptions(context=context, protect=False), name
         ),
         SETTINGS,
     )
-    assert together.reading.temperatures == (1.0, 3.0, 8.0)
+    assert together.scoring_options.temperatures == (1.0, 3.0, 8.0)
     columns = [together.columns(document) for document in documents]
     found = rerank_with_all(together, columns, SETTINGS)
     for setting, chosen in zip(SETTINGS, found, strict=True):
         alone = LatticeSearch(
             objective(name, {"lm": setting.weight}),
             LM,
-            reading=Reading((setting.temperature,)),
+            scoring_options=ScoringOptions((setting.temperature,)),
             policy=ContextPolicy(context),
         )
         for document, indices in zip(documents, chosen, strict=True):
-            beam = [Partial()]
+            beam = [PartialPath()]
             for nbest in document:
                 (column,) = alone.columns([nbest])
                 if column is not None:
                     (beam,) = alone.advance([beam], [column])
-            expected = [choice.index for choice in settled(beam, True)]
+            expected = [choice.index for choice in settled_choices(beam, True)]
             filled = [index for index, nbest in zip(indices, document, strict=True) if nbest.hypotheses]
             assert filled == expected
             assert len(indices) == len(document)
@@ -112,7 +112,7 @@ def test_figures_of_choices() -> None:
     ]
     references = [["the cat sat on the mat", "yes , it did"], [""]]
     settings = [Setting(1.0, 1.0), Setting(2.0, 1.0)]
-    level, (right, wrong) = measured(settings, [[[1, 0], [0]], [[1, 1], [0]]], texts, references)
+    level, (right, wrong) = measure_settings(settings, [[[1, 0], [0]], [[1, 1], [0]]], texts, references)
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(1 / 3)
     assert level.bleu < right.bleu and wrong.bleu < right.bleu
     assert level.changed == 0 and wrong.changed == pytest.approx(2 / 3)
@@ -125,7 +125,7 @@ def test_figures_of_choices() -> None:
 def test_sentences_of_a_line_are_measured_as_one() -> None:
     texts = [[["a cat sat", "the cat sat"], ["on a mat", "on the mat"], ["yes , it did", "no"]]]
     references = [["the cat sat on the mat", "yes , it did"]]
-    _, (right,) = measured([Setting(1.0, 1.0)], [[[1, 1, 0]]], texts, references, [2, 1])
+    _, (right,) = measure_settings([Setting(1.0, 1.0)], [[[1, 1, 0]]], texts, references, [2, 1])
     assert right.bleu == pytest.approx(100) and right.changed == pytest.approx(2 / 3)
 
 
@@ -140,7 +140,7 @@ def test_what_is_tuned_is_what_translates(formality: str) -> None:
     long = " ".join(["come", "go on"] * 6)
     document = ["i see 25 of you", "- go on", "12:30", "<b>come</b>", "COME", long, "## come"]
     calls = {("vi", "ci"): 0.4, ("ci", "ci"): 0.4, ("sinjoro", "vi"): 3.0}
-    models = GivenModels(
+    models = ModelSet(
         TableNMT({**table, "COME": table["come"]}, most=6), TableLM(calls), seeds={"formal": ["sinjoro"]}
     )
     options = TranslationOptions(formality=formality, context=2, nbest=3)
@@ -154,7 +154,7 @@ def test_what_is_tuned_is_what_translates(formality: str) -> None:
     assert any("ci" in " ".join(texts) for texts in outcomes) == (formality == "auto")
     for setting, texts in zip(settings, outcomes, strict=True):
         translator = reranking_translator(models, options, "c-score", "en")
-        _, points = prepared(translator, [document], [texts], settings).points(settings)
+        _, points = prepare_lists(translator, [document], [texts], settings).points(settings)
         assert points[settings.index(setting)].bleu == pytest.approx(100)
         assert points[settings.index(setting)].chrf == pytest.approx(100)
 
@@ -165,7 +165,7 @@ def improved(better: int, worse: int, lines: int = 60) -> tuple[Point, Point, Po
     wanted = [texts[0][n][1 if n < better else 0] for n in range(lines)]
     chosen = [[1 if n < better or n >= lines - worse else 0 for n in range(lines)]]
     settings = [Setting(4.0), Setting(2.0)]
-    level, (present, other) = measured(settings, [[[0] * lines], chosen], texts, [wanted])
+    level, (present, other) = measure_settings(settings, [[[0] * lines], chosen], texts, [wanted])
     return level, present, other
 
 

@@ -9,12 +9,12 @@ from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.method.objectives import Objective, objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import EOS
 
-PLAIN = Reading()
+PLAIN = ScoringOptions()
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Pair:
     lm: DocumentLM
 
     def search(
-        self, wanted: Objective, options: BeamOptions | None = None, reading: Reading = PLAIN
+        self, wanted: Objective, options: BeamOptions | None = None, scoring_options: ScoringOptions = PLAIN
     ) -> BeamSearch:
-        return BeamSearch(self.translation, self.language, wanted, reading, options)
+        return BeamSearch(self.translation, self.language, wanted, scoring_options, options)
 
     def plain(self, options: BeamOptions | None = None) -> BeamSearch:
         """The S-NMT alone."""

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from fakes import TableLM, TableNMT
 
-from cadec_cli.crews import Alone, Crew, Task
+from cadec_cli.crews import SerialPool, Task, WorkerPool
 from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.bulk import Beside, BulkTranslation
-from cadec_cli.decoding.by_itself import ByItself, WholeDocument
+from cadec_cli.decoding.bulk import BulkTranslation, ReportSegmentRecord
+from cadec_cli.decoding.by_itself import DocumentTask, DocumentWorker
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.output_names import OutputPlan
@@ -41,13 +41,13 @@ BEFORE = ("bondia senor", "vos")
 class Told:
     """What the members of a crew did."""
 
-    documents: list[WholeDocument]
+    documents: list[DocumentTask]
 
 
 def begin(told: Told, json_lines: bool, report: bool, before: tuple[str, ...]) -> Any:
-    models, options = GivenModels(TableNMT(TABLE), TableLM(CALLS)), TranslationOptions(context=3)
+    models, options = ModelSet(TableNMT(TABLE), TableLM(CALLS)), TranslationOptions(context=3)
     translator = Translator(models, options)
-    work = ByItself(
+    work = DocumentWorker(
         translator,
         translator.judge(BELOW),
         json_lines,
@@ -55,7 +55,7 @@ def begin(told: Told, json_lines: bool, report: bool, before: tuple[str, ...]) -
         _segment if report else None,
     )
 
-    def counted(document: WholeDocument) -> list[Any]:
+    def counted(document: DocumentTask) -> list[Any]:
         told.documents.append(document)
         return work(document)
 
@@ -70,7 +70,7 @@ def _segment(translation: Translation) -> list[Any]:
 class Shuffled:
     """A crew that has several documents in hand, and is done with them in any order."""
 
-    members: int
+    size: int
     seed: int = 0
 
     def run(self, task: Task[Any, Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -79,7 +79,7 @@ class Shuffled:
         in_hand: list[tuple[int, Any]] = []
         for numbered in enumerate(items):
             in_hand.append(numbered)
-            if len(in_hand) == self.members:
+            if len(in_hand) == self.size:
                 number, item = in_hand.pop(rng.randrange(len(in_hand)))
                 yield number, work(item)
         rng.shuffle(in_hand)
@@ -100,7 +100,7 @@ class Library:
 
     def __post_init__(self) -> None:
         self.told = Told([])
-        self.reported: list[Beside] = []
+        self.reported: list[ReportSegmentRecord] = []
 
     def bulk(self, journal: str = ".journal") -> BulkTranslation:
         outputs = tuple(self.target / path.name for path in self.inputs)
@@ -115,9 +115,9 @@ class Library:
             self.reported.extend if self.report else None,
         )
 
-    def run(self, crew: Crew | None = None, *, resume: bool = False, **told: Any) -> dict[str, bytes]:
+    def run(self, pool: WorkerPool | None = None, *, resume: bool = False, **told: Any) -> dict[str, bytes]:
         bulk = self.bulk()
-        bulk.run(crew or Alone(), bulk.survey(), resume=resume, **told)
+        bulk.run(pool or SerialPool(), bulk.survey(), resume=resume, **told)
         return self.written()
 
     def written(self) -> dict[str, bytes]:
@@ -133,7 +133,7 @@ class KilledError(Exception):
     """The process is no more."""
 
 
-def killed_after(library: Library, documents: int, crew: Crew | None = None) -> None:
+def killed_after(library: Library, documents: int, pool: WorkerPool | None = None) -> None:
     """Translate until so many documents are done, then die."""
     bulk = library.bulk()
     begin_, arguments = bulk.task.begin, bulk.task.arguments
@@ -141,7 +141,7 @@ def killed_after(library: Library, documents: int, crew: Crew | None = None) -> 
     def begin_and_die(*arguments: Any) -> Any:
         work = begin_(*arguments)
 
-        def dying(document: WholeDocument) -> Any:
+        def dying(document: DocumentTask) -> Any:
             if len(library.told.documents) == documents:
                 raise KilledError
             return work(document)
@@ -150,7 +150,7 @@ def killed_after(library: Library, documents: int, crew: Crew | None = None) -> 
 
     bulk = replace(bulk, task=Task(begin_and_die, arguments))
     with pytest.raises(KilledError):
-        bulk.run(crew or Alone(), bulk.survey(), resume=True)
+        bulk.run(pool or SerialPool(), bulk.survey(), resume=True)
 
 
 def libraries(tmp_path: Path) -> Callable[..., Library]:

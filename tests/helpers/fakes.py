@@ -7,7 +7,7 @@ import numpy as np
 
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 
 
@@ -28,7 +28,7 @@ class WordText:
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self.vocabulary[index] for index in ids)
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         return [f" {self.vocabulary[index]}" for index in ids]
 
 
@@ -44,14 +44,19 @@ class TableLM:
         return (-1 + sum(self.calls_for.get((before, word), 0.0) for before in context)) / temperature
 
     def score(
-        self, tries: Sequence[Trie], contexts: Sequence[Context], reading: Reading, *, remember: bool = False
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        scoring_options: ScoringOptions,
+        *,
+        remember: bool = False,
     ) -> list[ScoredTrie]:
         scored = []
         for trie, context in zip(tries, contexts, strict=True):
             assert context.length + trie.depth <= self.positions, "a context is to fit before its trie"
             before = [self.text.vocabulary[index] for ids in context.sentences for index in ids]
             words = [self.text.vocabulary[index] for index in trie.edge_tokens]
-            edges = [[self.log_prob(word, before, t) for word in words] for t in reading.temperatures]
+            edges = [[self.log_prob(word, before, t) for word in words] for t in scoring_options.temperatures]
             scored.append(ScoredTrie(trie, np.array(edges)))
         return scored
 

@@ -82,7 +82,7 @@ class PieceText:
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self.vocabulary[index] for index in ids)
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         return [f" {self.vocabulary[index]}" for index in ids]
 
 

@@ -13,7 +13,7 @@ from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model, Framing
 from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
 from cadec_cli.engines.pretrained_framing import framing_for
 from cadec_cli.text.pretrained import load_text
-from converters.translation.huggingface import FoundHuggingFace, open_huggingface
+from converters.translation.huggingface import HuggingFaceImport, open_huggingface
 from converters.translation.verification import Probes, drift_from
 
 SENTENCES = ("you see the big red lamp.", "do you hide the book?", "The captain doesn't know 1,234.50 words")
@@ -91,7 +91,7 @@ class Converted:
         self.drift = self.found.convert(root / f"{name}-converted", "float32")
         self.output = root / f"{name}-converted"
 
-    def opened(self, *notes: str) -> FoundHuggingFace:
+    def opened(self, *notes: str) -> HuggingFaceImport:
         source, target = self.family.languages
         return open_huggingface(
             self.directory, source_language=source, target_language=target, note=list(notes).append
@@ -158,7 +158,7 @@ def by_name(name: str, root: Path) -> Converted:
     return _CONVERTED[name, root]
 
 
-def open_in(directory: Path, source: str | None = None, target: str | None = None) -> FoundHuggingFace:
+def open_in(directory: Path, source: str | None = None, target: str | None = None) -> HuggingFaceImport:
     return open_huggingface(directory, source_language=source, target_language=target, note=lambda _: None)
 
 
@@ -174,7 +174,7 @@ def drift_of(one: Converted, output: Path) -> Any:
     return drift_between(one.directory, one.found, output)
 
 
-def drift_between(directory: Path, found: FoundHuggingFace, output: Path) -> Any:
+def drift_between(directory: Path, found: HuggingFaceImport, output: Path) -> Any:
     from converters.translation.huggingface_network import TransformersNetwork
 
     network = TransformersNetwork.read(directory, found.direction, found.tokens)

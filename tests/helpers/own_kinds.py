@@ -50,7 +50,7 @@ class AdaptedLM(Network):
         self.up = nn.Linear(config.narrow, config.width)
 
     def forward(self, tokens: Tensor, select: Tensor) -> Tensor:
-        x = self.lm.hidden(tokens)
+        x = self.lm.hidden_states(tokens)
         return self.lm.logits((x + self.up(self.down(x).relu()))[select])
 
 

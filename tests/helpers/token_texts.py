@@ -32,5 +32,5 @@ class NumberText:
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(f"p{index}" for index in ids)
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         return [f" {self.vocabulary[index]}" for index in ids]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, showable, shown, text_misfit
+from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, quote_value, showable, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.models.configs import CONFIGURATIONS, DocTransformerConfig, DocumentLMConfig, TransformerConfig
 from cadec_cli.models.pretrained import (
@@ -88,7 +88,7 @@ def test_bounds_are_told() -> None:
         "d must be one of x, y, not '\\x1b'",
     ]
     assert not Number(0, 1, above=True).allows(0)
-    assert shown(10**5000) == "one of 5,001 digits" and len(shown("x" * 999)) < 80
+    assert quote_value(10**5000) == "one of 5,001 digits" and len(quote_value("x" * 999)) < 80
 
 
 def test_what_can_be_shown_in_a_line() -> None:

@@ -36,7 +36,9 @@ def test_prefill_and_steps_equal_one_pass(pre_norm: bool, tied: bool) -> None:
     lm = network(pre_norm, tied)
     sequence = tokens(3, 12)
     cache = Cache()
-    parts = [lm.hidden(part, cache=cache) for part in (sequence[:, :5], sequence[:, 5:6], sequence[:, 6:])]
+    parts = [
+        lm.hidden_states(part, cache=cache) for part in (sequence[:, :5], sequence[:, 5:6], sequence[:, 6:])
+    ]
     torch.testing.assert_close(lm.logits(torch.cat(parts, 1)), lm(sequence), atol=TOLERANCE, rtol=0)
 
 
@@ -58,10 +60,10 @@ def test_a_selection_gives_the_selected_rows_of_all_logits() -> None:
 def test_rows_of_a_cache_can_be_reordered_and_repeated() -> None:
     sequence = tokens(3, 6)
     cache = Cache()
-    LM.hidden(sequence, cache=cache)
+    LM.hidden_states(sequence, cache=cache)
     order = torch.tensor([2, 0, 0, 1])
     step = tokens(4, 1)
-    stepped = LM.logits(LM.hidden(step, cache=cache.rows(order)))[:, -1]
+    stepped = LM.logits(LM.hidden_states(step, cache=cache.rows(order)))[:, -1]
     expected = LM(torch.cat([sequence[order], step], 1))[:, -1]
     torch.testing.assert_close(stepped, expected, atol=TOLERANCE, rtol=0)
 
@@ -70,9 +72,9 @@ def test_rows_of_a_cache_can_be_reordered_and_repeated() -> None:
 def test_one_context_serves_many_continuations() -> None:
     context = tokens(1, 8)
     cache = Cache()
-    LM.hidden(context, cache=cache)
+    LM.hidden_states(context, cache=cache)
     continuations = tokens(5, 4)
-    scored = LM.logits(LM.hidden(continuations, cache=cache))
+    scored = LM.logits(LM.hidden_states(continuations, cache=cache))
     expected = LM(torch.cat([context.expand(5, -1), continuations], 1))[:, 8:]
     torch.testing.assert_close(scored, expected, atol=TOLERANCE, rtol=0)
 
@@ -94,8 +96,8 @@ def test_a_tree_in_one_row_equals_each_of_its_paths_alone(
         mask[0, index, [context.size(1) + node for node in path]] = True
     positions = torch.tensor([[context.size(1) + len(path) - 1 for path in paths]])
     cache = Cache()
-    LM.hidden(context, cache=cache)
-    scored = LM.logits(LM.hidden(nodes, positions=positions, mask=mask, cache=cache))
+    LM.hidden_states(context, cache=cache)
+    scored = LM.logits(LM.hidden_states(nodes, positions=positions, mask=mask, cache=cache))
     for index, path in enumerate(paths):
         alone = LM(torch.cat([context, nodes[:, path]], 1))[0, -1]
         torch.testing.assert_close(scored[0, index], alone, atol=TOLERANCE, rtol=0)

@@ -82,9 +82,9 @@ def test_steps_equal_one_pass_and_rows_can_be_reordered() -> None:
     model = document_model(sentence_model())
     source, context, target = tokens(30, 3, 6), tokens(30, 3, 9), tokens(40, 3, 6)
     encoded, cache = model.encode_in_context(source, context), Cache()
-    parts = [model.hidden(part, encoded, cache) for part in (target[:, :3], target[:, 3:4])]
+    parts = [model.hidden_states(part, encoded, cache) for part in (target[:, :3], target[:, 3:4])]
     order = torch.tensor([2, 0, 0])
-    last = model.hidden(target[order, 4:5], encoded.rows(order), cache.rows(order))
+    last = model.hidden_states(target[order, 4:5], encoded.rows(order), cache.rows(order))
     whole = model(source, context, target)
     torch.testing.assert_close(model.logits(torch.cat(parts, 1)), whole[:, :4], atol=TOLERANCE, rtol=0)
     read = torch.cat([target[order, :4], target[order, 4:5]], 1)

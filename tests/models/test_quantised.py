@@ -13,8 +13,8 @@ from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear, int8_available
 from cadec_cli.models.int8_products import Linear, coarse, fine
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.quantised import quantised
-from cadec_cli.models.scripting import scripted
+from cadec_cli.models.quantised import quantise
+from cadec_cli.models.scripting import script
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
@@ -87,7 +87,7 @@ def test_extreme_weights_and_inputs_do_not_overflow() -> None:
 def test_a_language_model_scores_nearly_the_same(tied: bool) -> None:
     lm = language_model(tied)
     sequence = tokens(5, 20)
-    expected, made = lm(sequence).log_softmax(-1), quantised(lm)(sequence).log_softmax(-1)
+    expected, made = lm(sequence).log_softmax(-1), quantise(lm)(sequence).log_softmax(-1)
     error = (made - expected).abs()
     assert 0 < error.mean() < 0.03
     assert error.max() < 0.2
@@ -98,7 +98,7 @@ def test_a_language_model_scores_nearly_the_same(tied: bool) -> None:
 def test_a_translation_model_scores_nearly_the_same() -> None:
     nmt = translation_model()
     source, target = tokens(4, 6), tokens(4, 9)
-    expected, made = nmt(source, target).log_softmax(-1), quantised(nmt)(source, target).log_softmax(-1)
+    expected, made = nmt(source, target).log_softmax(-1), quantise(nmt)(source, target).log_softmax(-1)
     error = (made - expected).abs()
     assert 0 < error.mean() < 0.05
     assert error.max() < 0.4
@@ -107,7 +107,7 @@ def test_a_translation_model_scores_nearly_the_same() -> None:
 @needs_int8
 @torch.inference_mode()
 def test_a_row_does_not_depend_on_the_rest_of_its_batch() -> None:
-    lm = quantised(language_model())
+    lm = quantise(language_model())
     sequence = tokens(6, 12)
     together = lm(sequence)
     for row in range(6):
@@ -122,10 +122,12 @@ def test_a_row_does_not_depend_on_the_rest_of_its_batch() -> None:
 @needs_int8
 @torch.inference_mode()
 def test_caches_work_as_before() -> None:
-    lm = quantised(language_model())
+    lm = quantise(language_model())
     sequence = tokens(3, 12)
     cache = Cache()
-    parts = [lm.hidden(part, cache=cache) for part in (sequence[:, :5], sequence[:, 5:6], sequence[:, 6:])]
+    parts = [
+        lm.hidden_states(part, cache=cache) for part in (sequence[:, :5], sequence[:, 5:6], sequence[:, 6:])
+    ]
     torch.testing.assert_close(lm.logits(torch.cat(parts, 1)), lm(sequence), atol=2e-2, rtol=0)
 
 
@@ -136,7 +138,7 @@ def test_every_linear_is_replaced_and_the_input_left_as_it_was(
 ) -> None:
     model = make()
     before = copy.deepcopy(model.state_dict())
-    made = quantised(model)
+    made = quantise(model)
     assert type(made) is type(model)
     assert made.config == model.config
     assert not any(isinstance(part, nn.Linear) for part in made.modules())
@@ -151,14 +153,14 @@ def test_every_linear_is_replaced_and_the_input_left_as_it_was(
 @needs_int8
 @torch.inference_mode()
 def test_quantising_twice_changes_nothing() -> None:
-    once = quantised(language_model())
+    once = quantise(language_model())
     sequence = tokens(2, 5)
-    assert torch.equal(quantised(once)(sequence), once(sequence))
+    assert torch.equal(quantise(once)(sequence), once(sequence))
 
 
 def test_a_model_on_another_device_is_refused() -> None:
     with pytest.raises(CadecError, match="int8 weights are for CPUs"):
-        quantised(language_model().to("meta"))
+        quantise(language_model().to("meta"))
 
 
 @needs_int8
@@ -170,15 +172,15 @@ def test_torchscript_gives_the_same_numbers_bit_for_bit(
 ) -> None:
     torch.manual_seed(1)
     made = kind(nn.Linear(64, 24, bias=bias))
-    assert isinstance(scripted(linear), torch.jit.ScriptFunction)
+    assert isinstance(script(linear), torch.jit.ScriptFunction)
     for shape in ((1, 64), (2, 3, 64), (8, 64), (5, 1, 17, 64)):
         x = torch.randn(shape)
         given = (x, made.weight, made.scales, made.zeros, made.bias)
-        assert torch.equal(scripted(linear)(*given), linear(*given))
+        assert torch.equal(script(linear)(*given), linear(*given))
 
 
 def test_what_torchscript_refuses_runs_as_it_stands() -> None:
     def strange(x: torch.Tensor, weight: object, scales: object, zeros: object, bias: object) -> torch.Tensor:
         return x + len({**vars(strange)})  # nothing that TorchScript has
 
-    assert scripted(strange) is strange
+    assert script(strange) is strange

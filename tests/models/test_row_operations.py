@@ -19,8 +19,8 @@ from cadec_cli.models.fused import FusedBlock
 from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
 from cadec_cli.models.int8_products import coarse, fine
 from cadec_cli.models.layers import Block, Cache, Part, RoomyCache, attend, places_of
-from cadec_cli.models.outputs import all_log_probs, chosen_by, chosen_from
-from cadec_cli.models.row_operations import Rounded
+from cadec_cli.models.outputs import all_log_probs, logit_log_probs, output_log_probs
+from cadec_cli.models.row_operations import QuantisedRows
 
 # Of vectors of 8 and 16 numbers some, a part of one, and both.
 WIDTHS = [1, 7, 8, 16, 24, 33, 64, 256, 771]
@@ -52,13 +52,13 @@ def level(
         yield request.param
 
 
-def meant(rounded: Rounded) -> Tensor:
+def meant(rounded: QuantisedRows) -> Tensor:
     """What rounded rows stand for."""
     integers = rounded.integers[: rounded.rows].float()
     return (integers - 128) * rounded.largest[:, None] / 127
 
 
-def half_steps(rounded: Rounded) -> Tensor:
+def half_steps(rounded: QuantisedRows) -> Tensor:
     """How far rounding may be off, and a little more."""
     return rounded.largest[:, None] / 254 * 1.001 + 1e-6
 
@@ -72,7 +72,7 @@ def test_the_install_has_compiled_what_this_cpu_takes() -> None:
 def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
     x = torch.randn(13, width) * torch.logspace(-6, 6, 13)[:, None]
     x[3] = 0
-    made = row_operations.rounded(x)
+    made = row_operations.quantise_rows(x)
     assert made.rows == 13 and made.integers.size(0) == 16
     assert torch.equal(made.largest, x.abs().amax(1).clamp(min=1e-20))
     assert ((meant(made) - x).abs() <= half_steps(made)).all()
@@ -81,14 +81,14 @@ def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_row_is_the_same_alone_and_wherever_it_stands(level: str, width: int) -> None:
     x = torch.randn(9, width)
-    together = row_operations.rounded(x)
+    together = row_operations.quantise_rows(x)
     norm = nn.LayerNorm(width).eval()
-    normed = row_operations.normed_and_rounded(x, norm)
+    normed = row_operations.norm_and_quantise(x, norm)
     for row in range(9):
         elsewhere = torch.empty(width + row)[row:].copy_(x[row])[None]  # at any address
         for one, all_rows in (
-            (row_operations.rounded(elsewhere), together),
-            (row_operations.normed_and_rounded(elsewhere, norm), normed),
+            (row_operations.quantise_rows(elsewhere), together),
+            (row_operations.norm_and_quantise(elsewhere, norm), normed),
         ):
             assert torch.equal(one.integers[0], all_rows.integers[row])
             assert one.largest[0] == all_rows.largest[row]
@@ -99,7 +99,7 @@ def test_norms(level: str, width: int) -> None:
     x, norm = torch.randn(5, width) * 3 + 1, nn.LayerNorm(width)
     norm.weight.copy_(torch.randn(width))
     norm.bias.copy_(torch.randn(width))
-    made = row_operations.normed_and_rounded(x, norm)
+    made = row_operations.norm_and_quantise(x, norm)
     torch.testing.assert_close(made.largest, norm(x).abs().amax(1), rtol=1e-4, atol=1e-5)
     assert ((meant(made) - norm(x)).abs() <= half_steps(made) + 1e-4).all()
 
@@ -109,8 +109,8 @@ def test_activations(level: str, name: str) -> None:
     # One row per number: then it is the largest, and comes through rounding as it is.
     x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-1e4, -90.0, 90.0, 1e4])])[:, None]
     product, scales, bias = x * 4 - 2, torch.full((len(x),), 0.25), torch.tensor([0.5])
-    made = row_operations.activated_and_rounded(
-        product, Rounded(torch.empty(0), scales), bias, row_operations.ACTIVATIONS[name]
+    made = row_operations.activate_and_quantise(
+        product, QuantisedRows(torch.empty(0), scales), bias, row_operations.ACTIVATIONS[name]
     )
     expected = ACTIVATIONS[name](x)
     torch.testing.assert_close(made.largest, expected.abs()[:, 0].clamp(min=1e-20), rtol=1e-5, atol=1e-6)
@@ -136,12 +136,12 @@ def test_what_is_no_number_spoils_its_row_and_no_other(level: str, operation: st
     x = torch.randn(3, 40)
     x[1, 17] = damage
     if operation == "rounded":
-        made = row_operations.rounded(x)
+        made = row_operations.quantise_rows(x)
     elif operation == "normed":
-        made = row_operations.normed_and_rounded(x, nn.LayerNorm(40))
+        made = row_operations.norm_and_quantise(x, nn.LayerNorm(40))
     else:
-        ones = Rounded(torch.empty(0), torch.ones(3))
-        made = row_operations.activated_and_rounded(x, ones, torch.zeros(40), 1)
+        ones = QuantisedRows(torch.empty(0), torch.ones(3))
+        made = row_operations.activate_and_quantise(x, ones, torch.zeros(40), 1)
         if damage == -float("inf"):  # as good as nothing, after an activation
             return
     assert made.largest.isnan().tolist() == [False, True, False]
@@ -159,8 +159,10 @@ def test_log_probabilities(level: str, bias: bool, vocabulary: int, temperature:
     torch.testing.assert_close(made, expected, rtol=1e-5, atol=2e-5)
     rows, tokens = torch.tensor([0, 0, 2, 7]), torch.tensor([1, 4, 0, 3])
     given = (hidden.flatten(0, 1), rows, tokens, [temperature, 2.0])
-    torch.testing.assert_close(chosen_by(output)(*given)[0], made.flatten(0, 1)[rows, tokens])
-    torch.testing.assert_close(chosen_by(output)(*given), chosen_from(output)(*given), rtol=1e-5, atol=2e-5)
+    torch.testing.assert_close(output_log_probs(output)(*given)[0], made.flatten(0, 1)[rows, tokens])
+    torch.testing.assert_close(
+        output_log_probs(output)(*given), logit_log_probs(output)(*given), rtol=1e-5, atol=2e-5
+    )
 
 
 def parts_of(random: np.random.Generator, cached: int) -> tuple[Part, ...]:
@@ -190,7 +192,7 @@ def test_attention_in_parts(level: str, size: int, cached: int) -> None:
         queries, keys, values = torch.randn(3, 1, 2, cached + length, size).unbind(0)
         queries = queries[:, :, :length]
         expected = attend(queries, keys, values, chosen).transpose(1, 2).flatten(0, 1).flatten(1)
-        made = row_operations.attended_in_parts_and_rounded(
+        made = row_operations.attend_in_parts_and_quantise(
             queries, keys, values, places_of(chosen), [part.parents for part in chosen]
         )
         torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
@@ -216,7 +218,7 @@ def test_attention_by_masks(level: str, size: int, kind: str) -> None:
         mask[..., 0] = True
     expected = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
     expected = expected.transpose(1, 2).flatten(2).flatten(0, 1)
-    made = row_operations.attended_and_rounded(queries, keys, values, mask)
+    made = row_operations.attend_and_quantise(queries, keys, values, mask)
     torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
     assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
 
@@ -271,14 +273,14 @@ def test_a_query_that_sees_nothing_is_nothing(level: str) -> None:
     queries, (keys, values) = torch.randn(2, 1, 3, 16), torch.randn(2, 2, 1, 5, 16).unbind(0)
     mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
     mask[1, 0, 2] = False
-    made = meant(row_operations.attended_and_rounded(queries, keys, values, mask))
+    made = meant(row_operations.attend_and_quantise(queries, keys, values, mask))
     assert made.abs().amax(1).gt(0).tolist() == [True] * 5 + [False]
 
 
 def test_one_row_of_keys_serves_many_of_queries(level: str) -> None:
     queries, (keys, values) = torch.randn(3, 2, 4, 16), torch.randn(2, 1, 2, 5, 16).unbind(0)
-    each = [row_operations.attended_and_rounded(one[None], keys, values, None) for one in queries]
-    made = row_operations.attended_and_rounded(queries, keys, values, None)
+    each = [row_operations.attend_and_quantise(one[None], keys, values, None) for one in queries]
+    made = row_operations.attend_and_quantise(queries, keys, values, None)
     assert torch.equal(made.largest, torch.cat([one.largest for one in each]))
 
 
@@ -295,9 +297,9 @@ def test_other_numbers_are_left_to_torch(level: str, kind: torch.dtype) -> None:
     some = torch.randn(1, 1, 2, 8)
     for odd in ((some.to(kind), some, some), (some, some.to(kind), some.to(kind))):
         with pytest.raises(TypeError):
-            row_operations.attended_and_rounded(*odd, None)
+            row_operations.attend_and_quantise(*odd, None)
     with pytest.raises(TypeError, match="mask"):
-        row_operations.attended_and_rounded(some, some, some, torch.ones(1, 1, 2, 2))
+        row_operations.attend_and_quantise(some, some, some, torch.ones(1, 1, 2, 2))
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
@@ -307,7 +309,7 @@ def test_torch_s_defaults_do_not_matter(level: str, kind: torch.dtype) -> None:
     torch.set_default_dtype(kind)
     try:
         assert torch.equal(linear(x), expected)
-        assert row_operations.normed_and_rounded(x, norm).largest.dtype is torch.float32
+        assert row_operations.norm_and_quantise(x, norm).largest.dtype is torch.float32
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -335,7 +337,7 @@ def test_what_was_compiled_from_other_sources_is_not_loaded(
 
 def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CADEC_COMPILED", "0")
-    assert compiled._found.__wrapped__() == (None, None)
+    assert compiled._load_best.__wrapped__() == (None, None)
 
 
 def test_a_compiler_that_fails_or_is_not_there_is_no_error(

@@ -30,7 +30,9 @@ def test_steps_equal_one_pass(pre_norm: bool, tied: bool) -> None:
     nmt = network(pre_norm, tied)
     source, target = tokens(30, 3, 6), tokens(40, 3, 9)
     encoded, cache = nmt.encode(source), Cache()
-    parts = [nmt.hidden(part, encoded, cache) for part in (target[:, :4], target[:, 4:5], target[:, 5:])]
+    parts = [
+        nmt.hidden_states(part, encoded, cache) for part in (target[:, :4], target[:, 4:5], target[:, 5:])
+    ]
     torch.testing.assert_close(nmt.logits(torch.cat(parts, 1)), nmt(source, target), atol=TOLERANCE, rtol=0)
 
 
@@ -48,10 +50,10 @@ def test_a_sentence_in_a_padded_batch_is_scored_as_if_alone() -> None:
 def test_beams_can_be_reordered() -> None:
     source, target = tokens(30, 3, 6), tokens(40, 3, 4)
     encoded, cache = NMT.encode(source), Cache()
-    NMT.hidden(target, encoded, cache)
+    NMT.hidden_states(target, encoded, cache)
     order = torch.tensor([1, 1, 2, 0])
     step = tokens(40, 4, 1)
-    stepped = NMT.logits(NMT.hidden(step, encoded.rows(order), cache.rows(order)))[:, -1]
+    stepped = NMT.logits(NMT.hidden_states(step, encoded.rows(order), cache.rows(order)))[:, -1]
     expected = NMT(source[order], torch.cat([target[order], step], 1))[:, -1]
     torch.testing.assert_close(stepped, expected, atol=TOLERANCE, rtol=0)
 

@@ -15,17 +15,17 @@ from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.reproduction import made_up, small_corpora
 from cadec_cli.reproduction.experiment import Experiment, steps_for
-from cadec_cli.reproduction.places import Places
+from cadec_cli.reproduction.places import ExperimentPaths
 from cadec_cli.reproduction.results import collect
 from cadec_cli.reproduction.scales import BY_NAME, SCALES
-from cadec_cli.reproduction.starting import started
+from cadec_cli.reproduction.starting import start_experiment
 from cadec_cli.reproduction.steps import carry_out
 from cadec_cli.reproduction.systems import SYSTEMS, TUNED
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.whole_files import write_json
 
 
-def tuned_by_hand(places: Places) -> None:
+def tuned_by_hand(places: ExperimentPaths) -> None:
     """What tuning would have found, so that commands that depend on it can be told."""
     for objective in TUNED:
         named = [["nmt", 2.5], ["back", 0.5], ["length", 0.2]] if "bayes" in objective else []
@@ -67,34 +67,34 @@ def test_one_system_takes_no_other_s_models(system: str, tmp_path: Path) -> None
 
 
 def test_sizes_and_effort_change_what_they_say(tmp_path: Path) -> None:
-    scale = BY_NAME["small"].changed(0.5, {"lm": 7, "fewer": 3})
+    scale = BY_NAME["small"].with_sizes(0.5, {"lm": 7, "fewer": 3})
     assert scale.trainings["nmt"].updates == BY_NAME["small"].trainings["nmt"].updates // 2
     assert (scale.trainings["lm"].updates, scale.sizes["fewer"]) == (7, 3)
     with pytest.raises(CadecError, match="no size xyz"):
-        scale.changed(1.0, {"xyz": 1})
+        scale.with_sizes(1.0, {"xyz": 1})
     with pytest.raises(CadecError, match="needs corpora"):
-        started("small", tmp_path / "w", None)
+        start_experiment("small", tmp_path / "w", None)
     with pytest.raises(CadecError, match=r"has no train/parallel.*, contrastive/"):
-        started("small", tmp_path / "w", tmp_path)
+        start_experiment("small", tmp_path / "w", tmp_path)
     with pytest.raises(CadecError, match=r"has no en, ru, en-ru\.xml\.gz, contrastive/deixis_test"):
-        started("paper", tmp_path / "w", tmp_path)
+        start_experiment("paper", tmp_path / "w", tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     with pytest.raises(CadecError, match="holds something else"):
-        started("toy", tmp_path / "full", None)
+        start_experiment("toy", tmp_path / "full", None)
     assert not (tmp_path / "w").exists()
 
 
 def test_a_directory_keeps_to_its_settings(tmp_path: Path) -> None:
-    begun = started("toy", tmp_path / "w", None, effort=0.5, sizes={"lm": 7, "test": 3})
-    again = started("toy", tmp_path / "w", None)  # no sizes in particular
+    begun = start_experiment("toy", tmp_path / "w", None, effort=0.5, sizes={"lm": 7, "test": 3})
+    again = start_experiment("toy", tmp_path / "w", None)  # no sizes in particular
     assert (again.scale.sizes, again.scale.trainings) == (begun.scale.sizes, begun.scale.trainings)
     for other in ({"effort": 0.25}, {"sizes": {"lm": 8}}):
         with pytest.raises(CadecError, match=r"other settings: .*updates"):
-            started("toy", tmp_path / "w", None, **other)
+            start_experiment("toy", tmp_path / "w", None, **other)
     (tmp_path / "w" / "settings.json").write_text("[]", "utf-8")
     with pytest.raises(CadecError, match="other settings"):
-        started("toy", tmp_path / "w", None)
+        start_experiment("toy", tmp_path / "w", None)
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,17 +144,17 @@ def test_the_paper_s_texts_come_from_opus_files(tmp_path: Path) -> None:
     for name in BY_NAME["paper"].contrastive:
         put(data, f"contrastive/{name}.json", "[]")
     sizes = {"tuning": 2, "test": 1, "fewer": 30, "augmented": 60}
-    experiment = started("paper", tmp_path / "work", data, sizes=sizes)
+    experiment = start_experiment("paper", tmp_path / "work", data, sizes=sizes)
     plan = experiment.plan()
 
     def execute(line: Sequence[str]) -> int:
         return exit_code([*line, "-q"])
 
-    carry_out(plan, plan.needed(["texts"]), execute, lambda text: None)
+    carry_out(plan, plan.with_dependencies(["texts"]), execute, lambda text: None)
     kept = lines_of(experiment.text("pairs.tsv"))
     held = {}
     for name in ("tuning", "test"):
-        source, target = (lines_of(path) for path in experiment.aligned(name))
+        source, target = (lines_of(path) for path in experiment.aligned_paths(name))
         assert [len(one) for one in source] == [len(one) for one in target]
         held[name] = [
             [f"{x}\t{y}" for x, y in zip(*pair, strict=True)] for pair in zip(source, target, strict=True)
@@ -177,9 +177,9 @@ def test_the_paper_s_texts_come_from_opus_files(tmp_path: Path) -> None:
     assert documents == [[pair.split("\t")[1] for pair in one] for one in kept]
     assert lines_of(experiment.text("fewer.txt")) == documents[:2]
     assert lines_of(experiment.text("augmented.txt")) == documents[:4]
-    other = started("paper", tmp_path / "other", data, sizes={"tuning": 5, "test": 5})
+    other = start_experiment("paper", tmp_path / "other", data, sizes={"tuning": 5, "test": 5})
     with pytest.raises(CadecError, match="there are 8 films, of which 10 are to be held back"):
-        carry_out(other.plan(), other.plan().needed(["texts"]), execute, lambda text: None)
+        carry_out(other.plan(), other.plan().with_dependencies(["texts"]), execute, lambda text: None)
 
 
 def test_small_texts_keep_documents_and_hold_half_of_the_aligned_ones_back(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_small_texts_keep_documents_and_hold_half_of_the_aligned_ones_back(tmp_p
 
 
 def test_results_that_are_not_there_are_absent(tmp_path: Path) -> None:
-    experiment = started("toy", tmp_path / "w", None)
+    experiment = start_experiment("toy", tmp_path / "w", None)
     results = collect(experiment)
     assert results.rows == ()
     assert results.panels == ()

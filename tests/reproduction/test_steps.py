@@ -10,13 +10,13 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.reproduction.results import collect
-from cadec_cli.reproduction.starting import SETTINGS, started
+from cadec_cli.reproduction.starting import SETTINGS, start_experiment
 from cadec_cli.reproduction.steps import (
     Plan,
     Step,
     carry_out,
     in_processes,
-    resumed,
+    resume_command,
     seconds_of,
     torchrun,
 )
@@ -78,8 +78,8 @@ def test_a_failing_step_is_named_and_nothing_after_it_is_done(tmp_path: Path) ->
 
 def test_some_steps_bring_what_they_need(tmp_path: Path) -> None:
     made = plan(tmp_path)
-    assert [step.name for step in made.needed(["d"])] == ["a", "b", "d"]
-    assert [step.name for step in made.needed(["c"])] == ["a", "c"]
+    assert [step.name for step in made.with_dependencies(["d"])] == ["a", "b", "d"]
+    assert [step.name for step in made.with_dependencies(["c"])] == ["a", "c"]
     with pytest.raises(ValueError, match="comes before"):
         Plan(tmp_path, (Step("x", tmp_path / "x", ("y",)),))
 
@@ -88,14 +88,14 @@ def test_what_was_stopped_is_told_to_go_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     train = ("train", "nmt", "--data", "d", "-o", str(out))
     translate = ("translate", "f", "-o", str(out))
-    assert resumed(train) == train
-    assert resumed(translate) == translate
-    assert resumed(("evaluate", "x")) == ("evaluate", "x")
+    assert resume_command(train) == train
+    assert resume_command(translate) == translate
+    assert resume_command(("evaluate", "x")) == ("evaluate", "x")
     Path(f"{out}.cadec-journal").touch()
-    assert resumed(translate) == (*translate, "--resume")
+    assert resume_command(translate) == (*translate, "--resume")
     out.mkdir()
     (out / "run.json").touch()
-    assert resumed(train) == ("train", "nmt", "-o", str(out), "--resume")
+    assert resume_command(train) == ("train", "nmt", "-o", str(out), "--resume")
 
 
 def test_only_networks_are_trained_in_several_processes() -> None:
@@ -123,7 +123,7 @@ def test_how_long_it_took_is_nothing_to_fail_for(content: bytes, tmp_path: Path)
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000, b"{}", b"3", b"[]", b'{"figures": 3}'])
 def test_a_result_that_was_damaged_is_named(content: bytes, tmp_path: Path) -> None:
     """Whatever reads it: what is wrong is the file, and it can be made again."""
-    places = started("toy", tmp_path / "work", None)
+    places = start_experiment("toy", tmp_path / "work", None)
     for path in (
         places.result("quality-sentence.jsonl"),
         places.result("pmi.jsonl"),
@@ -138,13 +138,13 @@ def test_a_result_that_was_damaged_is_named(content: bytes, tmp_path: Path) -> N
 
 
 def test_settings_that_were_damaged_are_named(tmp_path: Path) -> None:
-    started("toy", tmp_path / "work", None)
+    start_experiment("toy", tmp_path / "work", None)
     path = tmp_path / "work" / SETTINGS
     settings = json.loads(path.read_text())
     for change in ({"sizes": 3}, {"updates": None}, {"updates": {"nmt": "many"}}):
         path.write_text(json.dumps({**settings, **change}))
         with pytest.raises(CadecError, match=f"{SETTINGS} is damaged"):
-            started("toy", tmp_path / "work", None)
+            start_experiment("toy", tmp_path / "work", None)
 
 
 @pytest.mark.parametrize("change", ["bleu", "temperature", "weight"])

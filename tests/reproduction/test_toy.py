@@ -13,7 +13,7 @@ import pytest
 from cadec_cli.main import exit_code
 from cadec_cli.reproduction.claims import CLAIMS, failing
 from cadec_cli.reproduction.results import Results, collect
-from cadec_cli.reproduction.starting import started
+from cadec_cli.reproduction.starting import start_experiment
 from cadec_cli.reproduction.steps import carry_out, torchrun
 from cadec_cli.reproduction.systems import SYSTEMS
 
@@ -27,7 +27,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(work: Path) -> Results:
-    return collect(started("toy", work, None))
+    return collect(start_experiment("toy", work, None))
 
 
 @pytest.mark.slow
@@ -107,11 +107,15 @@ def test_models_can_be_trained_in_several_processes(
     assert exit_code([*line, "--list"]) == 0
     shown = "".join(character for character in capsys.readouterr().out if character not in " │\n")
     assert "torchrun--standalone--nproc-per-node2-mcadec_clitrainnmt" in shown
-    experiment = started("toy", tmp_path / "w", None, effort=0.01, sizes={"documents": 60, "pairs": 40})
+    experiment = start_experiment(
+        "toy", tmp_path / "w", None, effort=0.01, sizes={"documents": 60, "pairs": 40}
+    )
     plan = experiment.plan()
     step = plan.names["train nmt"]
-    carry_out(plan, plan.needed(step.needs), lambda line: exit_code([*line, "-q"]), lambda text: None)
+    carry_out(
+        plan, plan.with_dependencies(step.needs), lambda line: exit_code([*line, "-q"]), lambda text: None
+    )
     command = step.line()
     assert command is not None
     subprocess.run([sys.executable, *torchrun(command, 2)], check=True, capture_output=True)
-    assert step.done
+    assert step.is_done

@@ -9,12 +9,12 @@ from pretrained_lms import SENTENCES, STARTS, TOKENIZERS, tokenizer_json
 from tokenizers import Tokenizer
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.pretrained.line_text import PROBES, LineText, as_line, found_boundary
+from cadec_cli.text.pretrained.line_text import PROBES, LineText, as_line, find_boundary
 
 
 def line_text(kind: str) -> LineText:
     serialised = tokenizer_json(kind)
-    boundary, apart = found_boundary(serialised, kind)
+    boundary, apart = find_boundary(serialised, kind)
     assert apart
     return LineText(serialised, boundary=boundary, start=STARTS[kind])
 
@@ -49,7 +49,7 @@ def test_the_tokenizer_itself_reads_a_document_so(kind: str) -> None:
 
 
 def _boundary(kind: str) -> str:
-    return found_boundary(tokenizer_json(kind), kind)[0]
+    return find_boundary(tokenizer_json(kind), kind)[0]
 
 
 def test_a_boundary_that_would_be_glued_to_a_full_stop_is_not_taken() -> None:
@@ -80,12 +80,12 @@ def test_where_every_line_break_is_glued_the_first_is_taken_and_it_is_told() -> 
         for merge in state["model"]["merges"]
         if {"".join(merge), *merge} <= state["model"]["vocab"].keys()
     ]
-    assert found_boundary(json.dumps(state), "it") == ("\n", False)
+    assert find_boundary(json.dumps(state), "it") == ("\n", False)
 
 
 def test_a_tokenizer_without_line_breaks_is_refused() -> None:
     with pytest.raises(CadecError, match="no token for a line break"):
-        found_boundary(tokenizer_json("no-lines"), "it")
+        find_boundary(tokenizer_json("no-lines"), "it")
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -93,7 +93,7 @@ def test_a_tokenizer_without_line_breaks_is_refused() -> None:
 def test_what_is_encoded_can_be_read_again(kind: str, sentence: str) -> None:
     text = TEXTS[kind]
     assert text.decode(text.encode(sentence)) == sentence
-    shown = "".join(text.shown(text.encode(sentence))).strip()
+    shown = "".join(text.display_tokens(text.encode(sentence))).strip()
     assert shown == sentence or "<0xD0>" in shown  # of so few pieces some are halves of letters
 
 
@@ -102,13 +102,13 @@ def test_what_is_encoded_can_be_read_again(kind: str, sentence: str) -> None:
 def test_anything_can_be_shown(kind: str, sentence: str) -> None:
     text = TEXTS[kind]
     ids = text.encode(sentence)
-    assert len(text.shown(ids)) == len(ids)
-    assert not any(char in piece for piece in text.shown(ids) for char in "\n\r\0")
+    assert len(text.display_tokens(ids)) == len(ids)
+    assert not any(char in piece for piece in text.display_tokens(ids) for char in "\n\r\0")
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "glued", "spm-bpe", "gemma"])
 def test_bytes_of_a_split_character_are_shown_as_bytes(kind: str) -> None:
-    shown = TEXTS[kind].shown(TEXTS[kind].encode("🦜"))
+    shown = TEXTS[kind].display_tokens(TEXTS[kind].encode("🦜"))
     assert "".join(shown).endswith("<0x9F><0xA6><0x9C>")
     assert TEXTS[kind].decode(TEXTS[kind].encode("🦜")) == "🦜"
 
@@ -116,8 +116,8 @@ def test_bytes_of_a_split_character_are_shown_as_bytes(kind: str) -> None:
 @pytest.mark.parametrize("kind", TOKENIZERS)
 def test_the_boundary_is_shown_as_one_reads_it(kind: str) -> None:
     text = TEXTS[kind]
-    assert text.shown([text.boundary]) == ["⏎"]
-    assert text.shown([10**7]) == ["<10000000>"]
+    assert text.display_tokens([text.boundary]) == ["⏎"]
+    assert text.display_tokens([10**7]) == ["<10000000>"]
     assert len(text.vocabulary) == len(text) and text.vocabulary[text.start] == STARTS[kind]
 
 

@@ -59,7 +59,7 @@ def test_canonical(english: TextPipeline, text: str, expected: str) -> None:
 
 
 def test_the_case_of_a_first_word_costs_nothing(english: TextPipeline) -> None:
-    assert english.tokenised("The captain took it.") == "the captain took it ."
+    assert english.tokenise("The captain took it.") == "the captain took it ."
     assert english.encode("The captain took it.") == english.encode("the captain took it.")
 
 

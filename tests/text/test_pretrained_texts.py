@@ -57,7 +57,7 @@ def test_pieces_are_looked_up_in_the_models_vocabulary(spm_directory: Path) -> N
         assert [vocabulary[index] for index in text.encode(sentence)] == pieces
         assert text.encode(sentence) != own.encode(sentence)  # its own ids are others
         assert text.decode(text.encode(sentence)) == sentence
-        assert "".join(text.shown(text.encode(sentence))).strip() == sentence
+        assert "".join(text.display_tokens(text.encode(sentence))).strip() == sentence
     assert text.boundary == 2
     assert text.vocabulary is vocabulary
 
@@ -132,7 +132,7 @@ def test_tokenizer_json_is_as_transformers_reads_it(nllb: Path) -> None:
         decoded = original.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         assert text.decode(ids) == decoded.strip()
     assert text.decode(text.encode(TEXTS[0])) == TEXTS[0]
-    assert "".join(text.shown(text.encode(TEXTS[0]))).strip() == TEXTS[0]
+    assert "".join(text.display_tokens(text.encode(TEXTS[0]))).strip() == TEXTS[0]
     framed = original(TEXTS[0]).input_ids
     assert text.decode(framed) == TEXTS[0]
 
@@ -297,7 +297,7 @@ def test_moses_pieces_are_marked_and_shown(tmp_path: Path) -> None:
     text = moses_text(tmp_path, ["newer low"], {})
     ids = text.encode("newer low")
     assert [text.vocabulary[index] for index in ids] == ["ne@@", "w@@", "er", "low"]
-    assert text.shown(ids) == [" ne", "w", "er", " low"]
+    assert text.display_tokens(ids) == [" ne", "w", "er", " low"]
     assert text.decode(ids[:1]) == "ne"  # a word that was cut
     assert text.decode([]) == ""
     assert text.identity != moses_text(tmp_path, ["newer low"], {"lowercase": "yes"}).identity

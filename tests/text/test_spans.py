@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.cores import core_between, core_of, parts_of
-from cadec_cli.text.spans import find_spans, has_words, lost
+from cadec_cli.text.spans import find_spans, has_words, lost_spans
 
 EXAMPLES = [
     ("Call 555-1234 now.", ["555-1234"]),
@@ -48,7 +48,7 @@ def test_spans_are_parts_of_the_text_in_order_and_apart(text: str) -> None:
     for span in find_spans(text, "en"):
         assert done <= span.start < span.end and text[span.start : span.end] == span.text
         done = span.end
-    assert not lost(find_spans(text, "en"), text)
+    assert not lost_spans(find_spans(text, "en"), text)
 
 
 def test_latin_words_are_foreign_to_nobody_and_without_a_language_nothing_is() -> None:
@@ -66,9 +66,9 @@ def test_a_line_in_another_script_has_no_words_to_translate() -> None:
 
 def test_what_is_lost_is_told_and_a_number_in_another_is_no_number() -> None:
     spans = find_spans("Call 12 and 12, or 555-1234 on the 3rd.", "en")
-    assert lost(spans, "12, 12, 555-1234, 3-го") == []
-    assert lost(spans, "12, 555-1234, 3-го") == ["12"]
-    assert lost(spans, "12 12 1555-12345 13") == ["555-1234", "3"]
+    assert lost_spans(spans, "12, 12, 555-1234, 3-го") == []
+    assert lost_spans(spans, "12, 555-1234, 3-го") == ["12"]
+    assert lost_spans(spans, "12 12 1555-12345 13") == ["555-1234", "3"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_is_lost_is_told_and_a_number_in_another_is_no_number() -> None:
     ],
 )
 def test_a_changed_number_or_name_is_a_lost_one(source: str, translation: str, missing: list[str]) -> None:
-    assert lost(find_spans(source, "en"), translation) == missing
+    assert lost_spans(find_spans(source, "en"), translation) == missing
 
 
 RUNS = ["-", "a-", "--a", "a", "_", "a.", "a/", "1.", "1-", "@a", "%", "{", "[", "(", "♪", "\\"]

@@ -15,7 +15,7 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
 )
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.options import TranslationOptions
 
 
@@ -37,7 +37,7 @@ def repl(
         bool, typer.Option("--compare", help="Show the sentence-level translation alongside.")
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
-    max_input: MaxInput = MOST_INPUT,
+    max_input: MaxInput = MAX_INPUT_BYTES,
     device: Device = "auto",
     compute_type: ComputeType = "int8",
     threads: Threads = 0,
@@ -64,9 +64,9 @@ def repl(
     from cadec_cli.bundle.loading import default_options
     from cadec_cli.commands.repl.commands import COMMANDS
     from cadec_cli.commands.repl.loop import Repl
-    from cadec_cli.commands.repl.state import Autosave, resumed
+    from cadec_cli.commands.repl.state import Autosave, load_saved
     from cadec_cli.commands.repl.views import Output
-    from cadec_cli.commands.wiring import open_models, what_comes_before
+    from cadec_cli.commands.wiring import open_models, read_context
     from cadec_cli.decoding.before import context_of
     from cadec_cli.decoding.session import Direction, Session
     from cadec_cli.errors import CadecError
@@ -88,7 +88,7 @@ def repl(
     if after is not None:
         context_of(models, options, [])  # or say why nothing before could count
     autosave = Autosave.open(pipe=not at_terminal)
-    stored = resumed(autosave, direction, models.reader) if resume else None
+    stored = load_saved(autosave, direction, models.reader) if resume else None
     if stored is not None and stored.options is not None:
         options = with_flags(stored.options, flags)
     before = stored.after if stored is not None else ()
@@ -97,7 +97,7 @@ def repl(
         options,
         direction=direction,
         documents=stored.documents if stored is not None else (),
-        after=before if after is None else what_comes_before(after, models.languages, most=max_input),
+        after=before if after is None else read_context(after, models.languages, most=max_input),
     )
     if at_terminal:
         took = time.monotonic() - started

@@ -15,15 +15,15 @@ from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.repl import settings, views
 from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.state import write_session
-from cadec_cli.commands.repl.views import counted
+from cadec_cli.commands.repl.views import count_noun
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.session_files import read_session
 from cadec_cli.errors import CadecError
-from cadec_cli.method.options import AS_IT_COMES, with_flags
-from cadec_cli.places import final_place
+from cadec_cli.method.options import AUTO, with_flags
+from cadec_cli.places import resolve_path
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
-from cadec_cli.user_directories import expanded
+from cadec_cli.user_directories import expand_user
 from cadec_cli.whole_files import atomic_file
 
 NBEST_ROWS = 10
@@ -44,7 +44,7 @@ def context(repl: Repl, rest: str) -> None:
 
 def nbest(repl: Repl, rest: str) -> None:
     """Show the hypotheses of a sentence."""
-    number, most = _numbered(rest)
+    number, most = _split_number(rest)
     entry = repl.session.sentence(number)
     count = min(_number("nbest", most) if most else NBEST_ROWS, len(entry.last_part.hypotheses))
     alone = repl.session.sentence_level(entry)[-1].hypotheses
@@ -56,14 +56,14 @@ def pick(repl: Repl, rest: str) -> None:
     first, _, second = rest.partition(" ")
     number = _number("pick", first.removeprefix("#")) if second or first.startswith("#") else None
     entry = repl.session.pick(_number("pick", second.strip() if number else rest), number)
-    repl.changed()
+    repl.save()
     repl.show(entry)
     _say_what_follows(repl)
 
 
 def edit(repl: Repl, rest: str) -> None:
     """Take a person's own words."""
-    number, text = _numbered(rest)
+    number, text = _split_number(rest)
     if not text:
         before = repl.session.sentence(number).text
         if repl.ask is None:
@@ -74,7 +74,7 @@ def edit(repl: Repl, rest: str) -> None:
             return
         text = asked
     entry = repl.session.edit(text, number)
-    repl.changed()
+    repl.save()
     repl.output.translation(entry.text)
     _say_what_follows(repl)
 
@@ -87,12 +87,12 @@ def redo(repl: Repl, rest: str) -> None:
             "no sentence was changed since", "/redo N chooses again what follows sentence N, /redo 0 all"
         )
     changes = repl.session.redo(number)
-    repl.changed()
+    repl.save()
     if changes:
         repl.output.show(views.changes(changes))
-    chosen = sum(not entry.decided for entry in repl.session.current[number:])
+    chosen = sum(not entry.is_user_choice for entry in repl.session.current[number:])
     if chosen:
-        console.note(f"{len(changes)} of {counted(chosen, 'sentence')} changed")
+        console.note(f"{len(changes)} of {count_noun(chosen, 'sentence')} changed")
     else:
         console.note("nothing follows that could be chosen again")
 
@@ -100,7 +100,7 @@ def redo(repl: Repl, rest: str) -> None:
 def _say_what_follows(repl: Repl) -> None:
     following = len(repl.session.current) - (repl.session.changed or 0)
     if following:
-        console.note(f"/redo chooses again what follows, {counted(following, 'sentence')}")
+        console.note(f"/redo chooses again what follows, {count_noun(following, 'sentence')}")
 
 
 def formal(repl: Repl, rest: str) -> None:
@@ -118,20 +118,20 @@ def informal(repl: Repl, rest: str) -> None:
 def auto(repl: Repl, rest: str) -> None:
     """Address people as the context has it."""
     _no_argument("auto", rest)
-    _address(repl, AS_IT_COMES)
+    _address(repl, AUTO)
 
 
 def _address(repl: Repl, formality: str) -> None:
     """Set the formality and, as long as there is one, the temperature at which it is heard."""
     before = repl.session.options
     flags: dict[str, Any] = {"formality": formality}
-    if formality == AS_IT_COMES and repl.unheard is not None:
+    if formality == AUTO and repl.unheard is not None:
         flags["temperature"] = repl.unheard
     repl.session.configure(with_flags(before, flags))
-    if AS_IT_COMES in (formality, before.formality):
-        repl.unheard = before.temperature if formality != AS_IT_COMES else None
-    repl.changed()
-    said = "as the context has it" if formality == AS_IT_COMES else formality
+    if AUTO in (formality, before.formality):
+        repl.unheard = before.temperature if formality != AUTO else None
+    repl.save()
+    said = "as the context has it" if formality == AUTO else formality
     console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
 
 
@@ -145,7 +145,7 @@ def undo(repl: Repl, rest: str) -> None:
     """Remove the last sentence."""
     _no_argument("undo", rest)
     removed = repl.session.undo()
-    repl.changed()
+    repl.save()
     console.note("back in the previous document" if removed is None else f"removed: {_short(removed)}")
 
 
@@ -153,7 +153,7 @@ def new(repl: Repl, rest: str) -> None:
     """Begin a document."""
     _no_argument("new", rest)
     repl.session.new()
-    repl.changed()
+    repl.save()
     console.note(f"document {len(repl.session.documents)}")
 
 
@@ -165,12 +165,12 @@ def set_option(repl: Repl, rest: str) -> None:
     name, _, value = rest.partition(" ")
     if not value.strip():
         raise CadecError(f"/set {name} needs a value", "as in: /set T 4; /set alone shows all")
-    options = settings.changed(repl.session.options, name, value.strip())
+    options = settings.with_option(repl.session.options, name, value.strip())
     if name.lower() == "formality":
         _address(repl, options.formality)
         return
     repl.session.configure(options)
-    repl.changed()
+    repl.save()
     console.note(f"{name} is {value.strip()} from the next sentence on")
 
 
@@ -185,7 +185,7 @@ def save(repl: Repl, rest: str) -> None:
     """Write the session, or its translations."""
     name = f" {rest}".removesuffix(FORCE).strip()
     path = _file("save", name)
-    own = final_place(path) in repl.written
+    own = resolve_path(path) in repl.written
     check_outputs([path], force=own or name != rest, hint=f"/save {name}{FORCE} replaces it")
     if path.suffix.lower() == ".txt":
         documents = [
@@ -195,8 +195,8 @@ def save(repl: Repl, rest: str) -> None:
             stream.write("\n".join(text for text in documents if text).encode())
     else:
         write_session(path, repl.session)
-    repl.written.add(final_place(path))
-    console.note(f"saved {_counted(repl.session)} to {path}")
+    repl.written.add(resolve_path(path))
+    console.note(f"saved {_session_size(repl.session)} to {path}")
 
 
 def load(repl: Repl, rest: str) -> None:
@@ -209,10 +209,10 @@ def load(repl: Repl, rest: str) -> None:
         session.configure(stored.options)
     session.begin(stored.documents, stored.after)
     repl.autosave.begin_anew()
-    repl.changed()
-    repl.written.add(final_place(path))
+    repl.save()
+    repl.written.add(resolve_path(path))
     other = "" if stored.options is not None else ", source and target only"
-    console.note(f"loaded {_counted(session)} from {path}{other}")
+    console.note(f"loaded {_session_size(session)} from {path}{other}")
 
 
 def open_file(repl: Repl, rest: str) -> None:
@@ -224,12 +224,12 @@ def open_file(repl: Repl, rest: str) -> None:
     total = sum(map(len, file.documents))
     if not total:
         raise CadecError(f"{path} has no sentences")
-    for _ in console.track(_opened(repl.session, file), "translate", total=total, unit="sentences"):
-        repl.changed(at_once=False)
-    console.note(f"opened {path}: {counted(total, 'sentence')}; the next one goes on after")
+    for _ in console.track(_translate_file(repl.session, file), "translate", total=total, unit="sentences"):
+        repl.save(at_once=False)
+    console.note(f"opened {path}: {count_noun(total, 'sentence')}; the next one goes on after")
 
 
-def _opened(session: Session, file: TextFile) -> Iterator[Entry]:
+def _translate_file(session: Session, file: TextFile) -> Iterator[Entry]:
     """Translate a file's documents as documents of the session; the last stays the current one."""
     for document in file.documents:
         session.new()
@@ -305,7 +305,7 @@ def _number(name: str, rest: str, least: int = 1) -> int:
     return number
 
 
-def _numbered(rest: str) -> tuple[int | None, str]:
+def _split_number(rest: str) -> tuple[int | None, str]:
     """The number of a sentence, as in `#3 text`, if there is one, and the text."""
     found = re.match(r"#([1-9]\d*)(?:\s+|$)", rest)
     return (int(found[1]), rest[found.end() :]) if found else (None, rest)
@@ -316,13 +316,13 @@ def _file(name: str, rest: str) -> Path:
         raise CadecError(f"/{name} needs a file", f"as in: /{name} FILE")
     if "\0" in rest:
         raise CadecError(f"no file can be named {rest!r}")
-    return expanded(rest)
+    return expand_user(rest)
 
 
 def _short(entry: Entry) -> str:
     return entry.source if len(entry.source) <= 60 else f"{entry.source[:59]}…"
 
 
-def _counted(session: Session) -> str:
+def _session_size(session: Session) -> str:
     sentences = sum(map(len, session.documents))
-    return f"{counted(sentences, 'sentence')} in {counted(len(session.documents), 'document')}"
+    return f"{count_noun(sentences, 'sentence')} in {count_noun(len(session.documents), 'document')}"

@@ -19,7 +19,7 @@ from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.session import Entry, Session
 from cadec_cli.decoding.translations import joined_first
 from cadec_cli.errors import CadecError
-from cadec_cli.files import LONGEST_LINE, MOST_INPUT
+from cadec_cli.files import MAX_INPUT_BYTES, MAX_LINE_LENGTH
 
 
 class Quit(Exception):  # noqa: N818 - it is no error
@@ -53,7 +53,7 @@ class Repl:
         *,
         compare: bool = False,
         encoding: str = "utf-8",
-        max_input: int = MOST_INPUT,
+        max_input: int = MAX_INPUT_BYTES,
     ) -> None:
         self.session = session
         self.output = output
@@ -108,7 +108,7 @@ class Repl:
 
     def _end_document(self) -> None:
         self.session.new()
-        self.changed(at_once=False)
+        self.save(at_once=False)
 
     def _enter(self, line: str, more: bool = False) -> bool:
         """Obey a line; with more of them waiting, saving the session may wait as well."""
@@ -149,17 +149,17 @@ class Repl:
 
     def _translate(self, line: str) -> None:
         for entry in self.session.translate(self.session.sentences(line)):
-            self.changed(at_once=not self._more)
+            self.save(at_once=not self._more)
             self.show(entry)
             judge = self.session.judge
-            self.output.doubt(judge.of_parts(entry.source, entry.parts), judge)
+            self.output.flag(judge.of_parts(entry.source, entry.parts), judge)
 
     def show(self, entry: Entry) -> None:
         """Show a translation, beside the sentence level's if that is wanted."""
         alone = joined_first(self.session.sentence_level(entry)) if self.comparing else None
         self.output.translation(entry.text, alone)
 
-    def changed(self, at_once: bool = True) -> None:
+    def save(self, at_once: bool = True) -> None:
         """Have what has changed saved, now or soon."""
         self.autosave.save(self.session, at_once=at_once)
 
@@ -169,7 +169,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
     rest = b""
     while chunk := cast(BufferedIOBase, stream).read1(1 << 16):
         *whole, rest = (rest + chunk).split(b"\n")
-        if len(rest) > LONGEST_LINE:
+        if len(rest) > MAX_LINE_LENGTH:
             raise CadecError(
                 "standard input has a line that never ends", "end every sentence with a line break"
             )

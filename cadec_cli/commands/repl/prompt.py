@@ -26,9 +26,9 @@ from cadec_cli import console
 from cadec_cli.commands.repl import settings
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
-from cadec_cli.commands.repl.views import counted
-from cadec_cli.method.options import AS_IT_COMES
-from cadec_cli.whole_files import append_privately
+from cadec_cli.commands.repl.views import count_noun
+from cadec_cli.method.options import AUTO
+from cadec_cli.whole_files import append_private
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
 
@@ -97,9 +97,9 @@ def toolbar(repl: Repl) -> str:
     if session.models.reader is not None:
         used += f" ({context.length}/{session.models.reader.positions} tokens)"
     options = session.options
-    parts = [counted(documents, "document"), counted(sentences, "sentence"), used, options.search]
+    parts = [count_noun(documents, "document"), count_noun(sentences, "sentence"), used, options.search]
     parts.append(f"T {options.temperature:g}")
-    parts += [options.formality] if options.formality != AS_IT_COMES else []
+    parts += [options.formality] if options.formality != AUTO else []
     return " · ".join([*parts, *(["compare"] if repl.comparing else [])])
 
 
@@ -166,7 +166,7 @@ class _History(FileHistory):
     def store_string(self, string: str) -> None:
         try:
             # Readable by nobody else from the first line on.
-            append_privately(Path(os.fsdecode(self.filename))).close()
+            append_private(Path(os.fsdecode(self.filename))).close()
             super().store_string(_whole(string))
         except OSError:
             return

@@ -28,12 +28,12 @@ VALUES: dict[str, tuple[str, ...]] = {
 def rows(options: TranslationOptions) -> list[tuple[str, str, str]]:
     """Name, value and meaning of every option."""
     return [
-        (name, _shown(getattr(options, item.name), name, options), item.metadata["help"])
+        (name, _format_value(getattr(options, item.name), name, options), item.metadata["help"])
         for name, item in _FIELDS.items()
     ]
 
 
-def changed(options: TranslationOptions, name: str, value: str) -> TranslationOptions:
+def with_option(options: TranslationOptions, name: str, value: str) -> TranslationOptions:
     """The options with one of them set; a name or a value that can't be is one CadecError."""
     known = {own.lower(): own for own in NAMES} | _SHORT
     own = known.get(name.lower().replace("_", "-"))
@@ -67,10 +67,10 @@ def _read(name: str, item: dataclasses.Field[Any], value: str) -> Any:
     return read
 
 
-def _shown(value: Any, name: str, options: TranslationOptions) -> str:
+def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if name == "weight":
-        weights = ", ".join(f"{key}={number:g}" for key, number in options.maximised.weights.items())
+        weights = ", ".join(f"{key}={number:g}" for key, number in options.weighted_objective.weights.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -22,9 +22,9 @@ from cadec_cli.user_directories import lock, open_lock, state_directory
 from cadec_cli.whole_files import atomic_file
 
 # Sessions kept besides the newest.
-KEPT = 9
+MAX_PREVIOUS = 9
 # Work done between two savings of a long session, in times that a saving takes.
-SHARE = 10
+SAVE_INTERVAL_FACTOR = 10
 
 
 def write_session(path: Path, session: Session) -> None:
@@ -85,7 +85,7 @@ class Autosave:
         if self._broken or not (self.continues or any(session.documents)):
             return
         self._waiting = True
-        if at_once or time.monotonic() - self._saved >= SHARE * self._took:
+        if at_once or time.monotonic() - self._saved >= SAVE_INTERVAL_FACTOR * self._took:
             self.finish(session)
 
     def finish(self, session: Session) -> None:
@@ -105,7 +105,7 @@ class Autosave:
 
     def _keep_previous(self) -> None:
         """Copy the session that is about to be replaced, which stays until it is."""
-        for number in range(KEPT - 1, 0, -1):
+        for number in range(MAX_PREVIOUS - 1, 0, -1):
             if self.previous(number).exists():
                 self.previous(number).replace(self.previous(number + 1))
         with atomic_file(self.previous(), private=True) as stream:
@@ -124,7 +124,9 @@ def _make_private(directory: Path) -> None:
                 path.chmod(path.stat().st_mode & 0o700)
 
 
-def resumed(autosave: Autosave, direction: Direction, reader: ContextReader | None) -> StoredSession | None:
+def load_saved(
+    autosave: Autosave, direction: Direction, reader: ContextReader | None
+) -> StoredSession | None:
     """The saved session, if there is one that can be used; if not, that is said."""
     if not autosave.path.exists():
         older = f"; /load {autosave.previous()} is the one before" if autosave.previous().exists() else ""

@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.commands.views.translations import coloured, differences, stdout_console
+from cadec_cli.commands.views.translations import colour_tokens, differences, stdout_console
 from cadec_cli.console import visible
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.explaining import ExplainedRow, Explanation, TokenPMI
@@ -53,9 +53,9 @@ class Output:
             before, after = differences(visible(sentence_level), visible(text))
             out.print(_pairs([("in context", after), ("sentence level", before)]))
 
-    def doubt(self, confidence: Confidence | None, judge: Judge) -> None:
+    def flag(self, confidence: Confidence | None, judge: Judge) -> None:
         """Say what speaks against a translation, if that is worth a look; not in a pipe."""
-        if self.terminal and confidence is not None and judge.doubts(confidence):
+        if self.terminal and confidence is not None and judge.is_flagged(confidence):
             reasons = visible("; ".join(confidence.reasons))
             stdout_console().print(Text(f"? {confidence.value:.2f} {reasons}", "dim"), soft_wrap=True)
 
@@ -74,7 +74,7 @@ class Output:
         sys.stdout.flush()
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """As in: 1 sentence, 2 sentences."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
@@ -110,7 +110,7 @@ def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[Ren
     part = entry.last_part
     assert part.choice is not None
     pmi = part.choice.pmi
-    score = "C-score" if entry.options.maximised.name == "c-score" else "score"
+    score = "C-score" if entry.options.weighted_objective.name == "c-score" else "score"
     table = _columns(
         ("", "right"), ("log p", "right"), ("PMI", "right"), (score, "right"), ("", "left"), ("", "left")
     )
@@ -151,14 +151,14 @@ def explanation(explained: Explanation) -> list[RenderableType]:
     if not explained.context:
         names.append(("context", Text("none: PMI is 0, the S-NMT decides alone", "dim")))
     for row in explained.rows:
-        names.append((row.name, coloured(_unspaced(row.tokens))))
+        names.append((row.name, colour_tokens(_strip_first_space(row.tokens))))
         names.append(("", _numbers(row)))
     if len(explained.rows) == 1 and explained.rows[0].name == "chosen":
         names.append(("", Text("the sentence level says the same", "dim")))
     return [_pairs(names)]
 
 
-def _unspaced(tokens: Sequence[TokenPMI]) -> list[TokenPMI]:
+def _strip_first_space(tokens: Sequence[TokenPMI]) -> list[TokenPMI]:
     """Tokens without the space that the first of them brings along."""
     first, *others = tokens
     return [dataclasses.replace(first, text=first.text.removeprefix(" ")), *others]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cadec_cli.bundle.description import BundleDescription, PartDescription
 
 # A list of two hundred languages is for --json.
-_LONGEST = 160
+_MAX_LENGTH = 160
 _CHECKSUM = 12
 
 
@@ -52,7 +52,7 @@ def _show_part(part: PartDescription, bundle: BundleDescription) -> None:
     if part.engine is not None:
         table.add_row("  engine", Text(part.engine))
     for name, value in part.details.items():
-        short = value if len(value) <= _LONGEST else value[:_LONGEST].rsplit(" ", 1)[0] + " …"
+        short = value if len(value) <= _MAX_LENGTH else value[:_MAX_LENGTH].rsplit(" ", 1)[0] + " …"
         table.add_row(f"  {name}", Text(short[:_CHECKSUM] if name == "weights" else short))
     for name, place in bundle.links.items():
         if name.startswith(f"{part.part}/"):

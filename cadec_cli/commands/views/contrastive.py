@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.commands.views.translations import coloured, stdout_console
+from cadec_cli.commands.views.translations import colour_tokens, stdout_console
 from cadec_cli.console import visible
 from cadec_cli.evaluation.contrastive.groups import SAMPLES, ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
@@ -110,7 +110,9 @@ def failure(
     compared = (("true", group.truth), ("tied" if verdict.tied else "won", verdict.rival))
     for number, (name, candidate) in enumerate(compared):
         text = (
-            _sentence(coloured(rows[number].tokens)) if rows else Text(visible(group.candidates[candidate]))
+            _sentence(colour_tokens(rows[number].tokens))
+            if rows
+            else Text(visible(group.candidates[candidate]))
         )
         text.append("\n" + _terms(failed, candidate), "dim")
         grid.add_row(name, text)
@@ -131,7 +133,7 @@ def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: Shar
         "set": str(contrastive_set.path),
         "format": contrastive_set.layout,
         "objective": scorer.objective.name,
-        "weight": scorer.objective.weights["lm"] if _weighted(scorer) else None,
+        "weight": scorer.objective.weights["lm"] if _has_weight(scorer) else None,
         "temperature": scorer.temperature,
         "alpha": settings.alpha if scorer.objective.uses_lm else None,
         "context": settings.context if scorer.objective.uses(CONDITIONAL) else None,
@@ -190,16 +192,16 @@ def _heading(of_set: SetResults) -> Text:
 
 def _distances(of_set: SetResults) -> Text:
     counts = of_set.scorers[0].accuracy.by_distance
-    heading = Text(f"{visible(of_set.contrastive_set.name)}\n" + _aligned(counts))
-    return heading.append("\n" + _aligned(f"{groups}" for _, groups in counts.values()), "dim")
+    heading = Text(f"{visible(of_set.contrastive_set.name)}\n" + _align_columns(counts))
+    return heading.append("\n" + _align_columns(f"{groups}" for _, groups in counts.values()), "dim")
 
 
 def _accuracies(result: ScorerResult) -> str:
     counts = result.accuracy.by_distance.values()
-    return _aligned(f"{100 * right / groups:.1f}" for right, groups in counts)
+    return _align_columns(f"{100 * right / groups:.1f}" for right, groups in counts)
 
 
-def _aligned(values: Iterable[str]) -> str:
+def _align_columns(values: Iterable[str]) -> str:
     """Values as columns within a column."""
     return " ".join(f"{value:>{_FIGURE}}" for value in values)
 
@@ -216,14 +218,14 @@ def _accuracy(result: ScorerResult, chance: float) -> Text:
 
 def _label(scorer: Scorer, settings: SharedSettings) -> Text:
     text = Text(scorer.objective.name)
-    if _weighted(scorer):
+    if _has_weight(scorer):
         text.append(f" × {scorer.objective.weights['lm']:g}", "dim")
     if len(settings.temperatures) > 1 and scorer.temperature is not None:
         text.append(f", T {scorer.temperature:g}", "dim")
     return text
 
 
-def _weighted(scorer: Scorer) -> bool:
+def _has_weight(scorer: Scorer) -> bool:
     """Tell whether an objective weighs the D-LM against the S-NMT."""
     return "lm" in scorer.objective.weights
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.text import Text
 
 from cadec_cli import console
-from cadec_cli.decoding.doubts import Doubt
+from cadec_cli.decoding.doubts import FlaggedSentence
 from cadec_cli.decoding.file_translation import FileTranslation
 from cadec_cli.decoding.streaming import StreamTranslation
 
@@ -16,18 +16,20 @@ from cadec_cli.decoding.streaming import StreamTranslation
 _SHOWN = 60
 
 
-def show(doubts: Sequence[Doubt], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]) -> None:
+def show(
+    flagged: Sequence[FlaggedSentence], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]
+) -> None:
     """List them, the documents in order; asked for, so not silenced by --quiet."""
     counts = [len(file.documents) for file in work.files] if isinstance(work, FileTranslation) else []
-    show_of_files(doubts, work.sentences, inputs, counts)
+    show_of_files(flagged, work.sentences, inputs, counts)
 
 
 def show_of_files(
-    doubts: Sequence[Doubt], sentences: int, inputs: Sequence[Path], documents: Sequence[int]
+    flagged: Sequence[FlaggedSentence], sentences: int, inputs: Sequence[Path], documents: Sequence[int]
 ) -> None:
     """The same, of so many sentences in so many documents of each input."""
     names = list(_names(inputs, documents)) if documents and len(inputs) > 1 else []
-    for doubt in doubts:
+    for doubt in flagged:
         line = Text(f"{doubt.confidence:.2f}  ", "yellow")
         name = f"{names[doubt.document]}, " if names else ""
         line.append(f"{name}{doubt.place}: ", "bold")
@@ -36,9 +38,9 @@ def show_of_files(
         if doubt.reasons:
             console.stderr.print(Text(f"      {console.visible('; '.join(doubt.reasons))}", "dim"))
     total = f"{sentences:,} {'sentence' if sentences == 1 else 'sentences'}"
-    worth = "is" if len(doubts) == 1 else "are"
-    summary = f"{len(doubts):,} of {total} {worth} worth a look" if doubts else f"no doubts about {total}"
-    console.stderr.print(Text(summary, "yellow" if doubts else "dim"))
+    worth = "is" if len(flagged) == 1 else "are"
+    summary = f"{len(flagged):,} of {total} {worth} worth a look" if flagged else f"no doubts about {total}"
+    console.stderr.print(Text(summary, "yellow" if flagged else "dim"))
 
 
 def _names(inputs: Sequence[Path], documents: Sequence[int]) -> Iterator[str]:

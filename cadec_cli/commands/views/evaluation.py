@@ -92,7 +92,9 @@ def _table(evaluation: Evaluation, names: list[str]) -> Table:
     for name, system in zip(names, evaluation.systems, strict=True):
         cells = [Text(name), *(_cell(system.figures.get(measure.name)) for measure in evaluation.measures)]
         if (correlation := system.source_pmi) is not None:
-            cells.append(Text(f"R {signed(correlation.pearson)}\nρ {signed(correlation.spearman)}"))
+            cells.append(
+                Text(f"R {correlation_text(correlation.pearson)}\nρ {correlation_text(correlation.spearman)}")
+            )
         table.add_row(*cells)
     return table
 
@@ -111,6 +113,6 @@ def _cell(figure: MeasuredFigure | None) -> Text:
     return text
 
 
-def signed(correlation: float) -> str:
+def correlation_text(correlation: float) -> str:
     """A correlation with its sign; a dash where it is not defined."""
     return f"{correlation:+.3f}" if correlation == correlation else "–"

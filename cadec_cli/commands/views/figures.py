@@ -62,15 +62,19 @@ def speed_table(ratios: Sequence[SpeedRatio]) -> Table:
         table.add_row(
             measured.what,
             measured.speed,
-            *_beside_wanted(measured.ratio, measured.wanted),
-            *(_beside_wanted(reached.share, reached.wanted) if (reached := measured.reached) else ("", "")),
+            *_compare_with_target(measured.ratio, measured.wanted),
+            *(
+                _compare_with_target(reached.share, reached.wanted)
+                if (reached := measured.reached)
+                else ("", "")
+            ),
             paper,
         )
     table.caption = Text("\n".join(_limit_notes(ratios)), "dim")
     return table
 
 
-def _beside_wanted(figure: float, wanted: float) -> tuple[Text, str]:
+def _compare_with_target(figure: float, wanted: float) -> tuple[Text, str]:
     return Text(f"{figure:.2f}", "green" if figure >= wanted else "red"), f"≥ {wanted:g}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.commands.views.evaluation import signed
+from cadec_cli.commands.views.evaluation import correlation_text
 from cadec_cli.commands.views.translations import stdout_console
 from cadec_cli.console import visible
 from cadec_cli.evaluation.pmi.analysis import OutputOutliers, Panel
@@ -68,8 +68,8 @@ def _table(panels: Sequence[Panel]) -> Table:
             panel.value,
             panel.contexts,
             f"{len(panel.source):,}",
-            signed(panel.pearson),
-            signed(panel.spearman),
+            correlation_text(panel.pearson),
+            correlation_text(panel.spearman),
             *_quadrant_cells(panel),
         )
     return table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cadec_cli import console
 
 if TYPE_CHECKING:
-    from cadec_cli.text.formats import Restored
+    from cadec_cli.text.formats import RestoreCallback
     from cadec_cli.text.formats.reading_speed import TooFast
 
 _NETFLIX = 17  # for adult programmes; 20 in English
@@ -52,7 +52,7 @@ class ReadingSpeeds:
         """How many were too fast before."""
         return sum(found.in_source for found in self.found.values())
 
-    def of_file(self, number: int) -> Restored:
+    def of_file(self, number: int) -> RestoreCallback:
         """Who looks at a file's text before and after translation."""
         return partial(self._look, number)
 

@@ -23,14 +23,14 @@ def show_steps(scale: Scale, steps: Sequence[Step], processes: int = 1) -> None:
     for step in steps:
         line = step.line()
         table.add_row(
-            Text("done", "green") if step.done else "",
+            Text("done", "green") if step.is_done else "",
             step.name,
             f"{step.minutes:,.0f} min" if step.minutes >= 0.5 else "",
-            Text(_typed(line, processes) if line is not None else "", "dim", overflow="fold"),
+            Text(_shell_line(line, processes) if line is not None else "", "dim", overflow="fold"),
         )
     out.print(table)
-    left = sum(step.minutes for step in steps if not step.done)
-    out.print(Text(f"{sum(not step.done for step in steps)} steps are left, about {left / 60:,.1f} hours"))
+    left = sum(step.minutes for step in steps if not step.is_done)
+    out.print(Text(f"{sum(not step.is_done for step in steps)} steps are left, about {left / 60:,.1f} hours"))
     out.print(Text(f"the whole scale: {scale.hours}", "dim"))
     sizes = {**scale.sizes, **{name: one.updates for name, one in scale.trainings.items()}}
     out.print(
@@ -41,7 +41,7 @@ def show_steps(scale: Scale, steps: Sequence[Step], processes: int = 1) -> None:
         out.print(Text(scale.note, "dim"), soft_wrap=True)
 
 
-def _typed(line: Sequence[str], processes: int) -> str:
+def _shell_line(line: Sequence[str], processes: int) -> str:
     """A command as one would type it."""
     if in_processes(line, processes):
         return " ".join(("torchrun", *torchrun(line, processes)[2:]))

@@ -20,7 +20,7 @@ _STRONG = 2.0
 
 
 @dataclass(frozen=True)
-class ShownTranslation:
+class TranslationView:
     """A translation with what a person wants to see beside it."""
 
     translation: Translation
@@ -28,7 +28,7 @@ class ShownTranslation:
     explanations: Sequence[Explanation]
 
 
-def show(translations: Iterable[ShownTranslation], *, compare: bool) -> None:
+def show(translations: Iterable[TranslationView], *, compare: bool) -> None:
     """Show translations to a person, as they come."""
     out = stdout_console()
     if compare:
@@ -90,12 +90,12 @@ def explanation(explained: Explanation) -> list[Text]:
     for row in explained.rows:
         line = Text(f"    {row.name:>6}  ", "dim")
         line.append(f"log p {row.log_prob:7.2f}  PMI {row.pmi:+6.2f}  ", "dim")
-        line.append(coloured(row.tokens))
+        line.append(colour_tokens(row.tokens))
         lines.append(line)
     return lines
 
 
-def coloured(tokens: Sequence[TokenPMI]) -> Text:
+def colour_tokens(tokens: Sequence[TokenPMI]) -> Text:
     """The tokens of a sentence as text, each coloured by its PMI."""
     text = Text()
     for token in tokens:

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.ahead import known_ahead
-from cadec_cli.engines.protocols import KnownAhead, Models
+from cadec_cli.engines.ahead import context_free_terms
+from cadec_cli.engines.protocols import ContextFreeTerm, Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import search_kind
@@ -28,9 +28,11 @@ class Search(Protocol):
         ...
 
 
-def build(models: Models, options: TranslationOptions, ahead: tuple[KnownAhead, ...] = ()) -> Search:
+def build(
+    models: Models, options: TranslationOptions, extra_terms: tuple[ContextFreeTerm, ...] = ()
+) -> Search:
     """The search that the options name, with the models that it needs; no others are loaded."""
-    if options.maximised.uses_lm and models.language is None:
+    if options.weighted_objective.uses_lm and models.language is None:
         raise CadecError(
             "this bundle has no document language model", "use --search sentence or --objective sentence"
         )
@@ -38,5 +40,7 @@ def build(models: Models, options: TranslationOptions, ahead: tuple[KnownAhead, 
     if isinstance(builder, str):
         module, _, name = builder.partition(":")
         builder = getattr(importlib.import_module(module), name)
-    search: Search = builder(models, options, known_ahead(models, options.maximised, ahead))
+    search: Search = builder(
+        models, options, context_free_terms(models, options.weighted_objective, extra_terms)
+    )
     return search

@@ -21,13 +21,13 @@ from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.cores import Cores, cores_for, is_small
 from cadec_cli.engines.protocols import (
-    GrownLanguage,
-    KnownAhead,
+    ContextFreeTerm,
+    GrowingLanguage,
     LanguageModel,
     LanguageSteps,
     Models,
-    SteppedLanguage,
-    SteppedTranslation,
+    StepwiseLanguage,
+    StepwiseTranslation,
     TranslationModel,
 )
 from cadec_cli.engines.word_steps import Words, WordSteps
@@ -36,7 +36,7 @@ from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
-from cadec_cli.method.options import Reading, TranslationOptions
+from cadec_cli.method.options import ScoringOptions, TranslationOptions
 
 # Sentences decoded at once where none waits for another.
 TOGETHER = 32
@@ -44,11 +44,13 @@ TOGETHER = 32
 WORDS_TOGETHER = 4
 
 
-def beam(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> BeamDecoding:
+def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]) -> BeamDecoding:
     """The search as the options want it."""
-    objective = options.maximised
+    objective = options.weighted_objective
     language = models.language if objective.uses_lm else None
-    search = BeamSearch(models.stepped, language, objective, options.reading, BeamOptions(options.beam))
+    search = BeamSearch(
+        models.stepwise_translation, language, objective, options.scoring_options, BeamOptions(options.beam)
+    )
     quick = models.translation if options.context_from == "sentence" else None
     return BeamDecoding(search, context_policy(models, options), quick)
 
@@ -72,7 +74,7 @@ class BeamDecoding:
     def _in_step(self, wave: Wave[str], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         for step in wave.steps():
             contexts = [state.documents[number].beam[0].context for number in step]
-            parts = self._translated(list(step.values()), contexts)
+            parts = self._translate_batch(list(step.values()), contexts)
             for number, part in zip(step, parts, strict=True):
                 if part.choice is not None:
                     self._remember(state, number, part.nbest.ids_for(self.search.read)[part.choice.index])
@@ -89,15 +91,15 @@ class BeamDecoding:
                 self._remember(state, number, nbest.ids_for(self.search.read)[0])
         for first in range(0, len(flat), TOGETHER):
             together = slice(first, first + TOGETHER)
-            parts = self._translated([text for _, text in flat[together]], contexts[together])
+            parts = self._translate_batch([text for _, text in flat[together]], contexts[together])
             for (number, _), part in zip(flat[together], parts, strict=True):
                 yield number, part
 
     def _remember(self, state: State, number: int, ids: Ids) -> None:
         partial = state.documents[number].beam[0]
-        partial.context = self.policy.kept(partial.context.followed_by(ids))
+        partial.context = self.policy.trim(partial.context.followed_by(ids))
 
-    def _translated(self, texts: Sequence[str], contexts: Sequence[Context]) -> list[TranslatedPart]:
+    def _translate_batch(self, texts: Sequence[str], contexts: Sequence[Context]) -> list[TranslatedPart]:
         sources = [self.search.translation.encode(text) for text in texts]
         filled = [index for index, source in enumerate(sources) if source]
         read = {index: self._read(contexts[index], len(sources[index])) for index in filled}
@@ -106,7 +108,7 @@ class BeamDecoding:
         for first in range(0, len(filled), size):
             part = filled[first : first + size]
             here = [sources[index] for index in part], [read[index] for index in part]
-            results = self.search.on_its_cores(*here)
+            results = self.search.search_on_cores(*here)
             found.update(zip(part, results, strict=True))
         return [
             self._part(text, found[index], read[index])
@@ -181,10 +183,10 @@ class BeamSearch:
 
     def __init__(
         self,
-        translation: SteppedTranslation,
+        translation: StepwiseTranslation,
         language: LanguageModel | None,
         objective: Objective,
-        reading: Reading | None = None,
+        scoring_options: ScoringOptions | None = None,
         options: BeamOptions | None = None,
     ) -> None:
         if objective.uses_lm and language is None:
@@ -198,7 +200,7 @@ class BeamSearch:
         self.translation = translation
         self.language = language if objective.uses_lm else None
         self.objective = objective
-        self.reading = reading or Reading()
+        self.reading = scoring_options or ScoringOptions()
         self.options = options or BeamOptions()
         self.limits = self.options.limits or translation.limits
         self._end = translation.text.boundary
@@ -207,7 +209,7 @@ class BeamSearch:
         self._small = is_small(*self._networks)
         self._words: Words | None = None
         if self.language is not None and not self._by_token(self.language):
-            if not isinstance(self.language, GrownLanguage):
+            if not isinstance(self.language, GrowingLanguage):
                 raise CadecError(
                     "--search beam needs a D-LM that can be stepped, and this one can't be",
                     "use --search rerank or lattice",
@@ -224,11 +226,11 @@ class BeamSearch:
         """Tell whether both models go token by token, in one vocabulary."""
         return self._words is None
 
-    def _by_token(self, language: LanguageModel) -> TypeGuard[SteppedLanguage]:
+    def _by_token(self, language: LanguageModel) -> TypeGuard[StepwiseLanguage]:
         same = language.text.identity == self.translation.text.identity
-        return same and isinstance(language, SteppedLanguage)
+        return same and isinstance(language, StepwiseLanguage)
 
-    def on_its_cores(
+    def search_on_cores(
         self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
     ) -> list[list[BeamHypothesis]]:
         """The same as `search`, by a core for each part of the sentences: together they wait for each other.
@@ -334,7 +336,7 @@ class BeamSearch:
         if self._by_token(language):
             tokens = [context.tokens(language.text.boundary) for context in contexts]
             return language.steps(tokens, terms, self.reading)
-        assert self._words is not None and isinstance(language, GrownLanguage)
+        assert self._words is not None and isinstance(language, GrowingLanguage)
         trees = language.trees(contexts, terms, self.reading)
         return WordSteps(self._words, trees, terms, len(contexts), device)
 

@@ -17,45 +17,51 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.before import context_policy
-from cadec_cli.decoding.state import DocumentState, Partial, State
+from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.protocols import KnownAhead, LanguageModel, Models, SideBySide, trie_for
+from cadec_cli.engines.protocols import ContextFreeTerm, LanguageModel, Models, SideBySide, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, DEFECTS, FREE, NMT, Objective, guarded
-from cadec_cli.method.options import Reading, TranslationOptions
+from cadec_cli.method.objectives import CONDITIONAL, DEFECTS, FREE, NMT, Objective, penalise_defects
+from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.method.trie import ScoredTrie, Trie
 
 
-def reranking(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+def reranking(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> LatticeSearch:
     """C-aware rerank: the best of each list, one after the other."""
-    return _search(models, options, ahead, 1)
+    return _search(models, options, extra_terms, 1)
 
 
-def lattice(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+def lattice(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> LatticeSearch:
     """Several paths through the lists of a document."""
-    return _search(models, options, ahead, options.paths)
+    return _search(models, options, extra_terms, options.paths)
 
 
-def sentence_level(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> LatticeSearch:
+def sentence_level(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> LatticeSearch:
     """The S-NMT's best, whatever the context."""
-    return _search(models, options, ahead, 1)
+    return _search(models, options, extra_terms, 1)
 
 
 def _search(
-    models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead], width: int
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm], width: int
 ) -> LatticeSearch:
-    objective = options.maximised
+    objective = options.weighted_objective
     return LatticeSearch(
-        guarded(objective) if any(DEFECTS in source.gives for source in ahead) else objective,
+        penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
         models.language if objective.uses_lm else None,
-        reading=options.reading,
+        scoring_options=options.scoring_options,
         width=width,
         policy=context_policy(models, options),
-        ahead=ahead,
+        extra_terms=extra_terms,
     )
 
 
@@ -75,7 +81,7 @@ class Column:
 class _Job:
     """A path about to be extended by a column, after the context that it reads."""
 
-    partial: Partial
+    partial: PartialPath
     column: Column
     scoring: Scoring
     context: Context
@@ -83,8 +89,8 @@ class _Job:
 
 
 # A column after a context; what is remembered of a context is a path's own, and such a question has a number.
-_Question = tuple[Column, tuple[Ids, ...]] | int
-_Answers = dict[_Question, ScoredTrie]
+ScoreKey = tuple[Column, tuple[Ids, ...]] | int
+ScoreCache = dict[ScoreKey, ScoredTrie]
 
 
 @dataclass(frozen=True)
@@ -93,10 +99,10 @@ class LatticeSearch:
 
     objective: Objective
     language: LanguageModel | None
-    reading: Reading = field(default_factory=Reading)
+    scoring_options: ScoringOptions = field(default_factory=ScoringOptions)
     width: int = 1
     policy: ContextPolicy = field(default_factory=ContextPolicy)
-    ahead: Sequence[KnownAhead] = ()
+    extra_terms: Sequence[ContextFreeTerm] = ()
 
     def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         """Choose from the lists of all documents, in step."""
@@ -107,7 +113,7 @@ class LatticeSearch:
                 [[(nbest, next(columns)) for nbest in lists] for lists in wave.documents],
                 wave.ends,
             )
-            answers: _Answers = {}
+            answers: ScoreCache = {}
             at_once = self._at_once
             for number, step in enumerate(scored.steps()):
                 later = slice(number + 1, number + at_once)
@@ -132,7 +138,7 @@ class LatticeSearch:
         state: State,
         step: dict[int, tuple[NBest, Column | None]],
         coming: dict[int, list[Column]],
-        answers: _Answers,
+        answers: ScoreCache,
     ) -> None:
         """One sentence further in every document of the step."""
         filled = [(number, column) for number, (_, column) in step.items() if column is not None]
@@ -162,11 +168,13 @@ class LatticeSearch:
         else:
             text = self.language.text
             ids = [nbest.ids_for(text) for nbest in distinct]
-        terms = self._terms_ahead(distinct)
+        terms = self._context_free_scores(distinct)
         tries = self._tries(ids)
         if self.language is not None and self.objective.uses(FREE):
             keys = list(tries)
-            alone = self.language.score([tries[key] for key in keys], [Context()] * len(keys), self.reading)
+            alone = self.language.score(
+                [tries[key] for key in keys], [Context()] * len(keys), self.scoring_options
+            )
             free = {key: scored.totals for key, scored in zip(keys, alone, strict=True)}
             for own, key in zip(terms, ids, strict=True):
                 own[FREE] = free[key]
@@ -176,16 +184,16 @@ class LatticeSearch:
         }
         return [made.get(nbest) for nbest in lists]
 
-    def _terms_ahead(self, lists: Sequence[NBest]) -> list[dict[str, Floats]]:
+    def _context_free_scores(self, lists: Sequence[NBest]) -> list[dict[str, Floats]]:
         terms = [{NMT: np.array([h.log_prob for h in nbest.hypotheses])} for nbest in lists]
-        for source in self.ahead:
-            if self.objective.uses(*source.gives):
+        for source in self.extra_terms:
+            if self.objective.uses(*source.names):
                 for own, given in zip(terms, source.terms(lists), strict=True):
                     own |= {name: np.asarray(values) for name, values in given.items()}
         missing = [
             name
             for name in self.objective.terms
-            if name not in (NMT, CONDITIONAL, FREE) and not any(name in s.gives for s in self.ahead)
+            if name not in (NMT, CONDITIONAL, FREE) and not any(name in s.names for s in self.extra_terms)
         ]
         if missing:
             raise CadecError(f"nothing here computes {', '.join(missing)}, which {self.objective.name} needs")
@@ -198,13 +206,13 @@ class LatticeSearch:
 
     def advance(
         self,
-        beams: Sequence[list[Partial]],
+        beams: Sequence[list[PartialPath]],
         columns: Sequence[Column],
         scorings: Sequence[Scoring] | None = None,
         *,
         coming: Sequence[Sequence[Column]] | None = None,
-        answers: _Answers | None = None,
-    ) -> list[list[Partial]]:
+        answers: ScoreCache | None = None,
+    ) -> list[list[PartialPath]]:
         """Extend the paths of several documents by one sentence each, all scored in one go.
 
         Documents may be scored in ways of their own; what several of them ask is computed once. Of the
@@ -230,34 +238,34 @@ class LatticeSearch:
         longest = column.trie.depth if column.trie is not None else max(map(len, column.ids))
         return self.policy.read(before, room(self.language.positions, longest))
 
-    def _conditionals(self, jobs: Sequence[_Job], answers: _Answers) -> Iterator[ScoredTrie | None]:
+    def _conditionals(self, jobs: Sequence[_Job], answers: ScoreCache) -> Iterator[ScoredTrie | None]:
         """log p(ỹ|c̃) for every job; what is not among the answers yet is found, and put there."""
-        asked: dict[_Question, tuple[Trie, Context]] = {}
-        questions = [self._question(place, job.column, job.context) for place, job in enumerate(jobs)]
+        asked: dict[ScoreKey, tuple[Trie, Context]] = {}
+        questions = [self._score_key(place, job.column, job.context) for place, job in enumerate(jobs)]
         for question, job in zip(questions, jobs, strict=True):
-            if question not in answers and self._must_ask(job.column, job.context):
+            if question not in answers and self._is_missing(job.column, job.context):
                 asked[question] = (_trie(job.column), job.context)
         if asked and self.language is not None:
-            asked |= self._guessed(jobs, -len(asked) % self._at_once, {*answers, *asked})
+            asked |= self._speculate(jobs, -len(asked) % self._at_once, {*answers, *asked})
             tries, contexts = zip(*asked.values(), strict=True)
-            results = self.language.score(tries, contexts, self.reading, remember=self.policy.rolling)
+            results = self.language.score(tries, contexts, self.scoring_options, remember=self.policy.rolling)
             answers |= zip(asked, results, strict=True)
         return iter([answers.get(question) for question in questions])
 
-    def _question(self, place: int, column: Column, context: Context) -> _Question:
+    def _score_key(self, place: int, column: Column, context: Context) -> ScoreKey:
         """Equal ones are one, unless each path remembers what it has read."""
         return place if self.policy.rolling else (column, context.sentences)
 
-    def _must_ask(self, column: Column, context: Context) -> bool:
+    def _is_missing(self, column: Column, context: Context) -> bool:
         """An empty context needs no scores of its own where log p(ỹ|</s>) is known already."""
         known = FREE in column.terms and not context.sentences and not self.policy.rolling
         return column.trie is not None and self.objective.uses(CONDITIONAL) and not known
 
-    def _guessed(
-        self, jobs: Sequence[_Job], count: int, there: set[_Question]
-    ) -> dict[_Question, tuple[Trie, Context]]:
+    def _speculate(
+        self, jobs: Sequence[_Job], count: int, there: set[ScoreKey]
+    ) -> dict[ScoreKey, tuple[Trie, Context]]:
         """The questions to come, the nearest first, if the S-NMT's first is chosen until then."""
-        found: dict[_Question, tuple[Trie, Context]] = {}
+        found: dict[ScoreKey, tuple[Trie, Context]] = {}
         before = [job.partial.context for job in jobs]
         last = [job.column for job in jobs]
         for number in range(max((len(job.coming) for job in jobs), default=0)):
@@ -265,11 +273,11 @@ class LatticeSearch:
                 if len(found) == count:
                     return found
                 if number < len(job.coming):
-                    before[place] = self.policy.kept(before[place].followed_by(last[place].ids[0]))
+                    before[place] = self.policy.trim(before[place].followed_by(last[place].ids[0]))
                     column = last[place] = job.coming[number]
                     context = self._context(before[place], column)
-                    question = self._question(place, column, context)
-                    if question not in there and self._must_ask(column, context):
+                    question = self._score_key(place, column, context)
+                    if question not in there and self._is_missing(column, context):
                         found[question] = (_trie(column), context)
         return found
 
@@ -282,7 +290,7 @@ class LatticeSearch:
             return {**terms, CONDITIONAL: terms[FREE]}
         return {**terms, CONDITIONAL: conditional.totals}
 
-    def _best(self, jobs: Sequence[_Job], conditionals: Sequence[ScoredTrie | None]) -> list[Partial]:
+    def _best(self, jobs: Sequence[_Job], conditionals: Sequence[ScoredTrie | None]) -> list[PartialPath]:
         extended = []
         scored = []
         for rank, (job, conditional) in enumerate(zip(jobs, conditionals, strict=True)):
@@ -293,7 +301,7 @@ class LatticeSearch:
             extended += [
                 (-(job.partial.total + float(score)), rank, index) for index, score in enumerate(scores)
             ]
-        kept: list[Partial] = []
+        kept: list[PartialPath] = []
         seen = set()
         for negative, rank, index in sorted(extended):
             job, conditional, terms, scores = scored[rank]
@@ -303,18 +311,18 @@ class LatticeSearch:
                 continue
             seen.add(future)
             choice = _choice(index, job.scoring.at(terms), scores, job.context)
-            context = self._followed(job, conditional, index)
-            kept.append(Partial(-negative, context, choice, job.partial))
+            context = self._next_context(job, conditional, index)
+            kept.append(PartialPath(-negative, context, choice, job.partial))
             if len(kept) == self.width:
                 break
         return kept
 
-    def _followed(self, job: _Job, conditional: ScoredTrie | None, index: int) -> Context:
+    def _next_context(self, job: _Job, conditional: ScoredTrie | None, index: int) -> Context:
         ids = job.column.ids[index]
         if not self.policy.rolling:
-            return self.policy.kept(job.partial.context.followed_by(ids))
+            return self.policy.trim(job.partial.context.followed_by(ids))
         return job.context.followed_by(
-            ids, conditional.remembered(index) if conditional is not None else None
+            ids, conditional.memory_after(index) if conditional is not None else None
         )
 
 
@@ -334,13 +342,13 @@ def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Conte
     )
 
 
-def settled(beam: Sequence[Partial], at_end: bool = False) -> list[Choice]:
+def settled_choices(beam: Sequence[PartialPath], at_end: bool = False) -> list[Choice]:
     """Take out the choices that all paths share (at the end, those of the best), oldest first.
 
     They are forgotten here, so that a document of any length needs the memory of what is still open.
     """
     if at_end or len(beam) == 1:
-        common: Partial | None = beam[0]
+        common: PartialPath | None = beam[0]
     else:
         shared = set.intersection(*({id(partial) for partial in best.back()} for best in beam))
         common = next((partial for partial in beam[0].back() if id(partial) in shared), None)
@@ -353,7 +361,7 @@ def settled(beam: Sequence[Partial], at_end: bool = False) -> list[Choice]:
 
 def _settle(document: DocumentState, at_end: bool) -> Iterator[TranslatedPart]:
     """Pair the choices that are settled with their lists; empty lists have none, and never wait."""
-    choices = iter(settled(document.beam, at_end))
+    choices = iter(settled_choices(document.beam, at_end))
     while document.lists:
         nbest = document.lists[0]
         choice = next(choices, None) if nbest.hypotheses else None

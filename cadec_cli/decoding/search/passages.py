@@ -13,7 +13,7 @@ from typing import cast
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.protocols import DocumentModel, KnownAhead, Models, Passage, PassageTranslation
+from cadec_cli.engines.protocols import ContextFreeTerm, DocumentModel, Models, Passage, PassageTranslation
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -37,22 +37,28 @@ class PassageSearch:
                 yield number, _best(nbest)
 
 
-def two_to_two(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> PassageSearch:
+def two_to_two(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> PassageSearch:
     """The 2-to-2 model, by CTranslate2."""
-    return _listing(_needed(models, "2-to-2"), options)
+    return _listing(_require_model(models, "2-to-2"), options)
 
 
-def repair(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> PassageSearch:
+def repair(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> PassageSearch:
     """The DocRepair model after the S-NMT, both by CTranslate2."""
-    return _listing(_needed(models, "repair"), options)
+    return _listing(_require_model(models, "repair"), options)
 
 
-def doc_nmt(models: Models, options: TranslationOptions, ahead: Sequence[KnownAhead]) -> PassageSearch:
+def doc_nmt(
+    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+) -> PassageSearch:
     """The DocTransformer, by our own beam search."""
     from cadec_cli.decoding.search.beam import TOGETHER, BeamOptions, BeamSearch
     from cadec_cli.engines.torch_document import TorchDocumentModel
 
-    model = cast(TorchDocumentModel, _needed(models, "doc-nmt"))
+    model = cast(TorchDocumentModel, _require_model(models, "doc-nmt"))
 
     def translate(passages: Sequence[Passage]) -> list[NBest]:
         sources = [model.encode(passage.sentence) for passage in passages]
@@ -79,7 +85,7 @@ def _listing(model: DocumentModel, options: TranslationOptions) -> PassageSearch
     return PassageSearch(model, lambda passages: listing.nbest(passages, options.beam))
 
 
-def _needed(models: Models, name: str) -> DocumentModel:
+def _require_model(models: Models, name: str) -> DocumentModel:
     model = models.document(name)
     if model is None:
         raise CadecError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cadec_cli.evaluation.benchmark.figures import Limit, Reached, SpeedRatio
+from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio
 from cadec_cli.evaluation.benchmark.networks import (
     BEAM,
     CONTEXT,
@@ -31,8 +31,8 @@ __all__ = [
     "VOCABULARY",
     "FixedLength",
     "Limit",
+    "MeasuredShare",
     "Networks",
-    "Reached",
     "SpeedRatio",
     "WordText",
     "made_up_list",

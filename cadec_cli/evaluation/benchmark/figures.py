@@ -29,7 +29,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Reached:
+class MeasuredShare:
     """How near a job comes to its limit."""
 
     seconds: float
@@ -65,7 +65,7 @@ class SpeedRatio:
     ratio: float
     wanted: float
     paper: float | None = None
-    reached: Reached | None = None
+    reached: MeasuredShare | None = None
     spent: Mapping[str, float] | None = None  # where the time goes: shares of it, by name
 
     def as_json(self) -> dict[str, Any]:

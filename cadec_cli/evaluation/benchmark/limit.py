@@ -23,7 +23,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from cadec_cli.evaluation.benchmark.figures import Limit
 from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
 from cadec_cli.models.int8_products import integer_product
-from cadec_cli.models.row_operations import Rounded
+from cadec_cli.models.row_operations import QuantisedRows
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)
@@ -50,7 +50,7 @@ Kernel = Callable[[Tensor], Tensor]  # rows of a shape, times one matrix of weig
 
 
 @dataclass
-class Counted:
+class ProductCounts:
     """The products that were asked for."""
 
     calls: Counter[tuple[Shape, int]] = field(default_factory=Counter)  # by shape and rows
@@ -69,14 +69,14 @@ class Counted:
         """Rows that were multiplied with weights of a shape."""
         return sum(rows * times for (own, rows), times in self.calls.items() if own == shape)
 
-    def add(self, module: nn.Module, inputs: Sequence[Tensor | Rounded]) -> None:
+    def add(self, module: nn.Module, inputs: Sequence[Tensor | QuantisedRows]) -> None:
         """Take down what a linear is asked for; other modules multiply nothing."""
         found = _product_of(module)
         if found is None:
             return
         shape, times, kernel = found
         given = inputs[0]
-        rows = given.rows if isinstance(given, Rounded) else given.numel() // shape.inputs
+        rows = given.rows if isinstance(given, QuantisedRows) else given.numel() // shape.inputs
         if not rows:
             return
         with self._lock:  # rows may be computed side by side
@@ -85,9 +85,9 @@ class Counted:
 
 
 @contextmanager
-def counted() -> Iterator[Counted]:
+def count_products() -> Iterator[ProductCounts]:
     """Count the products of what is run meanwhile, in whatever thread."""
-    found = Counted()
+    found = ProductCounts()
     hook = register_module_forward_pre_hook(found.add)
     try:
         yield found
@@ -115,7 +115,7 @@ def _integer_kernel(linear: Int8Linear) -> Kernel:
 class Rates:
     """How long plain products take here; they are to be measured in turns with what they are compared to."""
 
-    def __init__(self, counted: Sequence[Counted], own_rows: Sequence[Counted] = ()) -> None:
+    def __init__(self, counted: Sequence[ProductCounts], own_rows: Sequence[ProductCounts] = ()) -> None:
         """Want to know of all shapes that were counted, and of some also with just the rows they had."""
         self._kernels: dict[tuple[Shape, int], list[Kernel]] = {}
         for one in (*counted, *own_rows):
@@ -151,7 +151,7 @@ class Rates:
         """Of one product, as if all cores had a part of it and none had to wait."""
         return statistics.median(self._seconds[shape, rows])
 
-    def limit(self, counted: Counted, lists: float = 0.0) -> Limit:
+    def limit(self, counted: ProductCounts, lists: float = 0.0) -> Limit:
         """The least time for what was counted, as if all products had as many rows as they like."""
         quickest = {
             shape: min(self.seconds(shape, rows) / rows for rows in MANY_ROWS) for shape in counted.kernels
@@ -159,7 +159,7 @@ class Rates:
         seconds = sum(counted.positions(shape) * per_row for shape, per_row in quickest.items())
         return Limit(lists, seconds, counted.operations)
 
-    def limit_at_own_rows(self, counted: Counted, lists: float = 0.0) -> Limit:
+    def limit_at_own_rows(self, counted: ProductCounts, lists: float = 0.0) -> Limit:
         """The least time for what was counted, in the very portions it came in."""
         seconds = sum(times * self.seconds(shape, rows) for (shape, rows), times in counted.calls.items())
         return Limit(lists, seconds, counted.operations)

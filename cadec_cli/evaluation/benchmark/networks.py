@@ -16,7 +16,7 @@ import torch
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.quantised import quantised
+from cadec_cli.models.quantised import quantise
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.specials import EOS, SPECIAL_PIECES
 from cadec_cli.workers import available_cores
@@ -60,7 +60,7 @@ class WordText:
         """Ids to words."""
         return " ".join(self.vocabulary[index] for index in ids)
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """The words."""
         return [f" {self.vocabulary[index]}" for index in ids]
 
@@ -82,7 +82,7 @@ class Networks:
                 "this D-LM has a vocabulary of its own, and the beam steps both models token by token",
                 "measure a bundle whose models share the target vocabulary",
             )
-        return cls(translation, lm, quantised(translation), quantised(lm))
+        return cls(translation, lm, quantise(translation), quantise(lm))
 
     @classmethod
     def random(cls) -> Networks:

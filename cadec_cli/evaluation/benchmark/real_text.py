@@ -10,8 +10,8 @@ from typing import Any
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.benchmark.figures import Reached, SpeedRatio
-from cadec_cli.evaluation.benchmark.limit import Rates, counted
+from cadec_cli.evaluation.benchmark.figures import MeasuredShare, SpeedRatio
+from cadec_cli.evaluation.benchmark.limit import Rates, count_products
 from cadec_cli.evaluation.benchmark.turns import Clock, take_turns
 from cadec_cli.method.options import TranslationOptions
 
@@ -27,14 +27,14 @@ def translating_text(
     sentences = sum(map(len, documents))
     if not sentences:
         raise CadecError("there is nothing to translate in this text")
-    if models.language is None or not options.maximised.uses_lm:
+    if models.language is None or not options.weighted_objective.uses_lm:
         raise CadecError(
             "this bundle translates at the sentence level: there is nothing to compare that with",
             "measure a bundle with a D-LM",
         )
     in_context = Translator(models, options, language=language)
     alone = Translator(models, replace(options, search="sentence"), language=language)
-    with counted() as products:
+    with count_products() as products:
         list(in_context.translate_documents(documents))
     list(alone.translate_documents(documents))
     rates = Rates([products])
@@ -43,8 +43,8 @@ def translating_text(
     def translate() -> object:
         with (
             whole.running(),
-            clocked(models.translation, "nbest", lists),
-            clocked(models.language, "score", scores),
+            time_method(models.translation, "nbest", lists),
+            time_method(models.language, "score", scores),
         ):
             return list(in_context.translate_documents(documents))
 
@@ -61,21 +61,21 @@ def translating_text(
         f"{speed[options.search]:.1f} / {speed['sentence']:.1f} sentences/s",
         speed[options.search] / speed["sentence"],
         WANTED,
-        reached=Reached(seconds[options.search], rates.limit(products, lists.seconds / ROUNDS)),
+        reached=MeasuredShare(seconds[options.search], rates.limit(products, lists.seconds / ROUNDS)),
         spent={**spent, "rest": 1 - sum(spent.values())},
     )
 
 
 @contextmanager
-def clocked(owner: object, method: str, clock: Clock) -> Iterator[None]:
+def time_method(owner: object, method: str, clock: Clock) -> Iterator[None]:
     """Meanwhile, let a clock run whenever a method of this one object is called."""
     inner = getattr(owner, method)
 
-    def timed(*args: Any, **kwargs: Any) -> Any:
+    def timed_call(*args: Any, **kwargs: Any) -> Any:
         with clock.running():
             return inner(*args, **kwargs)
 
-    setattr(owner, method, timed)
+    setattr(owner, method, timed_call)
     try:
         yield
     finally:

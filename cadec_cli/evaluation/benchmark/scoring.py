@@ -9,12 +9,12 @@ import torch
 
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
-from cadec_cli.evaluation.benchmark.figures import Reached, SpeedRatio
-from cadec_cli.evaluation.benchmark.limit import Rates, counted
+from cadec_cli.evaluation.benchmark.figures import MeasuredShare, SpeedRatio
+from cadec_cli.evaluation.benchmark.limit import Rates, count_products
 from cadec_cli.evaluation.benchmark.networks import CONTEXT, LENGTH, NBEST, Networks
 from cadec_cli.evaluation.benchmark.turns import Job, take_turns
 from cadec_cli.method.context import Context, ContextPolicy, room
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.specials import EOS
 
@@ -41,12 +41,12 @@ def scoring(networks: Networks, rounds: int = 5) -> list[SpeedRatio]:
     fast, faster = (TorchLanguageModel(network, text) for network in (networks.lm, networks.lm_int8))
     trie = trie_for(fast, hypotheses)
     jobs: dict[str, Job] = {
-        "float32": lambda: fast.score([trie], [context], Reading()),
-        "int8": lambda: faster.score([trie], [context], Reading()),
+        "float32": lambda: fast.score([trie], [context], ScoringOptions()),
+        "int8": lambda: faster.score([trie], [context], ScoringOptions()),
     }
     products = {}
     for name, job in jobs.items():
-        with counted() as products[name]:
+        with count_products() as products[name]:
             job()
     rates = Rates(list(products.values()))
     jobs["naive"] = lambda: naive_scores(networks.lm, context, hypotheses)
@@ -57,7 +57,7 @@ def scoring(networks: Networks, rounds: int = 5) -> list[SpeedRatio]:
             f"{1 / seconds[kind]:.1f} / {1 / seconds['naive']:.1f} lists/s",
             seconds["naive"] / seconds[kind],
             wanted,
-            reached=Reached(seconds[kind], rates.limit(products[kind])),
+            reached=MeasuredShare(seconds[kind], rates.limit(products[kind])),
         )
         for kind, wanted in (("float32", 5.0), ("int8", 10.0))
     ]

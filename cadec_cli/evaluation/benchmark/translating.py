@@ -11,11 +11,11 @@ from cadec_cli.decoding.search.beam import BeamDecoding, BeamOptions, BeamSearch
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translator import choose
 from cadec_cli.decoding.waves import Pieces, waves
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
-from cadec_cli.evaluation.benchmark.figures import Reached, SpeedRatio
-from cadec_cli.evaluation.benchmark.limit import Rates, counted
+from cadec_cli.evaluation.benchmark.figures import MeasuredShare, SpeedRatio
+from cadec_cli.evaluation.benchmark.limit import Rates, count_products
 from cadec_cli.evaluation.benchmark.networks import BEAM, CONTEXT, LENGTH, NBEST, FixedLength, Networks
 from cadec_cli.evaluation.benchmark.turns import Clock, Job, take_turns
 from cadec_cli.method.context import ContextPolicy
@@ -56,15 +56,15 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
             lists = iter(engine.nbest(flat, NBEST))
         options = TranslationOptions(context=CONTEXT, nbest=NBEST)
         by_document = [[next(lists) for _ in document] for document in texts]
-        return list(choose(by_document, GivenModels(language=language), options))
+        return list(choose(by_document, ModelSet(language=language), options))
 
     def beam() -> object:
         pieces = [Pieces(enumerate(document)) for document in texts]
         return list(decoding.run(waves(pieces), State.at_start(documents)))
 
-    with counted() as reranked:
+    with count_products() as reranked:
         rerank()
-    with counted() as stepped:
+    with count_products() as stepped:
         beam()
     rates = Rates([reranked], own_rows=[stepped])
     jobs: dict[str, Job] = {
@@ -76,10 +76,10 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
     made_lists.laps.clear()  # those that warmed up
     seconds = take_turns(jobs, ROUNDS, warm=True)
     reached = {
-        "rerank": Reached(seconds["rerank"], rates.limit(reranked, statistics.median(made_lists.laps))),
+        "rerank": MeasuredShare(seconds["rerank"], rates.limit(reranked, statistics.median(made_lists.laps))),
         # Steps have few rows by nature: one per live hypothesis, in the D-LM one after the context and one
         # without it.
-        "beam": Reached(seconds["beam"], rates.limit_at_own_rows(stepped), rates.limit(stepped)),
+        "beam": MeasuredShare(seconds["beam"], rates.limit_at_own_rows(stepped), rates.limit(stepped)),
     }
     speed = {name: documents * sentences / taken for name, taken in seconds.items()}
     return [

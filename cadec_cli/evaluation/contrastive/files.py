@@ -19,7 +19,7 @@ from cadec_cli.evaluation.contrastive.groups import (
     NothingToChooseError,
     Undecidable,
 )
-from cadec_cli.files import MOST_INPUT, parsed_json, read_text
+from cadec_cli.files import MAX_INPUT_BYTES, parse_json, read_text
 
 SEPARATOR = "_eos"
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -37,22 +37,22 @@ Record = dict[str, Any]
 Named = tuple[str, Any]
 
 
-def read_set(path: Path, layout: str | None = None, *, most: int = MOST_INPUT) -> ContrastiveSet:
+def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYTES) -> ContrastiveSet:
     """Read a contrastive set of `most` bytes (`-` is standard input, `.gz` and its like are decompressed)."""
     if layout is not None and layout not in LAYOUTS:
         raise CadecError(f"no layout {layout!r} of contrastive sets", f"there are {', '.join(LAYOUTS)}")
     file = read_text(path, most=most)
     text = file.text.removeprefix("\ufeff")
     if not text.strip():
-        raise CadecError(f"{file.name} is empty", _expected())
-    value, problem = _parsed(text)
-    kind = layout or _detected(value, text)
+        raise CadecError(f"{file.name} is empty", _expectation())
+    value, problem = _parse_json(text)
+    kind = layout or _detect_layout(value, text)
     if kind is None and problem:
-        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expected())
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expectation())
     if kind is None:
-        raise CadecError(f"{file.name} is not a contrastive set of a known layout", _expected())
+        raise CadecError(f"{file.name} is not a contrastive set of a known layout", _expectation())
     if kind != "jsonl" and problem:
-        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expected(kind))
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expectation(kind))
     groups: list[Group] = []
     undecidable: list[Undecidable] = []
     name = ""
@@ -64,25 +64,25 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MOST_INPUT) -
                 undecidable.append(Undecidable(name, candidates=error.candidates, place=len(groups)))
     except CadecError as error:
         where = f"{file.name}: group {name}" if name else file.name
-        raise CadecError(f"{where}: {error.message}", error.hint or _expected(kind)) from None
+        raise CadecError(f"{where}: {error.message}", error.hint or _expectation(kind)) from None
     if undecidable and not groups:
-        raise CadecError(f"{file.name}: no group has two different candidates", _expected(kind))
+        raise CadecError(f"{file.name}: no group has two different candidates", _expectation(kind))
     if not groups:
-        raise CadecError(f"{file.name} has no groups", _expected(layout))
+        raise CadecError(f"{file.name} has no groups", _expectation(layout))
     return ContrastiveSet(
         path, kind, tuple(groups), tokenised=kind == "voita", undecidable=tuple(undecidable)
     )
 
 
-def _parsed(text: str) -> tuple[Any, str]:
+def _parse_json(text: str) -> tuple[Any, str]:
     """The whole file as one JSON value, or why it isn't one."""
     try:
-        return parsed_json(text), ""
+        return parse_json(text), ""
     except ValueError as error:
         return None, str(error)
 
 
-def _detected(value: Any, text: str) -> str | None:
+def _detect_layout(value: Any, text: str) -> str | None:
     """The layout by its keys; any of a layout's keys in any record, so that a missing one can be named."""
     if isinstance(value, list):
         keys = {key for record in value if isinstance(record, dict) for key in record}
@@ -94,11 +94,11 @@ def _detected(value: Any, text: str) -> str | None:
             return "jsonl"
         keys = {key for block in value.values() if isinstance(block, dict) for key in block}
         return "discevalmt" if keys & {"examples", "trg"} else None
-    first, problem = _parsed(text.strip().splitlines()[0])
+    first, problem = _parse_json(text.strip().splitlines()[0])
     return "jsonl" if not problem and isinstance(first, dict) else None
 
 
-def _expected(layout: str | None = None) -> str:
+def _expectation(layout: str | None = None) -> str:
     if layout is not None:
         return f"{layout} looks like this: {LAYOUTS[layout]}"
     return "\n".join(["expected is one of these", *(f"{name}: {shape}" for name, shape in LAYOUTS.items())])
@@ -121,7 +121,7 @@ def _lines(text: str) -> Iterator[Named]:
     for place, line in enumerate(text.split("\n"), 1):
         if line.strip():
             number += 1
-            record, problem = _parsed(line)
+            record, problem = _parse_json(line)
             yield str(number), CadecError(f"line {place} is not valid JSON: {problem}") if problem else record
 
 

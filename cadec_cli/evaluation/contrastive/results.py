@@ -64,7 +64,7 @@ def evaluate(
                 scorer.at(terms[index]),
                 scores[index],
                 verdicts[index],
-                _explained(contrastive_set, groups[index], verdicts[index], scorer, models),
+                _explain(contrastive_set, groups[index], verdicts[index], scorer, models),
             )
             for index in itertools.islice(wrong, failures)
         )
@@ -72,7 +72,7 @@ def evaluate(
     return SetResults(contrastive_set, tuple(results))
 
 
-def _explained(
+def _explain(
     contrastive_set: ContrastiveSet,
     group: Group,
     verdict: Verdict,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.decoding.explaining import Explained, Explanation, explain
+from cadec_cli.decoding.explaining import ExplainedText, Explanation, explain
 from cadec_cli.engines.protocols import (
+    ContextFreeTerm,
     DocumentModel,
-    KnownAhead,
     LanguageModel,
     Passage,
     TranslationModel,
@@ -38,7 +38,7 @@ from cadec_cli.method.objectives import (
     OBJECTIVES,
     Objective,
 )
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.terms import Scoring, Terms
 from cadec_cli.method.trie import Trie
 from cadec_cli.text.moses import MosesText
@@ -114,12 +114,12 @@ def usable_objectives(
     for problem in filter(None, map(misfit, named)):
         raise CadecError(problem, "pmi and conditional need a D-LM alone, sentence an S-NMT alone")
     if names and "all" not in names:
-        return [chosen.weighted(given) for chosen in named]
+        return [chosen.with_weights(given) for chosen in named]
     unknown = [name for name in given if all(name not in known.weights for known in OBJECTIVES.values())]
     if unknown:
         raise CadecError(f"no objective has a weight {', '.join(unknown)}")
     return [
-        chosen.weighted({name: weight for name, weight in given.items() if name in chosen.weights})
+        chosen.with_weights({name: weight for name, weight in given.items() if name in chosen.weights})
         for chosen in everything.values()
         if not misfit(chosen)
     ]
@@ -161,10 +161,10 @@ class ContrastiveModels:
 
     translation: TranslationModel | None
     language: LanguageModel | None
-    reading: Reading = field(default_factory=Reading)
+    scoring_options: ScoringOptions = field(default_factory=ScoringOptions)
     policy: ContextPolicy = field(default_factory=ContextPolicy)
     wording: Wording = field(default_factory=Wording)
-    ahead: tuple[KnownAhead, ...] = ()
+    extra_terms: tuple[ContextFreeTerm, ...] = ()
     documents: Mapping[str, DocumentModel] = field(default_factory=dict)  # by the name of their term
 
     def __post_init__(self) -> None:
@@ -183,7 +183,7 @@ class ContrastiveModels:
             if self.language is not None:
                 for of_group, totals in zip(terms, self._totals(of_set, chunk), strict=True):
                     of_group |= totals
-            for source in self.ahead:
+            for source in self.extra_terms:
                 for of_group, known in zip(terms, source.terms(self._lists(of_set, chunk)), strict=True):
                     of_group |= {name: np.asarray(values) for name, values in known.items()}
             for name, model in self.documents.items():
@@ -216,7 +216,7 @@ class ContrastiveModels:
             return None
         job = self._job(of_set, group)
         rows = [
-            Explained(
+            ExplainedText(
                 name,
                 NBest(
                     group.source,
@@ -227,7 +227,9 @@ class ContrastiveModels:
             )
             for name, candidate in candidates.items()
         ]
-        reading = Reading((self.reading.temperatures[temperature],), self.reading.alpha)
+        reading = ScoringOptions(
+            (self.scoring_options.temperatures[temperature],), self.scoring_options.alpha
+        )
         return explain(self.language, rows, job.context, reading)
 
     def _totals(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[dict[str, Floats]]:
@@ -240,7 +242,9 @@ class ContrastiveModels:
         alone = self._context_free({ids for job in jobs for ids in job.candidates})
         filled = [job for job in jobs if job.context.sentences]
         scored = iter(
-            self.language.score([job.trie for job in filled], [job.context for job in filled], self.reading)
+            self.language.score(
+                [job.trie for job in filled], [job.context for job in filled], self.scoring_options
+            )
         )
         totals = []
         for job in jobs:
@@ -270,7 +274,7 @@ class ContrastiveModels:
         scores: dict[Ids, Floats] = {}
         pools = list(_pools(sorted(sentences)))
         tries = [trie_for(self.language, pool) for pool in pools]
-        alone = self.language.score(tries, [Context()] * len(tries), self.reading)
+        alone = self.language.score(tries, [Context()] * len(tries), self.scoring_options)
         for pool, scored in zip(pools, alone, strict=True):
             scores.update(zip(pool, scored.totals.T, strict=True))
         return scores
@@ -295,7 +299,7 @@ class ContrastiveModels:
         passages: list[Passage] = []
         targets: list[tuple[str, ...]] = []
         for group in chunk:
-            sources, context = _aligned(group)
+            sources, context = _parallel_sentences(group)
             written = [self.wording.source(of_set, text) for text in sources]
             passage = model.last_passage(written)
             before = [self.wording.target(of_set, text) for text in context]
@@ -325,7 +329,7 @@ class _Job:
     context: Context
 
 
-def _aligned(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parallel_sentences(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The source sentences of a group, the current one last, and the translations of those before it.
 
     Sentences of which only one side is known, or one is blank, are left out, with all before them.
@@ -343,7 +347,7 @@ def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
     pool: list[Ids] = []
     nodes = 1
     for ids in ordered:
-        shared = _shared(pool[-1], ids) if pool else 0
+        shared = _common_prefix(pool[-1], ids) if pool else 0
         if pool and nodes + len(ids) - shared > POOL:
             yield pool
             pool, nodes, shared = [], 1, 0
@@ -353,7 +357,7 @@ def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
         yield pool
 
 
-def _shared(first: Ids, second: Ids) -> int:
+def _common_prefix(first: Ids, second: Ids) -> int:
     """How many tokens two sentences begin with in common."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

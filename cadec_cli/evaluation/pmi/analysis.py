@@ -28,7 +28,7 @@ from cadec_cli.evaluation.pmi.scores import (
     own_contexts,
     random_contexts,
 )
-from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.evaluation.reporting import CountProgress, no_progress
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.whole_files import atomic_file
 
@@ -198,7 +198,7 @@ def analyse(
     *,
     context: int = 3,
     seed: int = 1,
-    counted: Counted = uncounted,
+    counted: CountProgress = no_progress,
 ) -> Analysis:
     """Score source and translations, with their own contexts and with random ones."""
     source_rng, target_rng = (np.random.default_rng([seed, side]) for side in range(2))

@@ -19,10 +19,10 @@ from cadec_cli.arrays import Bools, Floats
 from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.evaluation.reporting import CountProgress, no_progress
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 
 # Sentences handed to the D-LM at a time, between two reports of progress.
 _CHUNK = 64
@@ -78,7 +78,7 @@ class TextScorer:
             )
         return cls(models.language, bundle.target_language)
 
-    def encode(self, text: AlignedText, counted: Counted = uncounted) -> EncodedText:
+    def encode(self, text: AlignedText, counted: CountProgress = no_progress) -> EncodedText:
         """Turn a text into ids and score it without context, each distinct sentence once."""
         documents = tuple(
             tuple(tuple(self.model.text.encode(sentence)) for sentence in document)
@@ -96,7 +96,7 @@ class TextScorer:
         contexts: Sequence[Context],
         policy: ContextPolicy,
         what: str = "own contexts",
-        counted: Counted = uncounted,
+        counted: CountProgress = no_progress,
     ) -> ContextScores:
         """Score every sentence after what the policy reads of a context."""
         sentences = text.sentences
@@ -113,14 +113,14 @@ class TextScorer:
         return ContextScores(conditional, text.free, in_context)
 
     def _score(
-        self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str, counted: Counted
+        self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str, counted: CountProgress
     ) -> Floats:
         totals: list[float] = []
         with counted(what, len(sentences)) as advance:
             for start in range(0, len(sentences), _CHUNK):
                 chunk = slice(start, start + _CHUNK)
                 tries = [trie_for(self.model, [sentence]) for sentence in sentences[chunk]]
-                scored = self.model.score(tries, contexts[chunk], Reading())
+                scored = self.model.score(tries, contexts[chunk], ScoringOptions())
                 totals += [float(trie.totals[0, 0]) for trie in scored]
                 advance(len(tries))
         if not np.isfinite(totals).all():
@@ -163,12 +163,12 @@ def _before(document: Sequence[Ids], policy: ContextPolicy) -> list[Context]:
     contexts = [Context()]
     for ids in document:
         before = contexts[-1]
-        contexts.append(policy.kept(before.followed_by(ids)) if ids else before)
+        contexts.append(policy.trim(before.followed_by(ids)) if ids else before)
     return contexts
 
 
 def own_scores(
-    scorer: TextScorer, text: AlignedText, policy: ContextPolicy, counted: Counted = uncounted
+    scorer: TextScorer, text: AlignedText, policy: ContextPolicy, counted: CountProgress = no_progress
 ) -> ContextScores:
     """A text's scores with its own contexts."""
     encoded = scorer.encode(text, counted)

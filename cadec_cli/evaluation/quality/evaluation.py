@@ -29,8 +29,8 @@ from cadec_cli.evaluation.quality.measures import (
 )
 from cadec_cli.evaluation.quality.multi_bleu import script_line
 from cadec_cli.evaluation.quality.significance import FEWEST, Resampling
-from cadec_cli.evaluation.reporting import Counted, Warn, uncounted, unheard
-from cadec_cli.files import MOST_INPUT
+from cadec_cli.evaluation.reporting import CountProgress, Warn, no_progress, no_warning
+from cadec_cli.files import MAX_INPUT_BYTES
 from cadec_cli.method.context import ContextPolicy
 
 PMI, MULTI_BLEU = "PMI", "multi-BLEU"
@@ -60,8 +60,8 @@ def read_texts(
     source: Path | None = None,
     *,
     encoding: str | None = None,
-    warn: Warn = unheard,
-    most: int = MOST_INPUT,
+    warn: Warn = no_warning,
+    most: int = MAX_INPUT_BYTES,
 ) -> Texts:
     """Read files that must agree with the reference, else with the source, else with the hypotheses."""
     paths = [path for path in (reference, source) if path is not None]
@@ -176,8 +176,8 @@ def evaluate(
     pmi: PMIOptions | None = None,
     sampling: Sampling | None = None,
     *,
-    counted: Counted = uncounted,
-    warn: Warn = unheard,
+    counted: CountProgress = no_progress,
+    warn: Warn = no_warning,
 ) -> Evaluation:
     """Measure translations: against the reference, if there is one, and by their PMI, if that is asked for.
 
@@ -238,7 +238,7 @@ def evaluate(
 
 
 def _counts(
-    text: AlignedText, reference: AlignedText, measures: Sequence[Measure], counted: Counted
+    text: AlignedText, reference: AlignedText, measures: Sequence[Measure], counted: CountProgress
 ) -> dict[str, Floats]:
     """The statistics of a text by the names of the measures that compare it with a reference."""
     statistics = {}
@@ -254,7 +254,7 @@ def _counts(
     return statistics
 
 
-def _pmi_scores(pmi: PMIOptions, text: AlignedText, counted: Counted) -> ContextScores:
+def _pmi_scores(pmi: PMIOptions, text: AlignedText, counted: CountProgress) -> ContextScores:
     scores = own_scores(pmi.target, text, pmi.policy, counted)
     if not scores.in_context.any():
         raise CadecError(

@@ -117,10 +117,10 @@ def moses_words(language: str) -> Callable[[str], str]:
     moses = MosesText(language)
 
     @lru_cache(maxsize=1 << 17)  # references come again with every system
-    def tokenised(line: str) -> str:
+    def tokenise_line(line: str) -> str:
         return " ".join(token for token in moses.tokenise(moses.normalise(line)) if token not in MARKS)
 
-    return tokenised
+    return tokenise_line
 
 
 def mean_measure(name: str, signature: str) -> Measure:

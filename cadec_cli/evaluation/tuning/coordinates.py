@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.evaluation.reporting import CountProgress, no_progress
 from cadec_cli.evaluation.tuning.choosing import choose
-from cadec_cli.evaluation.tuning.grid import Prepared
+from cadec_cli.evaluation.tuning.grid import PreparedLists
 from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.evaluation.tuning.settings import Setting
 
@@ -20,12 +20,12 @@ ROUNDS = 3
 
 
 def coordinate_search(
-    development: Prepared,
+    development: PreparedLists,
     start: Mapping[str, float],
     temperature: float = 1.0,
     *,
     rounds: int = ROUNDS,
-    counted: Counted = uncounted,
+    counted: CountProgress = no_progress,
 ) -> tuple[Point, list[Point]]:
     """The sentence level's figures, and those of all that was tried, in that order; the best is among them.
 

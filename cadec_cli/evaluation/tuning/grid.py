@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadec_cli.decoding.search.lattice import Column, LatticeSearch
-from cadec_cli.decoding.state import Partial
+from cadec_cli.decoding.state import PartialPath
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.reporting import Advance, Counted, uncounted
-from cadec_cli.evaluation.tuning.points import Point, measured
+from cadec_cli.evaluation.reporting import Advance, CountProgress, no_progress
+from cadec_cli.evaluation.tuning.points import Point, measure_settings
 from cadec_cli.evaluation.tuning.settings import Setting
-from cadec_cli.method.options import Reading, TranslationOptions
+from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.text.sentences import split_sentences
 
@@ -44,7 +44,9 @@ def grid_search(translator: Translator, settings: Sequence[Setting]) -> LatticeS
     """The translator's search for all settings at once: it reads the D-LM at all their temperatures."""
     assert isinstance(translator.search, LatticeSearch), "only lists are reranked"
     temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
-    return dataclasses.replace(translator.search, reading=Reading(temperatures, translator.options.alpha))
+    return dataclasses.replace(
+        translator.search, scoring_options=ScoringOptions(temperatures, translator.options.alpha)
+    )
 
 
 def rerank_with_all(
@@ -54,13 +56,13 @@ def rerank_with_all(
     advance: Advance = lambda sentences: None,
 ) -> list[list[list[int]]]:
     """What each setting chooses: settings × documents × sentences."""
-    temperatures = search.reading.temperatures
+    temperatures = search.scoring_options.temperatures
     scorings = [
-        Scoring(search.objective.weighted(setting.weights), temperatures.index(setting.temperature))
+        Scoring(search.objective.with_weights(setting.weights), temperatures.index(setting.temperature))
         for setting in settings
     ]
     chosen: list[list[list[int]]] = [[[] for _ in documents] for _ in settings]
-    beams = [[[Partial()] for _ in documents] for _ in settings]
+    beams = [[[PartialPath()] for _ in documents] for _ in settings]
     for step in range(max(map(len, documents), default=0)):
         live = [number for number, document in enumerate(documents) if step < len(document)]
         jobs = [
@@ -77,7 +79,9 @@ def rerank_with_all(
         for (place, number, _), beam in zip(jobs, extended, strict=True):
             choice = beam[0].choice
             assert choice is not None
-            beams[place][number] = [Partial(context=beam[0].context)]  # what was chosen is taken down here
+            beams[place][number] = [
+                PartialPath(context=beam[0].context)
+            ]  # what was chosen is taken down here
             chosen[place][number].append(choice.index)
         for number in live:
             if documents[number][step] is None:
@@ -88,7 +92,7 @@ def rerank_with_all(
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLists:
     """A development set whose lists are made and scored as far as no context is needed."""
 
     search: LatticeSearch
@@ -97,22 +101,24 @@ class Prepared:
     references: Sequence[Sequence[str]]
     lines: Sequence[int]
 
-    def points(self, settings: Sequence[Setting], counted: Counted = uncounted) -> tuple[Point, list[Point]]:
+    def points(
+        self, settings: Sequence[Setting], counted: CountProgress = no_progress
+    ) -> tuple[Point, list[Point]]:
         """Translate it with every setting; the sentence level's figures come first."""
         with counted("reranked", sum(map(len, self.documents))) as advance:
             chosen = rerank_with_all(self.search, self.documents, settings, advance)
-        return measured(settings, chosen, self.texts, self.references, self.lines)
+        return measure_settings(settings, chosen, self.texts, self.references, self.lines)
 
 
-def prepared(
+def prepare_lists(
     translator: Translator,
     sources: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     settings: Sequence[Setting],
     *,
     split_language: str | None = None,
-    counted: Counted = uncounted,
-) -> Prepared:
+    counted: CountProgress = no_progress,
+) -> PreparedLists:
     """Make the lists that a translator would choose from, to be reranked at the temperatures of settings.
 
     With `split_language` a line is a paragraph of that language: its sentences are translated one by one, and
@@ -136,7 +142,7 @@ def prepared(
         [[piece for _ in line for piece in next(of_sentence)] for line in document] for document in lines
     ]
     pieces = [[piece for line in document for piece in line] for document in by_line]
-    return Prepared(
+    return PreparedLists(
         search,
         [[column for column, _ in document] for document in pieces],
         [[texts for _, texts in document] for document in pieces],

@@ -31,7 +31,9 @@ def may_save(directory: Path, asked: bool | None) -> bool:
     return wanted
 
 
-def keep(directory: Path, before: DecodingDefaults, after: DecodingDefaults, save: bool, note: Warn) -> None:
+def save_choice(
+    directory: Path, before: DecodingDefaults, after: DecodingDefaults, save: bool, note: Warn
+) -> None:
     """Write what was chosen into the bundle, or say how to keep it."""
     place = shlex.quote(str(directory))
     if before == after:
@@ -47,7 +49,7 @@ def keep(directory: Path, before: DecodingDefaults, after: DecodingDefaults, sav
         note(f"to keep it: `cadec convert {place} {flags} -o my-bundle`")
 
 
-def keep_lengths(models: LoadedModels, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
+def save_learnt_lengths(models: LoadedModels, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
     """Let a bundle that does not know how long its translations may become learn it from a development set.
 
     One that knows has it from a text of its makers' choice, and keeps it.

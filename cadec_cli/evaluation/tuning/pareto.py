@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer
-from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.evaluation.reporting import CountProgress, no_progress
 from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.terms import Terms
@@ -36,10 +36,10 @@ class ContrastiveTest:
             self.models.check(one)
 
     def with_accuracies(
-        self, name: str, level: Point, points: Sequence[Point], counted: Counted = uncounted
+        self, name: str, level: Point, points: Sequence[Point], counted: CountProgress = no_progress
     ) -> tuple[Point, list[Point]]:
         """The points with what their settings make of every set; groups are scored once for all of them."""
-        temperatures = self.models.reading.temperatures
+        temperatures = self.models.scoring_options.temperatures
         scorers = [
             Scorer(objective("sentence")),
             *(
@@ -57,7 +57,7 @@ class ContrastiveTest:
             replace(point, accuracies=of_sets) for point, of_sets in zip(points, shares[1:], strict=True)
         ]
 
-    def _terms(self, one: ContrastiveSet, counted: Counted) -> list[Terms]:
+    def _terms(self, one: ContrastiveSet, counted: CountProgress) -> list[Terms]:
         found: list[Terms] = []
         with counted(one.name, len(one.groups)) as advance:
             for terms in self.models.terms(one):

@@ -49,7 +49,7 @@ def above(baseline: Point, points: Sequence[Point]) -> list[Difference]:
     ]
 
 
-def measured(
+def measure_settings(
     settings: Sequence[Setting],
     chosen: Sequence[Sequence[Sequence[int]]],
     texts: Sequence[Sequence[Sequence[str]]],
@@ -65,7 +65,7 @@ def measured(
     counters = [_Counter.of(measure) for measure in (bleu_measure(), chrf_measure())]
 
     def point(setting: Setting, indices: Sequence[Sequence[int]]) -> Point:
-        picked = _picked(indices, texts, sizes)
+        picked = _pick_texts(indices, texts, sizes)
         bleu, chrf = (counter.counts(picked, wanted) for counter in counters)
         changed = [index != 0 for of_document in indices for index in of_document]
         return Point(
@@ -99,7 +99,7 @@ class _Counter:
         return float(self.measure.scores(counts.sum(0)))
 
 
-def _picked(
+def _pick_texts(
     chosen: Sequence[Sequence[int]], texts: Sequence[Sequence[Sequence[str]]], lines: Sequence[int]
 ) -> list[str]:
     """What was chosen, line by line."""

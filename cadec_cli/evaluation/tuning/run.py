@@ -11,10 +11,10 @@ from typing import Any
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.quality.significance import Difference
-from cadec_cli.evaluation.reporting import Counted, uncounted
+from cadec_cli.evaluation.reporting import CountProgress, no_progress
 from cadec_cli.evaluation.tuning.choosing import Decision, decide
 from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import prepared, reranking_translator
+from cadec_cli.evaluation.tuning.grid import prepare_lists, reranking_translator
 from cadec_cli.evaluation.tuning.pareto import ContrastiveTest, front
 from cadec_cli.evaluation.tuning.points import Point, above
 from cadec_cli.evaluation.tuning.settings import Trial
@@ -108,7 +108,7 @@ def run_tuning(
     language: str = "",
     split_language: str | None = None,
     contrastive: ContrastiveTest | None = None,
-    counted: Counted = uncounted,
+    counted: CountProgress = no_progress,
 ) -> Tuning:
     """Translate a development set with every setting of a trial, and choose.
 
@@ -121,7 +121,7 @@ def run_tuning(
         )
     if contrastive is not None:
         contrastive.check()
-    development = prepared(
+    development = prepare_lists(
         reranking_translator(models, options, trial.objective, language),
         sources,
         references,

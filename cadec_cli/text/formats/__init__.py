@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import MOST_INPUT, read_text
+from cadec_cli.files import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.cues import detect
 from cadec_cli.text.formats.jsonl import read_jsonl
-from cadec_cli.text.formats.layout import Layout, Reader, Screen, Source
+from cadec_cli.text.formats.layout import Layout, Reader, Source, SubtitleStyle
 from cadec_cli.text.formats.plain import read_plain
 from cadec_cli.text.formats.subtitles import read_subtitles
 
@@ -31,7 +31,7 @@ READERS: dict[str, Reader] = {
 SUBTITLES = frozenset(name for name, reader in READERS.items() if reader is read_subtitles)
 
 # (format and text as they were, format and text as they are written)
-Restored = Callable[[str, str, str, str], None]
+RestoreCallback = Callable[[str, str, str, str], None]
 
 # Endings of compressed files, which are read as what is in them.
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -45,17 +45,17 @@ class TextFile:
     layout: Layout
     encoding: str
     format: str  # one of READERS: what it is in fact, whatever its name says
-    restored: Callable[[str, str], None] | None = None  # is told format and text when all of it is there
+    on_restore: Callable[[str, str], None] | None = None  # is told format and text when all of it is there
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
         pieces = []
         for piece in self.layout.restore(translations):
-            if self.restored is not None:
+            if self.on_restore is not None:
                 pieces.append(piece)
             yield encode_piece(piece, self.encoding)
-        if self.restored is not None:
-            self.restored(self.format, "".join(pieces))
+        if self.on_restore is not None:
+            self.on_restore(self.format, "".join(pieces))
 
 
 def read_text_file(
@@ -66,9 +66,9 @@ def read_text_file(
     encoding: str | None = None,
     format: str | None = None,
     tags: bool = False,
-    screen: Screen | None = None,
-    restored: Restored | None = None,
-    most: int = MOST_INPUT,
+    screen: SubtitleStyle | None = None,
+    restored: RestoreCallback | None = None,
+    most: int = MAX_INPUT_BYTES,
 ) -> TextFile:
     """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
 
@@ -86,7 +86,7 @@ def read_text_file(
         language=language,
         lines=lines,
         tags=tags,
-        screen=screen or Screen(),
+        screen=screen or SubtitleStyle(),
     )
     documents, layout = READERS[chosen](source)
     in_fact = detect(file.text, chosen) if chosen in SUBTITLES else chosen

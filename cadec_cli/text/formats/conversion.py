@@ -53,7 +53,7 @@ def as_format(file: TextFile, wanted: str | None, name: str) -> TextFile:
             pass  # whatever is wrong with it is said here
     else:
         raise CadecError(
-            f"{name} is {_called(file.format)} and has no times, so it can't become .{wanted} subtitles",
+            f"{name} is {_format_name(file.format)} and has no times, so it can't become .{wanted} subtitles",
             "name an output that ends like the input, or in .txt or .jsonl",
         )
     return replace(file, layout=layout, format=wanted)
@@ -79,7 +79,7 @@ def as_it_comes_in_encoding(file: TextFile, encoding: str, letters: str = "") ->
     if exact == file.encoding == "utf-8" and not marked:
         return file
     encode_piece(letters, exact)
-    return replace(file, layout=_Marked(file.layout, _MARK if marked else ""), encoding=exact)
+    return replace(file, layout=_MarkedLayout(file.layout, _MARK if marked else ""), encoding=exact)
 
 
 def output_encoding(name: str) -> str:
@@ -155,7 +155,7 @@ class _ConvertedSubtitles:
 
 
 @dataclass(frozen=True)
-class _Marked:
+class _MarkedLayout:
     """A layout with another byte order mark than it has."""
 
     layout: Layout
@@ -175,5 +175,5 @@ def _bare(text: str, found: str) -> str:
     return one_line(without(text, inline_tags(text, found)))
 
 
-def _called(found: str) -> str:
+def _format_name(found: str) -> str:
     return "plain text" if found == "text" else f".{found}"

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cadec_cli.text.formats.markup import TAGS, Half, meaning, unpaired, without, written
+from cadec_cli.text.formats.markup import TAGS, Half, escape_text, meaning, unpaired_tags, without
 from cadec_cli.text.sentences import Span, sentence_spans
 
 # Tags that the format has no way to write as text.
 _NEVER_TEXT = {"srt": TAGS["srt"], "vtt": re.compile(r"\{\\[^{}]*\}")}
 
 
-def kept(translation: str, tags: Sequence[str], markup: str) -> str:
+def keep_known_tags(translation: str, tags: Sequence[str], markup: str) -> str:
     """Write a translation: the tags of its source as tags, each as often as it is there, the rest as text."""
     left = Counter(tags)
     shown, done = "", 0
@@ -33,27 +33,27 @@ def _text(text: str, markup: str) -> str:
     # without the inner one, what is around it may become a tag
     while markup in _NEVER_TEXT and _NEVER_TEXT[markup].search(text):
         text = _NEVER_TEXT[markup].sub("", text)
-    return written(re.sub(r"\s+", " ", text), markup)
+    return escape_text(re.sub(r"\s+", " ", text), markup)
 
 
-def carried(parts: Sequence[str], markup: str) -> list[str]:
+def carry_open_tags(parts: Sequence[str], markup: str) -> list[str]:
     """Close what is open at the end of every part but the last, and open it again in the next."""
     parts = list(parts)
     for number in range(1, len(parts)):
-        parts[number - 1 : number + 1] = _settled(parts[number - 1], parts[number], markup)
+        parts[number - 1 : number + 1] = _settle_tags(parts[number - 1], parts[number], markup)
     carrying: list[Half] = []
     shown = []
     for number, part in enumerate(parts, 1):
         if not part and number < len(parts):
             shown.append("")
             continue
-        part = again(carrying) + part
-        carrying, _ = unpaired(TAGS[markup].finditer(part))
+        part = reopen_tags(carrying) + part
+        carrying, _ = unpaired_tags(TAGS[markup].finditer(part))
         shown.append(part + closings(carrying) if number < len(parts) else part)
     return shown
 
 
-def _settled(before: str, after: str, markup: str) -> tuple[str, str]:
+def _settle_tags(before: str, after: str, markup: str) -> tuple[str, str]:
     """Let closing tags stand before a cue's end, and opening ones after it."""
     while (
         before
@@ -72,7 +72,7 @@ def _settled(before: str, after: str, markup: str) -> tuple[str, str]:
     return before, after
 
 
-def again(halves: Iterable[Half]) -> str:
+def reopen_tags(halves: Iterable[Half]) -> str:
     """Write tags again, each as it was written if all that it opens and closes is wanted."""
     wanted: dict[tuple[int, str], list[Half]] = {}
     for half in halves:
@@ -105,7 +105,7 @@ class Effect:
     @classmethod
     def of(cls, text: str, markup: str) -> "Effect":
         """Find the halves of pairs in a text."""
-        opened, closed = unpaired(TAGS[markup].finditer(text))
+        opened, closed = unpaired_tags(TAGS[markup].finditer(text))
         return cls(tuple(opened), tuple(closed))
 
     def without(self, starts: set[int], offset: int) -> "Effect":
@@ -116,15 +116,15 @@ class Effect:
         )
 
 
-def mended(text: str, had: Effect, wanted: Effect, markup: str) -> str:
+def fix_open_tags(text: str, had: Effect, wanted: Effect, markup: str) -> str:
     """Give a stretch the effect that is wanted of it, and no other than what it replaces `had`."""
     has = Effect.of(text, markup)
     opened, closed = _minus(wanted.opened, has.opened), _minus(wanted.closed, has.closed)
     # what was closed and opened again, as between two lines in italics, needs neither
     missing_opened, missing_closed = _minus(opened, closed), _minus(closed, opened)
     left_open, unopened = _minus(has.opened, had.opened), _minus(has.closed, had.closed)
-    before = again(missing_opened) + "".join(_other(half, opens=True) for half in reversed(unopened))
-    return before + text + closings(left_open) + again(missing_closed)
+    before = reopen_tags(missing_opened) + "".join(_other(half, opens=True) for half in reversed(unopened))
+    return before + text + closings(left_open) + reopen_tags(missing_closed)
 
 
 def _minus(halves: Sequence[Half], others: Sequence[Half]) -> list[Half]:

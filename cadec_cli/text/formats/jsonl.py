@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import parsed_json
+from cadec_cli.files import parse_json
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish, one_line, take
 from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
@@ -55,7 +55,7 @@ class JsonlLayout:
                 yield line.before
                 continue
             texts = [one_line(take(incoming)) if wanted else "" for wanted in line.wanted]
-            yield line.before + _added(line.json, texts if line.is_list else texts[0]) + line.after
+            yield line.before + _add_translation(line.json, texts if line.is_list else texts[0]) + line.after
         finish(incoming)
 
 
@@ -77,9 +77,9 @@ class JsonlLines:
             yield Line((), JsonlLayout((blank,)), ends_before=True)
             return
         where = f"{self._name}, line {self._number}"
-        found = _parsed(line[first:last], where)
+        found = _parse_line(line[first:last], where)
         texts, is_list = _sentences(found, where)
-        stripped = [_cleaned(sentence) for sentence in texts]
+        stripped = [_clean(sentence) for sentence in texts]
         before, self._document = self._document, None if is_list else found.get("document")
         wanted = tuple(bool(sentence) for sentence in stripped)
         yield Line(
@@ -103,9 +103,9 @@ def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
     return tuple(documents_in(lines)), layout
 
 
-def _parsed(line: str, where: str) -> dict[str, Any]:
+def _parse_line(line: str, where: str) -> dict[str, Any]:
     try:
-        found = parsed_json(line)
+        found = parse_json(line)
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise CadecError(f"{where} is not JSON: {reason}", _HINT) from None
@@ -130,13 +130,13 @@ def _sentences(found: dict[str, Any], where: str) -> tuple[list[str], bool]:
     raise CadecError(f'{where} has neither "text" nor "sentences"', _HINT)
 
 
-def _cleaned(sentence: str) -> str:
+def _clean(sentence: str) -> str:
     """Return one line without white space around it; half a surrogate pair is no character."""
     start, end = visible_span(sentence, 0, len(sentence))
     return _SURROGATES.sub("\ufffd", " ".join(sentence[start:end].splitlines()))
 
 
-def _added(line: str, translation: str | list[str]) -> str:
+def _add_translation(line: str, translation: str | list[str]) -> str:
     """Add the translation to an object as it was written, so that nothing else in it changes."""
     found = json.loads(line)
     if "translation" in found:

@@ -16,7 +16,7 @@ _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 @dataclass(frozen=True)
-class Screen:
+class SubtitleStyle:
     """How translated subtitles are to look."""
 
     max_chars: int = LINE_WIDTH  # of a line, where words permit
@@ -35,7 +35,7 @@ class Source:
     language: str
     lines: bool = False  # a line is a sentence: only plain text has lines that need splitting
     tags: bool = False  # tags inside a line of subtitles are part of its sentence, and translations have them
-    screen: Screen = Screen()
+    screen: SubtitleStyle = SubtitleStyle()
 
 
 class Layout(Protocol):

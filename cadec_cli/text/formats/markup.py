@@ -37,7 +37,7 @@ class CueLine:
     tags: tuple[Span, ...] = ()
 
     @property
-    def seen(self) -> str:
+    def visible_text(self) -> str:
         """The text as it is on the screen."""
         return without(self.text, self.tags)
 
@@ -115,12 +115,12 @@ def _without_outer_tags(line: str, tags: list[re.Match[str]], start: int = 0) ->
 def _with_other_halves(tags: list[re.Match[str]], first: int, last: int) -> Span:
     """Take in outer tags as far as they are opened or closed inside of the text."""
     for tag in reversed([tag for tag in tags if tag.start() < first]):
-        _, closed = unpaired(one for one in tags if first <= one.start() < last)
+        _, closed = unpaired_tags(one for one in tags if first <= one.start() < last)
         wanted = {half.name for half in closed}
         if any(half.name in wanted for half in meaning(tag[0]) if half.opens):
             first = tag.start()
     for tag in [tag for tag in tags if tag.end() > last]:
-        opened, _ = unpaired(one for one in tags if first <= one.start() < last)
+        opened, _ = unpaired_tags(one for one in tags if first <= one.start() < last)
         wanted = {half.name for half in opened}
         if any(half.name in wanted for half in meaning(tag[0]) if not half.opens):
             last = tag.end()
@@ -149,7 +149,7 @@ def _plain(text: str, markup: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def written(text: str, markup: str) -> str:
+def escape_text(text: str, markup: str) -> str:
     """Write translated text so that the format does not take any of it for markup."""
     if markup == "ass":
         return text.replace("{", "(").replace("}", ")")
@@ -158,7 +158,7 @@ def written(text: str, markup: str) -> str:
     return text.replace("-->", "->")
 
 
-def unpaired(tags: Iterable[re.Match[str]]) -> tuple[list[Half], list[Half]]:
+def unpaired_tags(tags: Iterable[re.Match[str]]) -> tuple[list[Half], list[Half]]:
     """Return what is opened and not closed again, and what is closed and was not opened."""
     opened: list[Half] = []
     closed: list[Half] = []

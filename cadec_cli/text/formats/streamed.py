@@ -18,7 +18,7 @@ from cadec_cli.text.formats.plain import PlainLines
 # Lines, and characters, that are handed over together, if there are so many without a wait.
 LINES, CHARACTERS = 1024, 1 << 20
 # Characters that may come before anything can be handed over: what never ends must not fill the memory.
-MOST_HELD = 1 << 26
+MAX_HELD = 1 << 26
 
 # (name, language, whether a line is a sentence) → a reader; and whether lines of old may end with CR
 STREAMED: dict[str, tuple[Callable[[str, str, bool], LineReader], bool]] = {
@@ -34,7 +34,7 @@ def stream_lines(
     language: str,
     lines: bool = False,
     whole_documents: bool = False,
-    most_held: int = MOST_HELD,
+    most_held: int = MAX_HELD,
 ) -> Iterator[list[Line[Layout]]]:
     """The lines of a stream, all that are there at a time; or those of whole documents only.
 

@@ -72,14 +72,16 @@ def converted_subtitles(text: str, found: str, wanted: str, name: str) -> str:
 def _html_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
     for start, end, body in timed_texts(text, found, name):
         place = _PLACE.search(body)
-        yield _StyledCue(start, end, _merged(_html_fragments(body, found)), place[1] if place else "")
+        yield _StyledCue(
+            start, end, _merge_fragments(_html_fragments(body, found)), place[1] if place else ""
+        )
 
 
 def _html_fragments(body: str, found: str) -> Iterator[_Fragment]:
     done = 0
     on: list[str] = []
     for tag in TAGS[found].finditer(body):
-        yield _Fragment(_unescaped(body[done : tag.start()], found), frozenset(on))
+        yield _Fragment(_unescape(body[done : tag.start()], found), frozenset(on))
         done = tag.end()
         for half in meaning(tag[0]):
             style = _STYLES.get(half.name)
@@ -87,10 +89,10 @@ def _html_fragments(body: str, found: str) -> Iterator[_Fragment]:
                 on.append(style)
             elif style in on:
                 on.remove(style)
-    yield _Fragment(_unescaped(body[done:], found), frozenset(on))
+    yield _Fragment(_unescape(body[done:], found), frozenset(on))
 
 
-def _unescaped(text: str, found: str) -> str:
+def _unescape(text: str, found: str) -> str:
     return html.unescape(text) if found == "vtt" else text
 
 
@@ -114,10 +116,10 @@ def _ass_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
             for part, look in parse_tags(event.text, style, subtitles.styles)
             if not look.drawing
         )
-        yield _StyledCue(event.start, event.end, _merged(fragments))
+        yield _StyledCue(event.start, event.end, _merge_fragments(fragments))
 
 
-def _merged(fragments: Iterable[_Fragment]) -> tuple[_Fragment, ...]:
+def _merge_fragments(fragments: Iterable[_Fragment]) -> tuple[_Fragment, ...]:
     """Fragments without empty ones, neighbours that look the same put together."""
     filled = (fragment for fragment in fragments if fragment.text)
     return tuple(

@@ -7,9 +7,9 @@ it is, byte for byte.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cadec_cli.text.formats.inline import Effect, carried, kept, mended
-from cadec_cli.text.formats.layout import Screen, finish, take
-from cadec_cli.text.formats.markup import TAGS, written
+from cadec_cli.text.formats.inline import Effect, carry_open_tags, fix_open_tags, keep_known_tags
+from cadec_cli.text.formats.layout import SubtitleStyle, finish, take
+from cadec_cli.text.formats.markup import TAGS, escape_text
 from cadec_cli.text.formats.wrapping import Ruler, divide, join, wrap
 
 
@@ -27,7 +27,7 @@ class Cell:
     wanted: Effect  # what the rest of the cue relies on
     room: int  # lines that a translation may take
 
-    def unchanged(self) -> str:
+    def original_text(self) -> str:
         """The lines as they were."""
         return self.lines[0] + "".join(
             joint + line for joint, line in zip(self.joints, self.lines[1:], strict=True)
@@ -35,7 +35,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Share:
+class CueShare:
     """The part of a sentence that stands in one cell."""
 
     cell: int
@@ -44,12 +44,12 @@ class Share:
 
 
 @dataclass(frozen=True)
-class LaidSentence:
+class PlacedSentence:
     """A sentence, the tags in it, and where it stands."""
 
     text: str
     tags: tuple[str, ...]
-    shares: tuple[Share, ...]
+    shares: tuple[CueShare, ...]
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,19 @@ class SubtitleLayout:
     """A subtitle file without its sentences; with `tags`, translations have tags inside them."""
 
     cells: tuple[Cell, ...]
-    sentences: tuple[LaidSentence, ...]
+    sentences: tuple[PlacedSentence, ...]
     tail: str
     markup: str
     line_break: str
     tags: bool
-    screen: Screen
+    screen: SubtitleStyle
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         """Yield the file with translations for sentences, cue by cue, as soon as each is complete."""
         before = source = shown = ""
         for cell, body in self._bodies(iter(translations)):
             before += cell.before
-            source += cell.gap + cell.unchanged() + cell.after
+            source += cell.gap + cell.original_text() + cell.after
             shown += cell.gap + body + cell.after
             if cell.last:
                 yield before + self._cue(source, shown)
@@ -93,7 +93,7 @@ class SubtitleLayout:
                 if len(texts) == cell.sentences:
                     del waiting[share.cell]
                     filled = share.cell in changed
-                    complete[share.cell] = self._filled(cell, texts) if filled else cell.unchanged()
+                    complete[share.cell] = self._fill_cell(cell, texts) if filled else cell.original_text()
             # cells come in the order of the file, sentences in the order of time
             while shown in complete:
                 yield self.cells[shown], complete.pop(shown)
@@ -104,28 +104,30 @@ class SubtitleLayout:
     def _ruler(self) -> Ruler:
         return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup == "vtt")
 
-    def _parts(self, sentence: LaidSentence, translation: str) -> list[str]:
+    def _parts(self, sentence: PlacedSentence, translation: str) -> list[str]:
         """Divide a translation over the cells of its sentence, and write it as the format wants it."""
         same = [share.text for share in sentence.shares] if translation == sentence.text else None
         weights = [share.width for share in sentence.shares]
         if not self.tags:
             parts = same or divide(" ".join(translation.split()), weights)
-            return [written(part, self.markup) for part in parts]
+            return [escape_text(part, self.markup) for part in parts]
         if same:
-            return carried([kept(part, sentence.tags, self.markup) for part in same], self.markup)
-        shown = kept(translation, sentence.tags, self.markup)
-        return carried(divide(shown, weights, self._ruler), self.markup)
+            return carry_open_tags(
+                [keep_known_tags(part, sentence.tags, self.markup) for part in same], self.markup
+            )
+        shown = keep_known_tags(translation, sentence.tags, self.markup)
+        return carry_open_tags(divide(shown, weights, self._ruler), self.markup)
 
-    def _filled(self, cell: Cell, texts: list[str]) -> str:
+    def _fill_cell(self, cell: Cell, texts: list[str]) -> str:
         """Put translations in; line breaks that are no longer needed go, and tags inside with them."""
         ruler = self._ruler
         wrapped = wrap(join(texts, ruler), cell.room, self.screen.max_chars, ruler)
         more = max(0, len(wrapped) - len(cell.lines))
         joints = [*cell.joints[: len(wrapped) - 1], *[self.line_break] * more]
         if any(TAGS[self.markup].search(joint) for joint in joints):
-            wrapped = carried(wrapped, self.markup)
+            wrapped = carry_open_tags(wrapped, self.markup)
         shown = wrapped[0] + "".join(joint + line for joint, line in zip(joints, wrapped[1:], strict=True))
-        return mended(shown, Effect.of(cell.unchanged(), self.markup), cell.wanted, self.markup)
+        return fix_open_tags(shown, Effect.of(cell.original_text(), self.markup), cell.wanted, self.markup)
 
     def _cue(self, source: str, shown: str) -> str:
         """Return a cue's text, with that of its source if both are wanted and say different things."""

@@ -20,15 +20,15 @@ from cadec_cli.text.formats.headers import with_language
 from cadec_cli.text.formats.inline import Effect, tagged_sentence_spans
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.markup import CueLine, markup_of, without
-from cadec_cli.text.formats.subtitle_layout import Cell, LaidSentence, Share, SubtitleLayout
+from cadec_cli.text.formats.subtitle_layout import Cell, CueShare, PlacedSentence, SubtitleLayout
 from cadec_cli.text.formats.wrapping import separator
 from cadec_cli.text.sentences import Span, stays_open
 
 PAUSE_MS = 7000
 
 # Captions made by machines have no punctuation: what would be one endless sentence is then taken cue by cue.
-_MOST_CUES = 8
-_MOST_CHARACTERS = 600
+_MAX_CUES = 8
+_MAX_CHARACTERS = 600
 
 _ENDED = re.compile(r"[.!?…][\"'”’»)\]]*$")
 _BEGUN = re.compile(r"[\"'“‘«(\[¿¡—–-]*\s*[^\W\d_a-zа-яё]|[(\[]")
@@ -83,7 +83,7 @@ def _runs(cues: list[Cue], language: str) -> Iterator[_Run]:
 
 
 def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
-    ending, beginning = before.seen.rstrip(), after.seen.lstrip()
+    ending, beginning = before.visible_text.rstrip(), after.visible_text.lstrip()
     # ended with its line, begun with the next: rules for running text may take a name for an abbreviation
     if _ENDED.search(ending) and _BEGUN.match(beginning) and not stays_open(ending, language):
         return True
@@ -94,7 +94,7 @@ def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _FoundCell:
+class _CellDraft:
     lines: list[CueLine]
     sentences: int
     cue: Span  # where the cue is in the file
@@ -119,9 +119,9 @@ class _Builder:
     """Collects the sentences of a file and the cells they stand in."""
 
     language: str
-    sentences: list[LaidSentence] = field(default_factory=list)  # cells are numbered as they are found
+    sentences: list[PlacedSentence] = field(default_factory=list)  # cells are numbered as they are found
     starts: list[int] = field(default_factory=list)  # of each sentence, in milliseconds
-    cells: list[_FoundCell] = field(default_factory=list)
+    cells: list[_CellDraft] = field(default_factory=list)
 
     def add(self, run: _Run, cues: list[Cue]) -> None:
         """Split a stretch of lines into sentences, and its lines into cells."""
@@ -129,25 +129,25 @@ class _Builder:
         places: list[Span] = []
         tags: list[Span] = []
         for _, line in run:
-            text += separator(seen, line.seen)
-            seen = line.seen
+            text += separator(seen, line.visible_text)
+            seen = line.visible_text
             tags += [(len(text) + start, len(text) + end) for start, end in line.tags]
             places.append((len(text), len(text) + len(line.text)))
             text += line.text
-        spans = _bounded(tagged_sentence_spans(text, tags, self.language), run, places)
-        shares: list[list[Share]] = [[] for _ in spans]
+        spans = _limit_spans(tagged_sentence_spans(text, tags, self.language), run, places)
+        shares: list[list[CueShare]] = [[] for _ in spans]
         for first, last in _cell_ranges(run, places, spans):
             begin, stop = places[first][0], places[last][1]
             inside = _overlapping(spans, begin, stop)
             for number in inside:
                 start, end = max(spans[number][0], begin), min(spans[number][1], stop)
-                width = len(_seen(text, tags, start, end).strip())
-                shares[number].append(Share(len(self.cells), text[start:end].strip(), width))
+                width = len(_visible_text(text, tags, start, end).strip())
+                shares[number].append(CueShare(len(self.cells), text[start:end].strip(), width))
             lines = [line for _, line in run[first : last + 1]]
-            self.cells.append(_FoundCell(lines, len(inside), cues[run[first][0]].span))
+            self.cells.append(_CellDraft(lines, len(inside), cues[run[first][0]].span))
         for (start, end), found in zip(spans, shares, strict=True):
             own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
-            self.sentences.append(LaidSentence(text[start:end], tuple(own), tuple(found)))
+            self.sentences.append(PlacedSentence(text[start:end], tuple(own), tuple(found)))
             self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
 
     def layout(self, source: Source, markup: str) -> SubtitleLayout:
@@ -192,12 +192,12 @@ class _Builder:
         return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
 
 
-def _rooms(cells: list[_FoundCell], most: int | None) -> list[int]:
+def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
     """Return how many lines each cell of a cue may take: as many as it has, if nothing is said."""
     if most is None:
         return [len(cell.lines) for cell in cells]
     rooms = [1] * len(cells)
-    longest = max(cells, key=lambda cell: sum(len(line.seen) for line in cell.lines))
+    longest = max(cells, key=lambda cell: sum(len(line.visible_text) for line in cell.lines))
     for _ in range(most - len(cells)):
         wanting = [number for number, cell in enumerate(cells) if rooms[number] < len(cell.lines)]
         rooms[wanting[0] if wanting else cells.index(longest)] += 1
@@ -209,12 +209,12 @@ def _line_break(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def _seen(text: str, tags: list[Span], start: int, end: int) -> str:
+def _visible_text(text: str, tags: list[Span], start: int, end: int) -> str:
     inside = (tags[number] for number in _overlapping(tags, start, end))
     return without(text[start:end], [(first - start, last - start) for first, last in inside])
 
 
-def _bounded(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:
+def _limit_spans(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:
     """Take a sentence that never seems to end cue by cue."""
     bounded: list[Span] = []
     for start, end in spans:
@@ -223,7 +223,7 @@ def _bounded(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:
             cue, (first, last) = run[line][0], places[line]
             begin = parts[cue][0] if cue in parts else max(first, start)
             parts[cue] = (begin, min(last, end))
-        endless = len(parts) > _MOST_CUES or (len(parts) > 1 and end - start > _MOST_CHARACTERS)
+        endless = len(parts) > _MAX_CUES or (len(parts) > 1 and end - start > _MAX_CHARACTERS)
         bounded += parts.values() if endless else [(start, end)]
     return bounded
 

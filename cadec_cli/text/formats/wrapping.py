@@ -18,8 +18,8 @@ _PUNCTUATION = frozenset(",;:.!?…—–)»”。、，！？；：")
 _PUNCTUATION_BONUS = 8  # characters that a break may move to stand after punctuation
 _SHORT_WORD = 3
 # No cue has more lines, or more words, but by mistake; balancing them takes the square of their number.
-_MOST_BALANCED = 4
-_MOST_WORDS = 500
+_MAX_BALANCED = 4
+_MAX_WORDS = 500
 _SHORT_WORD_COST = 3
 
 
@@ -30,14 +30,14 @@ class Ruler:
     hidden: re.Pattern[str] | None = None
     escaped: bool = False
 
-    def seen(self, text: str) -> str:
+    def visible_text(self, text: str) -> str:
         """Return a text as it is on the screen."""
         text = self.hidden.sub("", text) if self.hidden else text
         return html.unescape(text) if self.escaped else text
 
     def width(self, text: str) -> int:
         """Count the characters on the screen."""
-        return len(self.seen(text))
+        return len(self.visible_text(text))
 
     def words(self, text: str) -> list[str]:
         """Split into words with the space after them; single characters where the script has no spaces."""
@@ -45,7 +45,7 @@ class Ruler:
         flags = (self.hidden.flags if self.hidden else 0) | re.DOTALL
         words: list[str] = []
         for word in re.findall(rf"(?:{hidden}|\S)+\s*", text, flags):
-            if _SPACELESS.search(self.seen(word)):
+            if _SPACELESS.search(self.visible_text(word)):
                 # closing punctuation never begins a line
                 character = r"(?:&\w+;|.)" if self.escaped else "."
                 words += re.findall(
@@ -61,7 +61,7 @@ class Ruler:
         waiting = ""
         for word in words:
             waiting += word
-            if self.seen(waiting).strip():
+            if self.visible_text(waiting).strip():
                 joined.append(waiting)
                 waiting = ""
         if waiting:
@@ -85,7 +85,7 @@ def divide(text: str, weights: Sequence[int], ruler: Ruler = PLAIN) -> list[str]
     ends = list(accumulate(map(ruler.width, words)))
     scale = ends[-1] / max(1, sum(weights))
     targets = [target * scale for target in accumulate(weights)]
-    seen = [ruler.seen(word) for word in words]
+    seen = [ruler.visible_text(word) for word in words]
     parts = []
     begin = 0
     for number, target in enumerate(targets[:-1], 1):
@@ -105,16 +105,16 @@ def wrap(text: str, lines: int, width: int = LINE_WIDTH, ruler: Ruler = PLAIN) -
     if lines == 1 or room <= width or not text.strip():
         return [text]
     words = ruler.words(text)
-    seen = [ruler.seen(word) for word in words]
+    seen = [ruler.visible_text(word) for word in words]
     most = min(lines, len(words))
     fewest = min(most, -(-room // width))
-    if fewest > _MOST_BALANCED or len(words) > _MOST_WORDS:
+    if fewest > _MAX_BALANCED or len(words) > _MAX_WORDS:
         return divide(text, [1] * fewest, ruler)
     shown = [text]
-    for count in range(fewest, min(most, _MOST_BALANCED) + 1):
+    for count in range(fewest, min(most, _MAX_BALANCED) + 1):
         stops = _line_ends(seen, count, width)
         shown = ["".join(words[begin:stop]).strip() for begin, stop in pairwise([0, *stops])]
-        if all(len(ruler.seen(line).strip()) <= width for line in shown):
+        if all(len(ruler.visible_text(line).strip()) <= width for line in shown):
             break
     return shown
 
@@ -143,7 +143,7 @@ def join(parts: Sequence[str], ruler: Ruler = PLAIN) -> str:
     """Join parts with spaces, except between characters of a script that has none."""
     joined = seen = ""
     for part in parts:
-        added = ruler.seen(part)
+        added = ruler.visible_text(part)
         joined += separator(seen, added) + part
         seen += added
     return joined

@@ -3,7 +3,7 @@
 A sentence ends with a line break, which is one token: the boundary. Most tokenizers read a line break as a
 token whatever stands before it; some glue it to a full stop (`.⏎` is one token of Llama 3 and Qwen), so that
 the ids of a sentence would depend on what comes after. For those another boundary, such as a space and a line
-break, keeps sentences apart. `found_boundary` tries; which one it is travels with the model.
+break, keeps sentences apart. `find_boundary` tries; which one it is travels with the model.
 
 Of the `tokenizers` library nothing is imported before a text is made.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.text.pretrained.tokenizer_json import read_tokenizer, whole_characters
 
 # What may end a sentence, best first: the first that is one token and never glued to its neighbours.
@@ -69,7 +69,7 @@ class LineText:
     @classmethod
     def load(cls, path: Path, *, boundary: str, start: str | None) -> LineText:
         """Read a tokenizer.json."""
-        with reading(path):
+        with read_errors(path):
             raw = path.read_bytes()
         try:
             return cls(raw.decode("utf-8"), boundary=boundary, start=start, origin=str(path))
@@ -126,11 +126,11 @@ class LineText:
         """Ids as a sentence."""
         return str(self._tokenizer.decode([int(index) for index in ids], skip_special_tokens=True)).strip()
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each token as a person reads it, a space where a word begins; part of a character is its bytes."""
-        return [self._shown(int(index)) for index in ids]
+        return [self._display_token(int(index)) for index in ids]
 
-    def _shown(self, index: int) -> str:
+    def _display_token(self, index: int) -> str:
         if index == self.boundary:
             return SHOWN_BOUNDARY
         token = self._tokenizer.id_to_token(index)
@@ -160,7 +160,7 @@ def as_line(text: str) -> str:
     return "".join(" " if unicodedata.category(char) in blank else char for char in text).strip()
 
 
-def found_boundary(serialised: str, origin: str) -> tuple[str, bool]:
+def find_boundary(serialised: str, origin: str) -> tuple[str, bool]:
     """What ends a sentence for this tokenizer, and whether it always keeps sentences apart.
 
     A tokenizer that has no token of a line break can't part sentences: that is an error.

@@ -16,7 +16,7 @@ from pathlib import Path
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 
 _WORD_END = "</w>"
@@ -86,12 +86,12 @@ class Bpe:
             ranked = [(self._ranks[pair], pair) for pair in itertools.pairwise(pieces) if pair in self._ranks]
             if not ranked:
                 break
-            pieces = _merged(pieces, min(ranked)[1])
+            pieces = _merge_pair(pieces, min(ranked)[1])
         last = pieces[-1].removesuffix(_WORD_END)
         return [*pieces[:-1], last] if last else pieces[:-1]
 
 
-def _merged(pieces: Sequence[str], pair: tuple[str, str]) -> list[str]:
+def _merge_pair(pieces: Sequence[str], pair: tuple[str, str]) -> list[str]:
     """The pieces with every such pair as one, from the left."""
     merged: list[str] = []
     index = 0
@@ -115,7 +115,7 @@ class MosesBpeText:
         self._serialised = b""
         self._bpe = None
         if codes is not None:
-            with reading(codes):
+            with read_errors(codes):
                 self._serialised = codes.read_bytes()
             try:
                 self._bpe = Bpe(self._serialised.decode("utf-8"), str(codes))
@@ -175,7 +175,7 @@ class MosesBpeText:
             return ""
         return str(self._detokeniser.detokenize(words, unescape=self._options.escape)).strip()
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         separator = self._options.separator
         tokens = [self._vocabulary.tokens[index] for index in ids]

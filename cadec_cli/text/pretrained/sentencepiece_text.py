@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.text.pretrained.tokenizer_json import whole_characters
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 from cadec_cli.text.sentencepiece_models import open_sentencepiece
@@ -21,7 +21,7 @@ class SentencePieceText:
     """One side of a model, written with SentencePiece."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
-        with reading(path):
+        with read_errors(path):
             self._serialised = path.read_bytes()
         self._vocabulary = vocabulary
         self._processor = open_sentencepiece(self._serialised, str(path))
@@ -61,6 +61,6 @@ class SentencePieceText:
         text = str(self._processor.DecodePieces(self._vocabulary.texts(ids)))
         return text.replace(_SPACE, " ").strip()
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         return [self._vocabulary.tokens[index].replace(_SPACE, " ") for index in ids]

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import reading
+from cadec_cli.files import read_errors
 from cadec_cli.text.pretrained.tokenizer_json import read_tokenizer, whole_characters
 from cadec_cli.text.pretrained.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ class TokenizersText:
     """One side of a model, written with the `tokenizers` library."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
-        with reading(path):
+        with read_errors(path):
             self._serialised = path.read_bytes()
         self._vocabulary = vocabulary
         try:
@@ -62,6 +62,6 @@ class TokenizersText:
         own = [self._own_ids[token] for token in tokens if token in self._own_ids]
         return str(self._tokenizer.decode(own, skip_special_tokens=True)).strip()
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         """Each piece as a person reads it, a space where a word begins."""
         return [_SPACES.sub(" ", self._vocabulary.tokens[index]) for index in ids]

@@ -46,7 +46,7 @@ class Vocabulary:
         return self._ids[self.end]
 
     @cached_property
-    def skipped(self) -> frozenset[int]:
+    def skipped_ids(self) -> frozenset[int]:
         """The ids that are no text."""
         return frozenset(self._ids[token] for token in self.special if token in self._ids)
 
@@ -57,7 +57,7 @@ class Vocabulary:
 
     def texts(self, ids: Iterable[int]) -> list[str]:
         """The tokens of some ids, without those that are no text."""
-        return [self.tokens[index] for index in map(int, ids) if index not in self.skipped]
+        return [self.tokens[index] for index in map(int, ids) if index not in self.skipped_ids]
 
     def identity(self, *parts: bytes) -> str:
         """A checksum of the vocabulary and of what else decides which ids a text becomes."""

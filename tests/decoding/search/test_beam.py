@@ -18,10 +18,10 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.int8_linears import int8_available
 from cadec_cli.models.layers import Cache, RoomyCache
-from cadec_cli.models.quantised import quantised
+from cadec_cli.models.quantised import quantise
 from cadec_cli.text.specials import BOS, EOS
 from cadec_cli.training.greedy import greedy
 from converters.ctranslate2_models import convert_translation_model
@@ -45,7 +45,7 @@ CONTEXTS = [
 
 @torch.inference_mode()
 def naive_terms(
-    models: Pair, source: Sequence[int], context: Context, ids: Ids, reading: Reading
+    models: Pair, source: Sequence[int], context: Context, ids: Ids, scoring_options: ScoringOptions
 ) -> dict[str, float]:
     """log p of the tokens and of the end, summed, by full passes over this one hypothesis."""
     ended = [*ids, EOS]
@@ -53,14 +53,19 @@ def naive_terms(
     terms = {NMT: sum(math.log(translation[i, w]) for i, w in enumerate(ended))}
     for name, before in ((CONDITIONAL, context.tokens(EOS)), (FREE, [EOS])):
         logits = models.lm(torch.tensor([[*before, *ids]]))[0, len(before) - 1 :]
-        p = (logits.double() / reading.temperatures[0]).softmax(-1)
-        p = (p + reading.alpha / p.size(-1)) / (1 + reading.alpha)
+        p = (logits.double() / scoring_options.temperatures[0]).softmax(-1)
+        p = (p + scoring_options.alpha / p.size(-1)) / (1 + scoring_options.alpha)
         terms[name] = sum(math.log(p[i, w]) for i, w in enumerate(ended))
     return terms
 
 
 def naive_beam(
-    models: Pair, name: str, source: Sequence[int], context: Context, options: BeamOptions, reading: Reading
+    models: Pair,
+    name: str,
+    source: Sequence[int],
+    context: Context,
+    options: BeamOptions,
+    scoring_options: ScoringOptions,
 ) -> list[tuple[Ids, float]]:
     """The same search with lists, one sentence, no cache and no batch."""
     wanted = objective(name)
@@ -72,8 +77,10 @@ def naive_beam(
         logits = models.nmt(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *ids]]))[0, -1]
         terms = {NMT: logits.log_softmax(-1)}
         for term, before in ((CONDITIONAL, context.tokens(EOS)), (FREE, [EOS])):
-            p = (models.lm(torch.tensor([[*before, *ids]]))[0, -1] / reading.temperatures[0]).softmax(-1)
-            terms[term] = ((p + reading.alpha / vocabulary) / (1 + reading.alpha)).log()
+            p = (models.lm(torch.tensor([[*before, *ids]]))[0, -1] / scoring_options.temperatures[0]).softmax(
+                -1
+            )
+            terms[term] = ((p + scoring_options.alpha / vocabulary) / (1 + scoring_options.alpha)).log()
         scores: list[float] = wanted.score(terms).tolist()
         return scores
 
@@ -110,15 +117,15 @@ def assert_same(found: Sequence[BeamHypothesis], expected: Sequence[BeamHypothes
     ("options", "reading"),
     [
         (BeamOptions(), PLAIN),
-        (BeamOptions(beam=3), Reading((4.0,))),
-        (BeamOptions(beam=2), Reading(alpha=0.3)),
-        (BeamOptions(beam=5), Reading((2.0,), 0.1)),
+        (BeamOptions(beam=3), ScoringOptions((4.0,))),
+        (BeamOptions(beam=2), ScoringOptions(alpha=0.3)),
+        (BeamOptions(beam=5), ScoringOptions((2.0,), 0.1)),
         (BeamOptions(beam=4, limits=LengthLimits(0.5, 2)), PLAIN),
         (BeamOptions(beam=16), PLAIN),
     ],
     ids=["plain", "temperature", "alpha", "both", "short", "wide"],
 )
-def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions, reading: Reading) -> None:
+def test_it_finds_what_a_naive_search_finds(name: str, options: BeamOptions, reading: ScoringOptions) -> None:
     found = MODELS.search(objective(name), options, reading).search(SOURCES, CONTEXTS)
     for source, context, hypotheses in zip(SOURCES, CONTEXTS, found, strict=True):
         expected = naive_beam(MODELS, name, source, context, options, reading)
@@ -145,7 +152,7 @@ def test_a_beam_as_wide_as_all_there_is_finds_the_best(name: str) -> None:
 
 @pytest.mark.parametrize("name", SEARCHABLE)
 def test_reported_terms_are_those_of_the_hypothesis_scored_alone(name: str) -> None:
-    reading = Reading((2.0,), 0.05)
+    reading = ScoringOptions((2.0,), 0.05)
     search = MODELS.search(objective(name), BeamOptions(limits=LengthLimits(0.5, 3)), reading)
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
@@ -166,7 +173,7 @@ def test_weight_0_is_the_plain_beam() -> None:
 def test_without_context_the_c_score_is_the_plain_beam_exactly() -> None:
     empty = [Context()] * len(SOURCES)
     plain = MODELS.plain().search(SOURCES, empty)
-    aware = MODELS.search(objective("c-score"), reading=Reading((3.0,))).search(SOURCES, empty)
+    aware = MODELS.search(objective("c-score"), scoring_options=ScoringOptions((3.0,))).search(SOURCES, empty)
     for found, expected in zip(aware, plain, strict=True):
         assert [(made.ids, made.score) for made in found] == [(made.ids, made.score) for made in expected]
         assert all(made.terms[CONDITIONAL] == made.terms[FREE] for made in found)
@@ -238,7 +245,9 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(CadecError, match="beam must be at least 1"):
         BeamOptions(beam=0)
     with pytest.raises(ValueError, match="one temperature"):
-        MODELS.search(objective("c-score"), reading=Reading((1.0, 2.0))).search([[5]], [Context()])
+        MODELS.search(objective("c-score"), scoring_options=ScoringOptions((1.0, 2.0))).search(
+            [[5]], [Context()]
+        )
     assert search.search([], []) == []
 
 
@@ -250,7 +259,7 @@ def test_a_term_of_whole_sentences_is_refused() -> None:
 
 @pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
 def test_int8_models_can_be_searched_too() -> None:
-    int8 = Pair(quantised(MODELS.nmt), quantised(MODELS.lm))
+    int8 = Pair(quantise(MODELS.nmt), quantise(MODELS.lm))
     search = int8.search(objective("c-score"), BeamOptions(limits=LengthLimits(2, 4)))
     for source, context, found in zip(SOURCES, CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         for made in found:
@@ -262,8 +271,8 @@ def test_a_roomy_cache_holds_what_a_plain_one_holds() -> None:
     tokens = torch.randint(4, 20, (3, 30))
     plain, roomy = Cache(), RoomyCache()
     for start, end in [(0, 4), (4, 5), (5, 18), (18, 19), (19, 30)]:
-        expected = MODELS.lm.hidden(tokens[:, start:end], cache=plain)
-        torch.testing.assert_close(MODELS.lm.hidden(tokens[:, start:end], cache=roomy), expected)
+        expected = MODELS.lm.hidden_states(tokens[:, start:end], cache=plain)
+        torch.testing.assert_close(MODELS.lm.hidden_states(tokens[:, start:end], cache=roomy), expected)
         assert roomy.length == plain.length == end
         order = torch.tensor([2, 0, 1])
         tokens, plain, roomy = tokens[order], plain.rows(order), roomy.rows(order)

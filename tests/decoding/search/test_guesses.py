@@ -14,7 +14,7 @@ from cadec_cli.decoding.waves import Pieces, waves
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 
 WORDS = "abcd"
@@ -25,16 +25,21 @@ List = Mapping[str, float]  # hypotheses, and their log p(y|x)
 class SeveralAtOnce(TableLM):
     """Scores several tries in the time of one, and takes down what it was asked after contexts."""
 
-    at_once: int = 1
+    batch_size: int = 1
     rounds: list[list[tuple[bytes, Context]]] = field(default_factory=list)
 
     def score(
-        self, tries: Sequence[Trie], contexts: Sequence[Context], reading: Reading, *, remember: bool = False
+        self,
+        tries: Sequence[Trie],
+        contexts: Sequence[Context],
+        scoring_options: ScoringOptions,
+        *,
+        remember: bool = False,
     ) -> list[ScoredTrie]:
         if any(context.sentences for context in contexts):
             asked = (trie.edge_tokens.tobytes() for trie in tries)
             self.rounds.append(list(zip(asked, contexts, strict=True)))
-        return super().score(tries, contexts, reading, remember=remember)
+        return super().score(tries, contexts, scoring_options, remember=remember)
 
 
 def chosen(
@@ -66,13 +71,13 @@ def test_what_is_chosen_and_why_is_the_same_however_many_are_scored_at_once(
     width: int,
 ) -> None:
     one_by_one = chosen(SeveralAtOnce(table), texts, policy, width)
-    assert chosen(SeveralAtOnce(table, at_once=at_once), texts, policy, width) == one_by_one
+    assert chosen(SeveralAtOnce(table, batch_size=at_once), texts, policy, width) == one_by_one
 
 
 def rounds(
     documents: Sequence[Sequence[List]], table: dict[tuple[str, str], float], at_once: int
 ) -> list[list[tuple[bytes, Context]]]:
-    model = SeveralAtOnce(table, at_once=at_once)
+    model = SeveralAtOnce(table, batch_size=at_once)
     chosen(model, documents, ContextPolicy(3))
     return model.rounds
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from token_texts import NumberText
 
-from cadec_cli.decoding.search.lattice import LatticeSearch, settled
-from cadec_cli.decoding.state import DocumentState, Partial
+from cadec_cli.decoding.search.lattice import LatticeSearch, settled_choices
+from cadec_cli.decoding.state import DocumentState, PartialPath
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 
 VOCABULARY = 10
 TEXT = NumberText(VOCABULARY)
@@ -39,22 +39,22 @@ def nbest(found: List) -> NBest:
     return NBest("x", tuple(Hypothesis(TEXT.decode(ids), score, ids) for ids, score in found), TEXT.identity)
 
 
-def run(search: LatticeSearch, lists: list[List], times: int = 1) -> list[list[Partial]]:
+def run(search: LatticeSearch, lists: list[List], times: int = 1) -> list[list[PartialPath]]:
     """Advance the same document several times in parallel."""
-    beams = [[Partial()] for _ in range(times)]
+    beams = [[PartialPath()] for _ in range(times)]
     for found in lists:
         beams = advanced(search, beams, found)
     return beams
 
 
-def advanced(search: LatticeSearch, beams: list[list[Partial]], found: List) -> list[list[Partial]]:
+def advanced(search: LatticeSearch, beams: list[list[PartialPath]], found: List) -> list[list[PartialPath]]:
     (column,) = search.columns([nbest(found)])
     assert column is not None
     return search.advance(beams, [column] * len(beams))
 
 
 def log_prob(context: tuple[Ids, ...], ids: Ids) -> float:
-    (scored,) = MODEL.score([trie_for(MODEL, [ids])], [Context(context)], Reading())
+    (scored,) = MODEL.score([trie_for(MODEL, [ids])], [Context(context)], ScoringOptions())
     return float(scored.totals[0, 0])
 
 
@@ -98,9 +98,9 @@ def test_one_path_is_greedy_reranking(lists: list[List], name: str) -> None:
 @given(lattices, st.integers(1, 3))
 def test_documents_in_parallel_choose_as_alone(lists: list[List], width: int) -> None:
     search = LatticeSearch(objective("c-score"), MODEL, width=width)
-    alone = settled(run(search, lists)[0], at_end=True)
+    alone = settled_choices(run(search, lists)[0], at_end=True)
     for beam in run(search, lists, times=3):
-        assert [choice.index for choice in settled(beam, at_end=True)] == [c.index for c in alone]
+        assert [choice.index for choice in settled_choices(beam, at_end=True)] == [c.index for c in alone]
 
 
 @settings(max_examples=15, deadline=None)
@@ -118,15 +118,15 @@ def test_a_state_stored_between_two_sentences_goes_on_as_before(
     lists: list[List], width: int, position: int
 ) -> None:
     search = LatticeSearch(objective("c-score"), MODEL, width=width)
-    expected = [choice.index for choice in settled(run(search, lists)[0], at_end=True)]
+    expected = [choice.index for choice in settled_choices(run(search, lists)[0], at_end=True)]
     first, rest = lists[:position], lists[position:]
     beam = run(search, first)[0]
-    done = settled(beam) if first else []
+    done = settled_choices(beam) if first else []
     beam = DocumentState.from_json(json.loads(json.dumps(DocumentState(beam).to_json()))).beam
     for found in rest:
         (beam,) = advanced(search, [beam], found)
-        done += settled(beam)
-    done += settled(beam, at_end=True) if beam[0].choice is not None else []
+        done += settled_choices(beam)
+    done += settled_choices(beam, at_end=True) if beam[0].choice is not None else []
     assert [choice.index for choice in done] == expected
 
 
@@ -155,7 +155,7 @@ def test_a_choice_names_the_context_that_it_was_scored_after(
 ) -> None:
     wanted = objective(name)
     search = LatticeSearch(wanted, MODEL, width=width, policy=ContextPolicy(context, rolling))
-    choices = settled(run(search, lists)[0], at_end=True)
+    choices = settled_choices(run(search, lists)[0], at_end=True)
     before: tuple[Ids, ...] = ()
     for found, choice in zip(lists, choices, strict=True):
         # Nothing is ever dropped from a window that rolls: all this fits the positions.

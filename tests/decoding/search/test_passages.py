@@ -16,9 +16,9 @@ from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translations import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.ahead import known_ahead
+from cadec_cli.engines.ahead import context_free_terms
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.engines.protocols import Passage
 from cadec_cli.engines.torch_document import TorchDocumentModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
@@ -29,7 +29,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig
-from cadec_cli.text.joined import joined, parted
+from cadec_cli.text.joined import join_passage, split_passage
 
 SEARCHES = tuple(DOCUMENT_OBJECTIVES)
 DOCUMENTS = [[source for source, _ in document] for document in made_up.documents(3, seed=11, length=6)]
@@ -97,7 +97,7 @@ def test_two_sentences_with_an_empty_first_part_are_what_the_model_says_of_one(m
     sentence = DOCUMENTS[0][1]
     alone = model.model.nbest([sentence], 4)[0]
     found = translated(models, "2-to-2", [["", sentence]])[1]
-    assert found.text == parted(alone.hypotheses[0].text)[-1]
+    assert found.text == split_passage(alone.hypotheses[0].text)[-1]
     assert found.parts[0].hypotheses[0].log_prob == pytest.approx(alone.hypotheses[0].log_prob, abs=1e-4)
     assert translated(models, "2-to-2", [[sentence]])[0].text == found.text
     # With a sentence before, that is read too.
@@ -123,12 +123,12 @@ def test_scoring_a_translation_gives_what_translating_gave_it(models: LoadedMode
         drafts = passage.sentences
         if isinstance(model, RepairModel):
             drafts = tuple(one.text for one in model.draft(passage.sentences))
-        found = model.model.nbest([joined(drafts)], 4)[0].hypotheses
-        scored = model.model.log_probs([joined(drafts)] * len(found), [one.text for one in found])
+        found = model.model.nbest([join_passage(drafts)], 4)[0].hypotheses
+        scored = model.model.log_probs([join_passage(drafts)] * len(found), [one.text for one in found])
         assert scored == pytest.approx([one.log_prob for one in found], abs=1e-3)
-        whole = [one for one in found if len(parted(one.text)) == len(drafts)]
+        whole = [one for one in found if len(split_passage(one.text)) == len(drafts)]
         assert whole or name == "repair"  # which has hardly begun to learn where sentences end
-        scored = model.log_probs([passage] * len(whole), [parted(one.text) for one in whole])
+        scored = model.log_probs([passage] * len(whole), [split_passage(one.text) for one in whole])
         assert scored == pytest.approx([one.log_prob for one in whole], abs=1e-3)
 
 
@@ -151,10 +151,10 @@ def test_a_contrastive_test_scores_a_list_as_reranking_did(models: LoadedModels,
     contrastive = ContrastiveModels(
         models.translation,
         models.language,
-        options.reading,
+        options.scoring_options,
         options.policy,
         Wording("en", "eo"),
-        known_ahead(models, objective(name)),
+        context_free_terms(models, objective(name)),
     )
     found = contrastive.terms(ContrastiveSet(Path("set"), "jsonl", tuple(groups)))
     for terms, wanted in zip(found, scores, strict=True):
@@ -162,7 +162,7 @@ def test_a_contrastive_test_scores_a_list_as_reranking_did(models: LoadedModels,
 
 
 def test_a_closed_gate_translates_as_the_sentence_model_token_for_token(models: LoadedModels) -> None:
-    sentence = models.stepped
+    sentence = models.stepwise_translation
     assert isinstance(sentence, TorchTranslationModel)
     sizes = {name: getattr(sentence.network.config, name) for name in sentence.network.config.__dict__}
     network = DocTransformer(DocTransformerConfig(**sizes))
@@ -175,7 +175,7 @@ def test_a_closed_gate_translates_as_the_sentence_model_token_for_token(models: 
     model = TorchDocumentModel(network.eval(), models.bundle.source, models.bundle.target)
     passages = [model.passage(DOCUMENTS[0], place) for place in range(len(DOCUMENTS[0]))]
     assert any(passage.place for passage in passages)
-    search = doc_nmt(GivenModels(documents={"doc-nmt": model}), TranslationOptions(search="doc-nmt"), ())
+    search = doc_nmt(ModelSet(documents={"doc-nmt": model}), TranslationOptions(search="doc-nmt"), ())
     found = search.translate(passages)
     plain = BeamSearch(sentence, None, objective("sentence"))
     sources = [sentence.encode(text) for text in DOCUMENTS[0]]

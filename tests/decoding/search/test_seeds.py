@@ -8,14 +8,14 @@ from token_texts import NumberText
 
 from cadec_cli.decoding.translations import Choice, Translation
 from cadec_cli.decoding.translator import Translator, choose
-from cadec_cli.engines.given import GivenModels
+from cadec_cli.engines.given import ModelSet
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
 
 PAIR = pair_of()
 TEXT = NumberText(20)
-MODELS = GivenModels(language=PAIR.language, stepped=PAIR.translation, seeds={"formal": ["p5 p6", "p9"]})
+MODELS = ModelSet(language=PAIR.language, stepped=PAIR.translation, seeds={"formal": ["p5 p6", "p9"]})
 SEED = Context(((5, 6), (9,)))
 LISTS = [
     NBest(
@@ -68,7 +68,7 @@ def test_the_beam_reads_the_seed_before_every_sentence() -> None:
     options = TranslationOptions(search="beam", context=9, formality="formal", beam=2, protect=False)
     sources = ["p5 p6", "p9", "p10 p11"]
     plain = dataclasses.replace(options, formality="auto")
-    models = GivenModels(
+    models = ModelSet(
         _Whole(), language=PAIR.language, stepped=PAIR.translation, seeds={"formal": ["p5 p6", "p9"]}
     )
     found = list(Translator(models, options).translate(sources))

@@ -15,7 +15,7 @@ from pretrained_lms import tiny_network, tokenizer_json, tokenizer_size
 from token_texts import NumberText
 
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
-from cadec_cli.engines.protocols import GrownLanguage, LanguageModel, trie_for
+from cadec_cli.engines.protocols import GrowingLanguage, LanguageModel, trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
@@ -25,7 +25,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
-from cadec_cli.method.options import Reading
+from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.text.pretrained.line_text import LineText
 from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
@@ -66,7 +66,7 @@ class PieceText:
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(self.vocabulary[index] for index in ids if index > EOS).replace("▁", " ").strip()
 
-    def shown(self, ids: Sequence[int]) -> list[str]:
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
         return [self.vocabulary[index].replace("▁", " ") for index in ids]
 
 
@@ -86,10 +86,12 @@ def language() -> TorchLanguageModel:
     return TorchLanguageModel(PAIR.lm, READ)
 
 
-def rescored(lm: LanguageModel, text: str, context: Context, reading: Reading) -> dict[str, float]:
+def rescored(
+    lm: LanguageModel, text: str, context: Context, scoring_options: ScoringOptions
+) -> dict[str, float]:
     """The terms that reranking gives a sentence."""
     trie = trie_for(lm, [tuple(lm.text.encode(text))])
-    conditional, free = lm.score([trie, trie], [context, Context()], reading)
+    conditional, free = lm.score([trie, trie], [context, Context()], scoring_options)
     return {
         CONDITIONAL: float(conditional.totals[0, 0]),
         FREE: float(free.totals[0, 0]),
@@ -100,8 +102,10 @@ def rescored(lm: LanguageModel, text: str, context: Context, reading: Reading) -
 
 
 @pytest.mark.parametrize("name", WITH_BOTH)
-@pytest.mark.parametrize("reading", [Reading(), Reading((2.0,), alpha=0.1)])
-def test_where_every_token_is_a_word_it_is_the_beam_token_by_token(name: str, reading: Reading) -> None:
+@pytest.mark.parametrize("reading", [ScoringOptions(), ScoringOptions((2.0,), alpha=0.1)])
+def test_where_every_token_is_a_word_it_is_the_beam_token_by_token(
+    name: str, reading: ScoringOptions
+) -> None:
     pair = models(20)
     options = BeamOptions(4)
     sources = [[5, 6, 7], [8], [9, 10, 11, 12, 13], [14, 5, 9]]
@@ -122,7 +126,7 @@ def test_where_every_token_is_a_word_it_is_the_beam_token_by_token(name: str, re
 
 
 def naive(
-    name: str, source: Sequence[int], context: Context, beam: int, limit: int, reading: Reading
+    name: str, source: Sequence[int], context: Context, beam: int, limit: int, scoring_options: ScoringOptions
 ) -> list[tuple[Ids, float]]:
     """Word-synchronous search with lists: a hypothesis counts the D-LM's log p of its finished words."""
     wanted = objective(name)
@@ -138,8 +142,8 @@ def naive(
         for term, before in ((CONDITIONAL, context.tokens(EOS)), (FREE, [EOS])):
             labels = [*tokens, EOS] if ended else tokens
             logits = lm.network(torch.tensor([[*before, *tokens]]))[0, len(before) - 1 :]
-            p = (logits / reading.temperatures[0]).softmax(-1)
-            p = (p + reading.alpha / p.size(-1)) / (1 + reading.alpha)
+            p = (logits / scoring_options.temperatures[0]).softmax(-1)
+            p = (p + scoring_options.alpha / p.size(-1)) / (1 + scoring_options.alpha)
             terms[term] = sum(math.log(p[i, w]) for i, w in enumerate(labels))
         return terms
 
@@ -176,7 +180,7 @@ def naive(
 
 @pytest.mark.parametrize("name", ["c-score", "conditional-shallow-fusion"])
 def test_it_finds_what_a_naive_search_finds(name: str) -> None:
-    reading = Reading((1.5,), alpha=0.05)
+    reading = ScoringOptions((1.5,), alpha=0.05)
     options = BeamOptions(3, LengthLimits(1.0, 3))
     search = BeamSearch(translation(), language(), objective(name), reading, options)
     sources, contexts = SOURCES[:3], CONTEXTS[:3]
@@ -191,7 +195,7 @@ def test_it_finds_what_a_naive_search_finds(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_BOTH)
 def test_a_finished_sentence_has_the_score_of_reranking(name: str) -> None:
-    wanted, reading = objective(name), Reading((2.0,))
+    wanted, reading = objective(name), ScoringOptions((2.0,))
     search = BeamSearch(translation(), language(), wanted, reading, BeamOptions(4))
     for context, found in zip(CONTEXTS, search.search(SOURCES, CONTEXTS), strict=True):
         assert found
@@ -212,7 +216,7 @@ def test_a_pretrained_language_model_scores_as_in_reranking(
     written = PieceText(("▁Where", "▁is", "▁the", "▁key", "?", "▁Thank", "▁you", "!", "s", "▁it", "▁on"))
     pair = models(len(written.vocabulary), lm_vocabulary=5)
     nmt = TorchTranslationModel(pair.nmt, NumberText(len(written.vocabulary)), written)
-    wanted, reading = objective("c-score"), Reading((1.5,))
+    wanted, reading = objective("c-score"), ScoringOptions((1.5,))
     search = BeamSearch(nmt, lm, wanted, reading, BeamOptions(4))
     contexts = [Context(), Context((tuple(lm.text.encode("Where is it?")),))]
     for context, found in zip(contexts, search.search([[5, 6, 7], [5, 6, 7]], contexts), strict=True):
@@ -239,7 +243,7 @@ def pretrained(family: str, texts: tuple[tuple[str, ...], ...] = ()) -> Transfor
 def test_what_goes_on_with_a_word_adds_nothing_and_sums_are_of_finished_words(tokens: list[int]) -> None:
     words, lm = Words(WRITTEN, READ), language()
     context, terms = CONTEXTS[2], (CONDITIONAL, FREE)
-    steps = WordSteps(words, lm.trees([context], terms, Reading()), terms, 1, torch.device("cpu"))
+    steps = WordSteps(words, lm.trees([context], terms, ScoringOptions()), terms, 1, torch.device("cpu"))
     total = dict.fromkeys(terms, 0.0)
     for token in tokens:
         added = {term: float(found[0, token]) for term, found in steps.log_probs().items()}
@@ -248,7 +252,7 @@ def test_what_goes_on_with_a_word_adds_nothing_and_sums_are_of_finished_words(to
         total = {term: total[term] + added[term] for term in terms}
         steps.step(torch.tensor([[token]]), torch.tensor([[0]]))
     at_end = {term: total[term] + float(found[0, EOS]) for term, found in steps.log_probs().items()}
-    expected = rescored(lm, WRITTEN.decode(tokens), context, Reading())
+    expected = rescored(lm, WRITTEN.decode(tokens), context, ScoringOptions())
     assert at_end == pytest.approx(expected, abs=TOLERANCE)
 
 
@@ -262,7 +266,7 @@ def test_where_words_begin() -> None:
 
 def test_what_goes_on_may_be_marked_before(tmp_path: Path) -> None:
     class Marked(PieceText):
-        def shown(self, ids: Sequence[int]) -> list[str]:
+        def display_tokens(self, ids: Sequence[int]) -> list[str]:
             tokens = [self.vocabulary[index] for index in ids]
             begins = [True, *(not token.endswith("@@") for token in tokens[:-1])]
             return [(" " if begin else "") + token for begin, token in zip(begins, tokens, strict=True)]
@@ -282,7 +286,7 @@ def test_a_language_model_that_nobody_can_step_is_refused() -> None:
     search = BeamSearch(translation(), slow, objective("c-score"))
     with pytest.raises(CadecError, match="several hypotheses in one pass"):
         search.search([[5]], [Context()])
-    assert isinstance(slow, GrownLanguage)
+    assert isinstance(slow, GrowingLanguage)
 
 
 def test_probabilities_that_are_no_numbers_are_an_error() -> None:

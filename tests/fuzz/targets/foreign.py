@@ -70,10 +70,12 @@ def ctranslate2_files(directory: Path) -> None:
     import shutil
 
     from converters.translation.marian import open_marian
-    from converters.translation.opened import Asked
+    from converters.translation.opened import ModelRequest
 
     place = marian()
-    open_marian(place, Asked(source_language="en", target_language="ru")).convert(directory / "a", "float32")
+    open_marian(place, ModelRequest(source_language="en", target_language="ru")).convert(
+        directory / "a", "float32"
+    )
     for path in (directory / "a").iterdir():
         path.rename(directory / path.name)
     (directory / "a").rmdir()
@@ -196,7 +198,7 @@ def _tried_text(found: Any) -> None:
     ids = found.encode(SENTENCE)
     assert all(0 <= index < len(found.vocabulary) for index in ids)
     found.decode(ids).encode()
-    assert len(found.shown(ids)) == len(ids) and found.identity and found.pieces
+    assert len(found.display_tokens(ids)) == len(ids) and found.identity and found.pieces
 
 
 def line_text(directory: Path) -> None:
@@ -207,7 +209,7 @@ def line_text(directory: Path) -> None:
     assert all(0 <= index < len(found) for index in ids)
     found.decode(ids).encode()
     assert len(found.vocabulary) == len(found)
-    found.shown(ids)
+    found.display_tokens(ids)
 
 
 def line_text_seed(directory: Path) -> None:

@@ -175,7 +175,7 @@ def done_seed(directory: Path) -> None:
     with DoneDocuments.begin(directory / "journal", TABLE) as done:
         for number in range(3):
             done.add(f"document {number}", [_output(number, sentence) for sentence in range(2)])
-        done.will_write("film.ru.srt", "0123456789abcdef")
+        done.note_output("film.ru.srt", "0123456789abcdef")
 
 
 def done_documents(directory: Path) -> None:
@@ -205,10 +205,10 @@ def finished_files(directory: Path) -> None:
     from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
 
     files = FinishedFiles(directory / RECORD, TABLE)
-    known = files.known()
+    known = files.read()
     assert known <= {FinishedFile(*fields) for fields in FINISHED}, f"never written: {known}"
     files.add([FinishedFile("c.ru.srt", "4", "c.srt", "5")])
-    assert files.known() == {*known, FinishedFile("c.ru.srt", "4", "c.srt", "5")}
+    assert files.read() == {*known, FinishedFile("c.ru.srt", "4", "c.srt", "5")}
 
 
 def part_seed(directory: Path) -> None:
@@ -234,13 +234,13 @@ def _translated(lines: Sequence[str]) -> list[str]:
 
 def part_file(directory: Path) -> None:
     """Damage costs what it damages: in the end there is what there would have been."""
-    from cadec_cli.decoding.back_translation import PairFile, paired
+    from cadec_cli.decoding.back_translation import PairFile, pair_lines
 
     pairs = PairFile(directory / "pairs.tsv", TABLE)
-    done = pairs.done(resume=True)
+    done = pairs.progress(resume=True)
     if done.damage:
-        pairs.mend(DOCUMENT, _translated, done)
-    pairs.write(paired(DOCUMENT[done.lines :], _translated), done.lines)
+        pairs.repair(DOCUMENT, _translated, done)
+    pairs.write(pair_lines(DOCUMENT[done.lines :], _translated), done.lines)
     written = pairs.output.read_text("utf-8")
     assert written == "".join(f"{line}\n" for line in _paired(DOCUMENT)), f"wrong lines: {written}"
 

@@ -58,9 +58,9 @@ def preset(directory: Path) -> None:
 
 def run_record(directory: Path) -> None:
     from cadec_cli.training.kinds import KINDS
-    from cadec_cli.training.run import _recorded
+    from cadec_cli.training.run import _read_run
 
-    run = _recorded(KINDS["lm"], directory)
+    run = _read_run(KINDS["lm"], directory)
     assert all(isinstance(path, str) for path in (*run.data, *run.dev))
     KINDS["lm"].config(vocabulary=100, **run.sizes)
 
@@ -167,15 +167,15 @@ def results(directory: Path) -> None:
 
 
 def settings(directory: Path) -> None:
-    from cadec_cli.reproduction.starting import started
+    from cadec_cli.reproduction.starting import start_experiment
 
-    started("toy", directory, None, write=False)
+    start_experiment("toy", directory, None, write=False)
 
 
 def settings_seed(directory: Path) -> None:
-    from cadec_cli.reproduction.starting import started
+    from cadec_cli.reproduction.starting import start_experiment
 
-    started("toy", directory, None)
+    start_experiment("toy", directory, None)
 
 
 def json_of(name: str, value: object) -> Callable[[Path], None]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.inline import carried, kept
+from cadec_cli.text.formats.inline import carry_open_tags, keep_known_tags
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.markup import TAGS, inline_tags, unpaired
+from cadec_cli.text.formats.markup import TAGS, inline_tags, unpaired_tags
 from cadec_cli.text.formats.subtitle_layout import SubtitleLayout
 from cadec_cli.text.formats.subtitles import read_subtitles
 from cadec_cli.text.formats.wrapping import Ruler, divide, wrap
@@ -185,8 +185,8 @@ def test_cues_stay_balanced_and_no_tag_is_lost(subtitle_format: str, seed: int) 
     output = cue_texts("".join(layout.restore(by)), subtitle_format)
     assert len(output) == len(cue_texts(text, subtitle_format))
     for before, after in zip(cue_texts(text, subtitle_format), output, strict=True):
-        assert unpaired(TAGS[subtitle_format].finditer(before)) == ([], [])
-        assert unpaired(TAGS[subtitle_format].finditer(after)) == ([], [])
+        assert unpaired_tags(TAGS[subtitle_format].finditer(before)) == ([], [])
+        assert unpaired_tags(TAGS[subtitle_format].finditer(after)) == ([], [])
     inside = Counter(tag for translation in by for tag in tags_of(translation, subtitle_format))
     assert inside <= Counter(tag for cue in output for tag in tags_of(cue, subtitle_format))
 
@@ -206,7 +206,7 @@ def test_sentences_of_one_line_keep_exactly_their_tags(subtitle_format: str, see
 
 @given(st.text(alphabet="<>/ib{}\\1 &;", max_size=30), st.sampled_from(["srt", "vtt", "ass"]))
 def test_no_tag_is_smuggled_in(translation: str, subtitle_format: str) -> None:
-    shown = kept(translation, ["<i>"], subtitle_format)
+    shown = keep_known_tags(translation, ["<i>"], subtitle_format)
     assert tags_of(shown, subtitle_format) in ([], ["<i>"])
 
 
@@ -222,15 +222,17 @@ def test_tags_take_no_room(text: str, count: int) -> None:
     parts = divide(text, weights, ruler)
     assert "".join(parts).replace(" ", "") == text.replace(" ", "")
     plain = TAGS["srt"].sub("", text)
-    assert [ruler.seen(part).strip() for part in parts] == divide(plain, weights)
-    assert [ruler.seen(line).strip() for line in wrap(text, count, 3, ruler)] == [
+    assert [ruler.visible_text(part).strip() for part in parts] == divide(plain, weights)
+    assert [ruler.visible_text(line).strip() for line in wrap(text, count, 3, ruler)] == [
         line.strip() for line in wrap(plain, count, 3)
     ]
 
 
 @given(TAGGED, st.integers(1, 4))
 def test_nothing_stays_open_at_the_end_of_a_part(text: str, count: int) -> None:
-    parts = carried(divide(text, [1] * count, Ruler(TAGS["srt"])), "srt")
-    assert all(unpaired(TAGS["srt"].finditer(part))[0] == [] for part in parts[:-1])
-    left_open = [half.name for half in unpaired(TAGS["srt"].finditer(text))[0]]
-    assert sorted(half.name for half in unpaired(TAGS["srt"].finditer(parts[-1]))[0]) == sorted(left_open)
+    parts = carry_open_tags(divide(text, [1] * count, Ruler(TAGS["srt"])), "srt")
+    assert all(unpaired_tags(TAGS["srt"].finditer(part))[0] == [] for part in parts[:-1])
+    left_open = [half.name for half in unpaired_tags(TAGS["srt"].finditer(text))[0]]
+    assert sorted(half.name for half in unpaired_tags(TAGS["srt"].finditer(parts[-1]))[0]) == sorted(
+        left_open
+    )

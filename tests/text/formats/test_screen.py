@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.layout import Screen, Source
+from cadec_cli.text.formats.layout import Source, SubtitleStyle
 from cadec_cli.text.formats.reading_speed import TooFast, reading_speed
 from cadec_cli.text.formats.subtitles import read_subtitles
 from cadec_cli.text.formats.wrapping import wrap
@@ -18,7 +18,7 @@ ASS += "Comment: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,Not this.\n"
 ASS += "Dialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{}\n"
 
 
-def translated(text: str, by: list[str], screen: Screen, subtitle_format: str = "srt") -> str:
+def translated(text: str, by: list[str], screen: SubtitleStyle, subtitle_format: str = "srt") -> str:
     _, layout = read_subtitles(
         Source(text, name="f", format=subtitle_format, language="en", tags=True, screen=screen)
     )
@@ -31,30 +31,30 @@ LONG = "Это предложение занимает много места, и
 @pytest.mark.parametrize(
     ("cue", "by", "screen", "expected"),
     [
-        ("One line.", [LONG], Screen(), LONG),
-        ("One line.", [LONG], Screen(max_lines=2),
+        ("One line.", [LONG], SubtitleStyle(), LONG),
+        ("One line.", [LONG], SubtitleStyle(max_lines=2),
          "Это предложение занимает много места,\nи одной строки для него мало."),
-        ("One line.", [LONG], Screen(max_chars=21, max_lines=4),
+        ("One line.", [LONG], SubtitleStyle(max_chars=21, max_lines=4),
          "Это предложение\nзанимает много места,\nи одной строки\nдля него мало."),
-        ("<i>One line.</i>", [LONG], Screen(max_lines=2),
+        ("<i>One line.</i>", [LONG], SubtitleStyle(max_lines=2),
          "<i>Это предложение занимает много места,\nи одной строки для него мало.</i>"),
-        ("Two lines\nof it.", [LONG], Screen(max_lines=1), LONG),
-        ("- One. \n- <i>Two.</i>", [LONG, LONG], Screen(max_lines=2), f"- {LONG} \n- <i>{LONG}</i>"),
-        ("- One.\n- Two.", [LONG, "Два."], Screen(max_lines=3),
+        ("Two lines\nof it.", [LONG], SubtitleStyle(max_lines=1), LONG),
+        ("- One. \n- <i>Two.</i>", [LONG, LONG], SubtitleStyle(max_lines=2), f"- {LONG} \n- <i>{LONG}</i>"),
+        ("- One.\n- Two.", [LONG, "Два."], SubtitleStyle(max_lines=3),
          "- Это предложение занимает много места,\nи одной строки для него мало.\n- Два."),
-        ("- Oh.\n- No.\n- Hm.", ["А.", "Б.", "В."], Screen(max_lines=2), "- А.\n- Б.\n- В."),
+        ("- Oh.\n- No.\n- Hm.", ["А.", "Б.", "В."], SubtitleStyle(max_lines=2), "- А.\n- Б.\n- В."),
     ],
 )  # fmt: skip
-def test_lines(cue: str, by: list[str], screen: Screen, expected: str) -> None:
+def test_lines(cue: str, by: list[str], screen: SubtitleStyle, expected: str) -> None:
     assert translated(SRT.format(cue, "Bye."), [*by, "Bye."], screen) == SRT.format(expected, "Bye.")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_new_lines_end_as_those_of_the_file(end: str) -> None:
     text = SRT.format("One.", "Two.").replace("\n", end)
-    output = translated(text, [LONG, "Два."], Screen(max_lines=2))
+    output = translated(text, [LONG, "Два."], SubtitleStyle(max_lines=2))
     assert set(re.findall(r"\r\n|\r|\n", output)) == {end}
-    output = translated(ASS.format("One.").replace("\n", end), [LONG], Screen(max_lines=2), "ass")
+    output = translated(ASS.format("One.").replace("\n", end), [LONG], SubtitleStyle(max_lines=2), "ass")
     assert r"места,\Nи одной" in output
 
 
@@ -93,12 +93,14 @@ def test_a_line_is_too_long_only_where_words_leave_no_choice(
 )  # fmt: skip
 def test_two_languages(subtitle_format: str, file: str, cue: str, by: str, above: str) -> None:
     rest = ["Bye."] * (file.count("{}") - 1)
-    output = translated(file.format(cue, *rest), [by, *rest], Screen(bilingual="above"), subtitle_format)
+    output = translated(
+        file.format(cue, *rest), [by, *rest], SubtitleStyle(bilingual="above"), subtitle_format
+    )
     assert output == file.format(above, *rest)
 
 
 def test_the_source_may_be_below() -> None:
-    output = translated(SRT.format("Hello.", "Bye."), ["Привет.", "Пока."], Screen(bilingual="below"))
+    output = translated(SRT.format("Hello.", "Bye."), ["Привет.", "Пока."], SubtitleStyle(bilingual="below"))
     assert output == SRT.format("Привет.\nHello.", "Пока.\nBye.")
 
 
@@ -106,7 +108,7 @@ def test_the_source_may_be_below() -> None:
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_the_header_names_the_language_of_the_translation(end: str, mark: str) -> None:
     text = (mark + VTT).format("Hello.").replace("\n", end)
-    output = translated(text, ["Привет."], Screen(language="ru"), "vtt")
+    output = translated(text, ["Привет."], SubtitleStyle(language="ru"), "vtt")
     assert output == text.replace(f"Language: en{end}{end}NOTE", f"Language: ru{end}{end}NOTE").replace(
         "Hello.", "Привет."
     )
@@ -114,11 +116,11 @@ def test_the_header_names_the_language_of_the_translation(end: str, mark: str) -
 
 def test_a_header_without_a_language_gets_none() -> None:
     text = "WEBVTT\nKind: captions\n\n00:01.000 --> 00:03.000\nLanguage: en\n"
-    assert translated(text, ["Language: en"], Screen(language="ru"), "vtt") == text
+    assert translated(text, ["Language: en"], SubtitleStyle(language="ru"), "vtt") == text
     header = "WEBVTT\nLanguage: {}\n"
-    assert translated(header.format("en-GB"), [], Screen(language="ru"), "vtt") == header.format("ru")
+    assert translated(header.format("en-GB"), [], SubtitleStyle(language="ru"), "vtt") == header.format("ru")
     srt = SRT.format("Language: en!", "Bye.")
-    assert translated(srt, ["Language: en!", "Bye."], Screen(language="ru")) == srt
+    assert translated(srt, ["Language: en!", "Bye."], SubtitleStyle(language="ru")) == srt
 
 
 @pytest.mark.parametrize(
