@@ -34,7 +34,7 @@ bench: $(READY)
 kill: $(READY)
 	$(BIN)/python tests/kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
-$(READY): pyproject.toml $(LOCK) hatch_build.py $(wildcard cadec_cli/kernels/*.[ch]) cadec_cli/kernels/compiling.py
+$(READY): pyproject.toml $(LOCK) hatch_build.py $(wildcard cadec_cli/models/int8/*.[ch]) cadec_cli/models/int8/compile.py
 	$(PYTHON) -m venv $(VENV)
 	$(LOCKED) $(BIN)/$(INSTALL) -e '.[dev]'
 	touch $@

@@ -1,4 +1,4 @@
-"""What hatchling calls: compile the operations of cadec_cli/kernels, where there is a C compiler.
+"""What hatchling calls: compile the operations of cadec_cli/models/int8, where there is a C compiler.
 
 They go into the wheel, or for an editable install into the checkout.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNELS = "cadec_cli/kernels"
+KERNELS = "cadec_cli/models/int8"
 
 
 class CompiledKernels(BuildHookInterface):  # type: ignore[misc] # known to the build's environment alone
@@ -40,7 +40,7 @@ class CompiledKernels(BuildHookInterface):  # type: ignore[misc] # known to the 
 
 def compiling(root: Path) -> ModuleType:
     """The module that compiles, from its file: nothing of cadec can be imported here."""
-    spec = importlib.util.spec_from_file_location("compiling", root / KERNELS / "compiling.py")
+    spec = importlib.util.spec_from_file_location("compile", root / KERNELS / "compile.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -19,7 +19,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from cadec_cli import load
 from cadec_cli.arrays import Floats
-from cadec_cli.bundle.loading import LoadedModels
+from cadec_cli.bundle.load import LoadedModels
 from cadec_cli.decoding.confidence import (
     FLAG_BELOW,
     GOOD,
@@ -29,9 +29,9 @@ from cadec_cli.decoding.confidence import (
     signals,
     weigh_signals,
 )
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.files import read_lines
+from cadec_cli.fs.read import read_lines
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.plotting import save_figure
 from cadec_cli.text.documents import documents_of, is_blank

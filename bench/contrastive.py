@@ -24,7 +24,7 @@ from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.quantised import quantise
+from cadec_cli.models.int8.block import quantise
 from cadec_cli.text.moses import Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords

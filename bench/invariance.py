@@ -15,10 +15,10 @@ from typing import Any
 
 from bench.rows import Row
 from cadec_cli import load
-from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines import ctranslate2_nmt
+from cadec_cli.engines import ctranslate2
 from cadec_cli.errors import UsageError
+from cadec_cli.jobs.json_output import json_records
 
 SENTENCES, DOCUMENT, IN_STEP = 2000, 20, 8
 
@@ -118,15 +118,15 @@ def _compared(what: str, one: Outcome, other: Outcome, target: str) -> Iterator[
 def _padded(translator: Translator) -> Iterator[None]:
     """Let sentences of several lengths share a batch, all that have one limit."""
     model = translator.models.translation
-    assert isinstance(model, ctranslate2_nmt.CTranslate2Model)
-    of_one_size = ctranslate2_nmt._of_one_size
+    assert isinstance(model, ctranslate2.CTranslate2Model)
+    of_one_size = ctranslate2._of_one_size
 
     def of_one_limit(sizes: Iterable[Any]) -> list[list[int]]:
         limits = [model._limit([""] * size) if isinstance(size, int) else 0 for size in sizes]
         return of_one_size(limits)
 
-    ctranslate2_nmt._of_one_size = of_one_limit
+    ctranslate2._of_one_size = of_one_limit
     try:
         yield
     finally:
-        ctranslate2_nmt._of_one_size = of_one_size
+        ctranslate2._of_one_size = of_one_size

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from bench.rows import Row
-from cadec_cli.bundle.loading import default_options, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.errors import CadecError
@@ -30,8 +30,8 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
-from cadec_cli.text.pretrained.line_text import LineText
-from cadec_cli.workers import available_cores
+from cadec_cli.parallel import available_cores
+from cadec_cli.text.tokenizers.lines import LineText
 
 ROUNDS = 5
 SENTENCES = Path(__file__).parents[1] / "examples" / "dialogue.txt"

@@ -29,12 +29,11 @@ from cadec_cli.data.batches import (
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
-from cadec_cli.text.specials import PAD
+from cadec_cli.parallel import available_cores
+from cadec_cli.text.subwords import PAD
 from cadec_cli.training.distributed import Processes
-from cadec_cli.training.loop import Stepper, Task
-from cadec_cli.training.loss import cross_entropy
+from cadec_cli.training.loop import Stepper, Task, cross_entropy
 from cadec_cli.training.options import TrainingOptions, choices, load_preset
-from cadec_cli.workers import available_cores
 
 VOCABULARY = 8_000
 ROUNDS, UPDATES = 4, 2

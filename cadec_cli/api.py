@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bundle.finding import find_bundle
-from cadec_cli.bundle.loading import default_options, load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.translations import Translation
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import find_bundle
+from cadec_cli.bundle.load import default_options, load_models
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions, with_flags

@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands import standard_streams
-from cadec_cli.commands.app import new_app
 from cadec_cli.errors import CadecError, Interrupted, UsageError
+from cadec_cli.terminal import standard_streams
+from cadec_cli.terminal.app import new_app
 from cadec_cli.version import __version__
 
 # The panel of the help, then the commands in it: each with its module in commands/, and what it is there. A
@@ -24,7 +24,7 @@ from cadec_cli.version import __version__
 COMMANDS: dict[str, dict[str, str]] = {
     "Translate": {
         "translate": "translate:translate",
-        "repl": "repl.command:repl",
+        "repl": "repl:repl",
         "rerank": "rerank:rerank",
         "beam": "beam:beam",
         "repair": "repair:repair",
@@ -109,7 +109,7 @@ def run(arguments: list[str] | None = None) -> None:
 
 def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line; whatever goes wrong is one red line, unless --debug."""
-    from cadec_cli import console
+    from cadec_cli.terminal import console
 
     standard_streams.prepare()
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
@@ -145,7 +145,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
 
 def _failure(error: Exception) -> int:
     """Tell what went wrong, and return the exit code it stands for."""
-    from cadec_cli import console
+    from cadec_cli.terminal import console
 
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
         if hasattr(error, "message"):  # it quotes what was typed
@@ -176,7 +176,7 @@ def _discard_stdout() -> None:
 
 def _common_flags(arguments: list[str]) -> list[str]:
     """Take --quiet and --debug out, wherever they stand before `--`: they mean the same for every command."""
-    from cadec_cli import console
+    from cadec_cli.terminal import console
 
     end = arguments.index("--") if "--" in arguments else len(arguments)
     before = arguments[:end]

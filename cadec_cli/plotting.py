@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import atomic_file
+from cadec_cli.fs.atomic import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

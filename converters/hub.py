@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import sha256
-from cadec_cli.user_directories import expand_user
+from cadec_cli.fs.paths import expand_user
+from cadec_cli.fs.read import sha256
 
 # May stand before a name on the hub, to tell it from a path.
 HUB = "hf:"

@@ -6,8 +6,11 @@ drift apart, and how far is reported.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+import random
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,37 @@ import torch
 from torch import Tensor
 
 from cadec_cli.engines.compute_types import usable_compute_type
+from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import sha256
+from cadec_cli.models.pretrained_settings import MAX_TEXT_LENGTH
 from cadec_cli.models.transformer import Transformer
-from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
-from cadec_cli.workers import available_cores
+from cadec_cli.parallel import available_cores
+from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
+from cadec_cli.validation import showable
+
+# What the files around a model's weights say of it: its licence, and one checksum of all weights.
+
+
+def stated_licence(directory: Path) -> str | None:
+    """The licence that a model card states in its front matter, if there is one."""
+    card = directory / "README.md"
+    if not card.is_file():
+        return None
+    front = re.match(r"---\s*\n(.*?)\n---", card.read_text("utf-8", errors="replace"), re.DOTALL)
+    stated = re.search(r"^license:[ \t]*(\S.*?)[ \t]*$", front[1], re.MULTILINE) if front else None
+    return showable(stated[1].strip("\"'"), MAX_TEXT_LENGTH) if stated else None
+
+
+def weights_checksum(files: Sequence[Path]) -> str:
+    """Of one file its own; of several, of their names and checksums."""
+    if len(files) == 1:
+        return sha256(files[0])
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.name} {sha256(path)}\n".encode())
+    return digest.hexdigest()
+
 
 # Of a token's log-probability, in float32; rounding alone stays a hundred times below it.
 TOLERANCE = 1e-3
@@ -147,3 +177,102 @@ def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequen
     everything = torch.cat(differences)
     largest = float(everything.max()) if not everything.isnan().any() else math.nan
     return Drift("S-NMT", compute_type, len(expected), len(everything), float(everything.mean()), largest)
+
+
+# Does a converted model of another toolkit say what the original says?
+
+
+# log p of every token of each target, the end last, after the source: (framed sources, targets) → log-probs.
+# Targets are without the tokens that every translation begins with, and the answer is too.
+Reference = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], list[list[float]]]
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What a converted model is tried with: tokens of either side, and what stands around them."""
+
+    framing: Framing
+    sources: Sequence[Sequence[str]]  # without the framing
+    targets: Sequence[Sequence[str]]  # likewise
+
+
+def random_probes(
+    framing: Framing,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    positions: int,
+    texts: Probes | None = None,
+) -> Probes:
+    """Sentences of several lengths made of these tokens, which should be no special ones; then given ones."""
+    rng = random.Random(1)
+    longest = max(1, min(positions - 4, 60))
+    lengths = [*(length for length in _LENGTHS if length < longest), longest]
+    sources = [rng.choices(source_tokens, k=length) for length in lengths]
+    targets = [rng.choices(target_tokens, k=length) for length in lengths]
+    given = ([*texts.sources], [*texts.targets]) if texts is not None else ([], [])
+    # Neighbouring lengths are paired, so that neither side's length can be taken for the other's.
+    return Probes(framing, [*sources, *given[0]], [*targets[1:], *targets[:1], *given[1]])
+
+
+def drift_from(reference: Reference, directory: Path, compute_type: str, probes: Probes) -> Drift:
+    """How far a converted model is from the original, token by token."""
+    framed = [probes.framing.frame(source) for source in probes.sources]
+    expected = [torch.tensor(one) for one in reference(framed, probes.targets)]
+    return compare_scores(compute_type, expected, _score(load_converted(directory, compute_type), probes))
+
+
+def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positions: int) -> Drift:
+    """How far the beam's scores are from what scoring its translations gives, per token.
+
+    `positions` is how many tokens the model can write.
+    """
+    translator = load_converted(directory, compute_type)
+    framed = [probes.framing.frame(source) for source in probes.sources]
+    begin = list(probes.framing.target_begin)
+    limit = min(4 * max(map(len, framed)), positions - 1)
+    try:
+        results = translator.translate_batch(
+            framed,
+            target_prefix=[begin] * len(framed) if begin else None,
+            beam_size=4,
+            num_hypotheses=4,
+            length_penalty=0,
+            min_decoding_length=0,  # one token at least would take the end out of the first softmax
+            max_decoding_length=limit,
+            max_input_length=0,
+            return_scores=True,
+        )
+    except ValueError as error:  # of its settings: what is asked for is always the same
+        raise CadecError(f"{directory}: CTranslate2 can't translate with this model: {error}") from None
+    finished = [
+        (source, tokens[len(begin) :], score)
+        for source, result in zip(probes.sources, results, strict=True)
+        for tokens, score in zip(result.hypotheses, result.scores, strict=True)
+        if len(tokens) - len(begin) < limit - len(begin)  # a cut one has no end, and so another score
+    ]
+    if not finished:
+        raise CadecError(
+            "the converted model ends none of its translations of probe sentences",
+            "nothing was written; is the model trained, and are these its tokenizer's files?",
+        )
+    again = _score(
+        translator, Probes(probes.framing, [one[0] for one in finished], [one[1] for one in finished])
+    )
+    # A whole translation's difference, spread over its tokens.
+    expected, scored = [], []
+    for (_, _, score), log_probs in zip(finished, again, strict=True):
+        expected.append(torch.full((len(log_probs),), score / len(log_probs)))
+        scored.append([sum(log_probs) / len(log_probs)] * len(log_probs))
+    return compare_scores(compute_type, expected, scored)
+
+
+def _score(translator: Any, probes: Probes) -> list[list[float]]:
+    begin = probes.framing.target_begin
+    results = translator.score_batch(
+        [probes.framing.frame(source) for source in probes.sources],
+        [[*begin, *target] for target in probes.targets],
+        max_batch_size=1024,
+        batch_type="tokens",
+        max_input_length=0,
+    )
+    return [list(result.log_probs[len(begin) :]) for result in results]

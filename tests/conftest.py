@@ -14,7 +14,7 @@ from made_up_models import cadec, make_bundle, make_corpora, train_model
 from making_once import make_once, run_directory
 from ray_cluster import RayCluster, started_cluster
 
-from cadec_cli import console
+from cadec_cli.terminal import console
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords

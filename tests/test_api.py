@@ -8,7 +8,7 @@ import pytest
 from fakes import TableLM, TableNMT
 
 import cadec_cli
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 
 HEAVY = {"torch", "ctranslate2", "numpy", "sacremoses", "sentencepiece"}

@@ -6,11 +6,11 @@ from typing import IO, Any
 
 import pytest
 
-import cadec_cli.claims
-from cadec_cli.claims import open_locked, remove_if_unlocked, remove_locked
-from cadec_cli.decoding.journal import Journal
+import cadec_cli.fs.locks
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.locks import open_locked, remove_if_unlocked, remove_locked
+from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
 
 FAST = ["--threads", "1", "--quiet"]
@@ -44,14 +44,14 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(
 ) -> None:
     path, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     elsewhere.write_text("somebody's\n")
-    look = cadec_cli.claims.refuse_special
+    look = cadec_cli.fs.locks.refuse_special
 
     def look_and_let_another_in(place: Path) -> None:
         look(place)
         if not os.path.lexists(path):
             path.symlink_to(elsewhere)
 
-    monkeypatch.setattr(cadec_cli.claims, "refuse_special", look_and_let_another_in)
+    monkeypatch.setattr(cadec_cli.fs.locks, "refuse_special", look_and_let_another_in)
     with pytest.raises(CadecError, match="no plain file"):
         open_locked(path, "ab")
     assert elsewhere.read_text() == "somebody's\n"
@@ -107,8 +107,8 @@ def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
         opened.append(path)
         return open_locked(path, mode, buffering)
 
-    monkeypatch.setattr("cadec_cli.whole_files._sync", take_up_too)
-    monkeypatch.setattr("cadec_cli.decoding.record_files.open_locked", open_later)
+    monkeypatch.setattr("cadec_cli.fs.atomic._sync", take_up_too)
+    monkeypatch.setattr("cadec_cli.jobs.records.open_locked", open_later)
     journal = Journal.resume(path, {"input": "a"})
     take_up_too()
     assert told and all("another process" in message for message in told)
@@ -126,15 +126,15 @@ def test_who_opens_a_journal_before_another_begins_it_does_not_begin_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "out.cadec-journal"
-    claim = cadec_cli.claims._lock
+    claim = cadec_cli.fs.locks._lock
 
     def claim_too_late(descriptor: int, claimed: Path) -> None:
-        monkeypatch.setattr("cadec_cli.claims._lock", claim)
+        monkeypatch.setattr("cadec_cli.fs.locks._lock", claim)
         with open_locked(path, "ab") as other:  # who is then killed
             other.write(b"begun\n")
         claim(descriptor, claimed)
 
-    monkeypatch.setattr("cadec_cli.claims._lock", claim_too_late)
+    monkeypatch.setattr("cadec_cli.fs.locks._lock", claim_too_late)
     with pytest.raises(CadecError, match="there is an unfinished translation"):
         Journal.begin(path, {"input": "a"})
     assert path.read_bytes() == b"begun\n"
@@ -175,7 +175,7 @@ def test_augmenting_to_where_another_process_does_changes_nothing(
 def test_a_run_is_trained_by_one_process_at_a_time(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cadec_cli.claims import locked_directory
+    from cadec_cli.fs.locks import locked_directory
 
     run = tmp_path / "run"
     run.mkdir()

@@ -15,9 +15,10 @@ import pytest
 import typer
 from rich.console import Console
 
-from cadec_cli import __version__, console
+from cadec_cli import __version__
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.main import app, exit_code
+from cadec_cli.terminal import console
 
 CADEC = [sys.executable, "-m", "cadec_cli"]
 RED = "\x1b[1;31m"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.finding import EMBEDDED, find_bundle
-from cadec_cli.bundle.loading import default_options, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import EMBEDDED, find_bundle
+from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
 
 ROOT = Path(__file__).parents[1]

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, read_lines, sha256
-from cadec_cli.whole_files import write_json
+from cadec_cli.fs.atomic import write_json
+from cadec_cli.fs.read import read_json, read_lines, sha256
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from cadec_cli.commands.sizes import size_in_bytes
 from cadec_cli.errors import CadecError
-from cadec_cli.files import MAX_LINE_LENGTH, parse_json, read_json, read_lines, read_text, size_name
+from cadec_cli.fs.read import MAX_LINE_LENGTH, parse_json, read_json, read_lines, read_text, size_name
+from cadec_cli.terminal.flags import size_in_bytes
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
@@ -128,7 +128,7 @@ def test_json_that_is_only_long_is_none() -> None:
 def test_json_that_is_too_large_has_nothing_to_do_with_a_flag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.files._MAX_JSON", 1000)
+    monkeypatch.setattr("cadec_cli.fs.read._MAX_JSON", 1000)
     (tmp_path / "a.json").write_text(json.dumps("a" * 1000))
     with pytest.raises(CadecError, match="is larger than 1kB") as refused:
         read_json(tmp_path / "a.json")

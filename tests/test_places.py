@@ -12,8 +12,8 @@ from contents import contents
 from devices import device
 
 from cadec_cli.errors import CadecError
-from cadec_cli.places import check_writable, shorten_name, sibling_path
-from cadec_cli.whole_files import atomic_directory, atomic_file
+from cadec_cli.fs.atomic import atomic_directory, atomic_file
+from cadec_cli.fs.paths import check_writable, shorten_name, sibling_path
 
 # Streams: what a name stands for is written to, not replaced.
 

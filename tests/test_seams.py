@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 from fakes import TableLM, TableNMT, WordText
 
-from cadec_cli.decoding.records import json_records
-from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers
-from cadec_cli.evaluation.tuning.grid import prepare_lists, reranking_translator
+from cadec_cli.evaluation.tuning.search import prepare_lists, reranking_translator
 from cadec_cli.evaluation.tuning.settings import Setting
+from cadec_cli.jobs.json_output import json_records
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import OBJECTIVES, Objective, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, SEARCHES, SearchKind
+from cadec_cli.session.session import Session
 
 NMT = TableNMT(
     {
@@ -233,7 +233,7 @@ def test_none_of_this_needs_torch() -> None:
     here = Path(__file__).parent
     code = (
         "import sys, pytest; code = pytest.main(['-q', '-p', 'no:cacheprovider', *sys.argv[1:]])\n"
-        "assert 'cadec_cli.decoding.session' in sys.modules and 'torch' not in sys.modules; sys.exit(code)"
+        "assert 'cadec_cli.session.session' in sys.modules and 'torch' not in sys.modules; sys.exit(code)"
     )
     # The tests of this file but for this one and the beam, in a process that knows no other tests.
     run = subprocess.run(

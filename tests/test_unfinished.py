@@ -13,17 +13,16 @@ from pathlib import Path
 import pytest
 from contents import contents
 
+import cadec_cli.fs.atomic
 import cadec_cli.main
-import cadec_cli.unfinished
-from cadec_cli.unfinished import restore_directory, scratch_directory
-from cadec_cli.whole_files import atomic_directory, atomic_file
+from cadec_cli.fs.atomic import atomic_directory, atomic_file, restore_directory, scratch_directory
 
 # Killed: what is left is cleared by the next, and by nobody else.
 
 _WRITER = """
 import sys, time
 from pathlib import Path
-from cadec_cli.whole_files import atomic_directory, atomic_file
+from cadec_cli.fs.atomic import atomic_directory, atomic_file
 path = Path(sys.argv[1])
 with atomic_file(path / "file") as stream, atomic_directory(path / "d") as part:
     stream.write(b"half")
@@ -98,11 +97,11 @@ def test_a_scratch_directory_goes_and_so_does_one_that_a_kill_left(
 _MANY_TIMES = """
 import sys
 from pathlib import Path
-import cadec_cli.unfinished
-from cadec_cli.whole_files import atomic_directory, atomic_file
+import cadec_cli.fs.atomic
+from cadec_cli.fs.atomic import atomic_directory, atomic_file
 place, own = Path(sys.argv[1]), sys.argv[2]
 if own == "in two steps":
-    cadec_cli.unfinished._exchange = lambda one, other: False
+    cadec_cli.fs.atomic._exchange = lambda one, other: False
 for _ in range(40):
     with atomic_file(place / "file") as stream, atomic_directory(place / "d") as part:
         for name in "ab":
@@ -131,7 +130,7 @@ def test_many_at_once_leave_one_of_them_whole(tmp_path: Path) -> None:
 def swapping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Systems that can swap names, and those that can't."""
     if not request.param:
-        monkeypatch.setattr(cadec_cli.unfinished, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(cadec_cli.fs.atomic, "_exchange", lambda one, other: False)
     return bool(request.param)
 
 
@@ -155,16 +154,16 @@ def test_two_may_write_one_directory(tmp_path: Path) -> None:
 _CUT_SHORT = """
 import os, signal, sys
 from pathlib import Path
-import cadec_cli.unfinished
-from cadec_cli.whole_files import atomic_directory
+import cadec_cli.fs.atomic
+from cadec_cli.fs.atomic import atomic_directory
 if sys.argv[2] == "two steps":
-    cadec_cli.unfinished._exchange = lambda one, other: False
+    cadec_cli.fs.atomic._exchange = lambda one, other: False
 rename = Path.rename
 def rename_and_die(path, target):
     rename(path, target)
     os.kill(os.getpid(), signal.SIGKILL)
 Path.rename = rename_and_die
-cadec_cli.unfinished.shutil.rmtree = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+cadec_cli.fs.atomic.shutil.rmtree = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
 with atomic_directory(Path(sys.argv[1])) as part:
     (part / "a").write_bytes(b"after")
 """
@@ -197,8 +196,8 @@ def _left_aside(place: Path) -> None:
 def test_what_a_kill_left_aside_is_found_by_whoever_reads_it(
     made_up_bundle: Path, corpora: Path, tmp_path: Path
 ) -> None:
-    from cadec_cli.bundle.finding import find_bundle
-    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.find import find_bundle
     from cadec_cli.data.shards import Shard
     from cadec_cli.models.storage import load_model, model_directory
     from cadec_cli.text.pipeline import TextPipeline

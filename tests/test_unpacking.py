@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines, read_text
+from cadec_cli.fs.read import read_lines, read_text
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,

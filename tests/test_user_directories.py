@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.user_directories import cache_directory, lock, open_lock, state_directory
+from cadec_cli.fs.paths import cache_directory, lock, open_lock, state_directory
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from contents import contents
 
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import atomic_directory, atomic_file, write_json
+from cadec_cli.fs.atomic import atomic_directory, atomic_file, write_json
 
 
 def test_a_whole_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import atomic_directory, atomic_file
+from cadec_cli.fs.atomic import atomic_directory, atomic_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 path, kind, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 try:

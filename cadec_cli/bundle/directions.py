@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.engines.ctranslate2 import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.models.pretrained import TranslationSettings
+from cadec_cli.models.pretrained_settings import TranslationSettings
 from cadec_cli.text.languages import is_language, iso_code
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import Device, Force, MaxInput, Report, Threads
-from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import Device, Force, MaxInput, Report, Threads
 
 analyze_app = new_app("Analyse what the models say about texts.")
 
@@ -65,14 +65,14 @@ def pmi(
     import json
     import sys
 
-    from cadec_cli import console
-    from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.commands.progress import progress_bar
-    from cadec_cli.commands.views import pmi as views
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.pmi.analysis import analyse
     from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
     from cadec_cli.evaluation.pmi.scores import TextScorer
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.console import progress_bar
+    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.terminal.views import pmi as views
 
     if figure is not None:
         check_figure(figure)

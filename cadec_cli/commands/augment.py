@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import (
     Address,
     BundleOption,
     ComputeType,
@@ -24,10 +24,10 @@ from cadec_cli.commands.shared_flags import (
 )
 
 if TYPE_CHECKING:
-    from cadec_cli.bundle.loading import LoadedModels
-    from cadec_cli.commands.crews import ModelReference
-    from cadec_cli.crews import WorkerPool
-    from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+    from cadec_cli.bundle.load import LoadedModels
+    from cadec_cli.engines.ctranslate2 import CTranslate2Model
+    from cadec_cli.parallel import WorkerPool
+    from cadec_cli.terminal.workers import ModelReference
 
 augment_app = new_app("Make training data with models.")
 
@@ -94,7 +94,7 @@ def back_translate(
 
     Example: cadec prepare text pseudo.tsv --columns 1,2 -p en -p ru -o pseudo
     """
-    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.terminal.inputs import open_models
 
     how = TranslationMethod(False, sample, beam, seed, temperature)
     pool = line_worker_pool(how, workers, engine, address, threads, device)
@@ -158,7 +158,7 @@ def round_trip(
 
     Example: cadec prepare text trips.tsv --columns 1,2 -p ru -p ru --lines -o trips
     """
-    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.terminal.inputs import open_models
 
     how = TranslationMethod(True, sample, beam, seed, temperature)
     pool = line_worker_pool(how, workers, engine, address, threads, device)
@@ -236,8 +236,8 @@ class LineWorkerPool:
 
     def translate_with(self, models: LoadedModels, *, device: str, compute_type: str) -> TranslateAll:
         """What translates chunks of lines, in order."""
-        from cadec_cli.commands.crews import model_reference
-        from cadec_cli.crews import Task, in_order
+        from cadec_cli.parallel import Task, in_order
+        from cadec_cli.terminal.workers import model_reference
 
         same = model_reference(models, device=device, compute_type=compute_type, threads=self.threads)
         return lambda chunks: in_order(self.pool.run(Task(start_worker, (same, self.how)), chunks))
@@ -247,7 +247,7 @@ def line_worker_pool(
     how: TranslationMethod, workers: int, engine: str, address: str | None, threads: int, device: str
 ) -> LineWorkerPool | None:
     """The pool that was asked for, if one was."""
-    from cadec_cli.commands.crews import threads_each, worker_pool
+    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     pool = worker_pool(workers, engine, address, threads=threads, device=device)
     if pool is None:
@@ -262,10 +262,10 @@ def line_worker_pool(
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
     """Refuse what is not there, and what would be lost."""
-    from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.decoding.back_translation import PairFile
     from cadec_cli.errors import CadecError, UsageError
-    from cadec_cli.places import is_stream
+    from cadec_cli.fs.paths import is_stream
+    from cadec_cli.jobs.back_translation import PairFile
+    from cadec_cli.terminal.outputs import check_outputs
 
     if resume and is_stream(output):
         raise UsageError("--resume needs a file as --output: nothing is kept beside a stream")
@@ -292,9 +292,9 @@ def write_pairs(
 
     What others translate (`by_several`) is not translated here, but for what has to be mended.
     """
-    from cadec_cli import console
-    from cadec_cli.decoding.back_translation import PairFile, input_lines, pair_in_parallel, pair_lines
-    from cadec_cli.files import sha256
+    from cadec_cli.fs.read import sha256
+    from cadec_cli.jobs.back_translation import PairFile, input_lines, pair_in_parallel, pair_lines
+    from cadec_cli.terminal import console
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
     done = pairs.progress(resume=resume)

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.terminal.flags import (
     BundleOption,
     ComputeType,
     Device,
@@ -14,9 +15,8 @@ from cadec_cli.commands.shared_flags import (
     Lines,
     MaxInput,
     Threads,
+    flags_of,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
-from cadec_cli.method.options import TranslationOptions
 
 
 @flags_of("bundle's", search=TranslationOptions)
@@ -37,10 +37,9 @@ def beam(
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """
-    from cadec_cli.commands.reading import InputOptions
-    from cadec_cli.commands.results import write_result
-    from cadec_cli.commands.wiring import file_translation, translations_in_order
-    from cadec_cli.decoding.records import json_bytes
+    from cadec_cli.jobs.json_output import json_bytes
+    from cadec_cli.terminal.inputs import InputOptions, file_translation, translations_in_order
+    from cadec_cli.terminal.outputs import write_result
 
     if flags.get("search", "beam") != "beam":
         raise typer.BadParameter("cadec beam is --search beam; cadec translate has the others")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import MaxInput, Threads
-from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.flags import MaxInput, Threads
 
 if TYPE_CHECKING:
     from cadec_cli.evaluation.benchmark import Networks, SpeedRatio
@@ -45,12 +45,12 @@ def bench(
 
     import torch
 
-    from cadec_cli import console
-    from cadec_cli.commands.views.figures import speed_table
-    from cadec_cli.commands.views.translations import stdout_console
     from cadec_cli.evaluation.benchmark import measure
-    from cadec_cli.kernels.compiled import level
-    from cadec_cli.workers import available_cores
+    from cadec_cli.models.int8.kernels import level
+    from cadec_cli.parallel import available_cores
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.views.evaluation import speed_table
+    from cadec_cli.terminal.views.translations import stdout_console
 
     torch.set_num_threads(threads or available_cores())
     between = level() or "torch"
@@ -70,10 +70,10 @@ def bench(
 
 def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedRatio:
     """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
-    from cadec_cli import console
-    from cadec_cli.bundle.loading import default_options
-    from cadec_cli.commands.wiring import open_models
-    from cadec_cli.evaluation.benchmark.real_text import translating_text
+    from cadec_cli.bundle.load import default_options
+    from cadec_cli.evaluation.benchmark.translation_speed import translating_text
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.inputs import open_models
     from cadec_cli.text.formats import read_text_file
 
     models = open_models(bundle, device="cpu", compute_type="int8", threads=threads)
@@ -86,7 +86,7 @@ def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedR
 
 def _networks(bundle: Path | None) -> Networks:
     """A bundle's own, or random ones."""
-    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.bundle import Bundle
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.benchmark import Networks
 

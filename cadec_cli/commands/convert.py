@@ -5,14 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import FOR_BEAM, Force, MaxInput
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
-from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.terminal.flags import FOR_BEAM, Force, MaxInput, flags_of, one_of
 
-# Those of converters.translation.looking, without the time that importing it takes.
+# Those of converters.detect, without the time that importing it takes.
 NMT_KINDS = ("huggingface", "marian", "fairseq", "opennmt", "ctranslate2")
 
 _PARTS = "Parts"
@@ -228,14 +226,14 @@ def convert(
     if written is None:
         raise typer.BadParameter("name the bundle to write", param_hint="--output")
 
-    from cadec_cli import console
-    from cadec_cli.bundle.building import build_bundle
-    from cadec_cli.bundle.finding import is_embedded
+    from cadec_cli.bundle.build import build_bundle
+    from cadec_cli.bundle.find import is_embedded
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
-    from cadec_cli.commands.outputs import check_outputs
+    from cadec_cli.bundle.parts import PretrainedModelRequest
+    from cadec_cli.fs.paths import resolve_path
     from cadec_cli.method.options import with_flags
-    from cadec_cli.places import resolve_path
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.outputs import check_outputs
 
     if is_embedded(written):
         raise typer.BadParameter(
@@ -307,8 +305,8 @@ def _summary(directory: Path) -> str:
 
 def _sentence_pairs(source: Path, target: Path, *, most: int) -> list[tuple[str, str]]:
     """The sentence pairs of two files."""
-    from cadec_cli import console
     from cadec_cli.evaluation.aligned import read_aligned
+    from cadec_cli.terminal import console
 
     one, other = read_aligned([source, target], warn=console.warn, most=most)
     return list(zip(one.sentences, other.sentences, strict=True))
@@ -319,7 +317,7 @@ def _pairs(path: Path) -> list[tuple[str, str]]:
     import itertools
 
     from cadec_cli.errors import CadecError
-    from cadec_cli.files import read_lines
+    from cadec_cli.fs.read import read_lines
 
     pairs = []
     for number, line in enumerate(itertools.islice(filter(None, read_lines(path)), 100), 1):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.flags import (
     CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
     Address,
@@ -25,8 +25,8 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
     Weight,
+    one_of,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def eval_contrastive(
@@ -89,22 +89,22 @@ def eval_contrastive(
     import json
     import sys
 
-    from cadec_cli import console
-    from cadec_cli.commands.crews import (
+    from cadec_cli.evaluation.contrastive.results import evaluate
+    from cadec_cli.evaluation.contrastive.scoring import scorers
+    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.method.options import ScoringOptions
+    from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.inputs import contrastive_models, open_models
+    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.terminal.views import contrastive as views
+    from cadec_cli.terminal.workers import (
         ContrastiveOptions,
         model_reference,
         score_sets,
         threads_each,
         worker_pool,
     )
-    from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.commands.views import contrastive as views
-    from cadec_cli.commands.wiring import contrastive_models, open_models
-    from cadec_cli.evaluation.contrastive.files import read_set
-    from cadec_cli.evaluation.contrastive.results import evaluate
-    from cadec_cli.evaluation.contrastive.scoring import scorers
-    from cadec_cli.method.options import ScoringOptions
-    from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
 
     check_outputs([report], inputs=sets, force=force)
     kept = errors or (SHOWN if report is not None else 0)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import BundleOption, Device, MaxInput, Threads
-from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.flags import BundleOption, Device, MaxInput, Threads, one_of
 
 _TEXT = "Text"
 _TEST = "Significance"
@@ -108,12 +107,12 @@ def evaluate(
     import json
     import sys
 
-    from cadec_cli import console
-    from cadec_cli.bundle.finding import find_bundle
+    from cadec_cli.bundle.find import find_bundle
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.commands.progress import progress_bar
-    from cadec_cli.commands.views import evaluation as views
     from cadec_cli.evaluation.quality import evaluation as quality
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.console import progress_bar
+    from cadec_cli.terminal.views import evaluation as views
 
     texts = quality.read_texts(
         hypotheses,

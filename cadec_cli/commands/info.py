@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import BundleArgument
+from cadec_cli.terminal.flags import BundleArgument
 
 
 def info(
@@ -21,10 +21,10 @@ def info(
     import json
     import sys
 
-    from cadec_cli.bundle.description import describe
-    from cadec_cli.bundle.finding import find_bundle
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.commands.views import bundles as views
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.describe import describe
+    from cadec_cli.bundle.find import find_bundle
+    from cadec_cli.terminal.views import bundles as views
 
     described = describe(Bundle.open(find_bundle(bundle)))
     if json_lines:

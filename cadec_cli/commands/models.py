@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.shared_flags import FOR_BEAM
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import FOR_BEAM
 
 models_app = new_app("Get models by name, and look after those that are here.")
 
@@ -28,9 +28,9 @@ def list_models(
     import json
     import sys
 
-    from cadec_cli.bundle.named import named_bundles
-    from cadec_cli.catalogue.entries import language_models, translation_models
-    from cadec_cli.commands.views import models as views
+    from cadec_cli.bundle.catalogue import language_models, translation_models
+    from cadec_cli.bundle.find import named_bundles
+    from cadec_cli.terminal.views import catalogue as views
     from converters.hub import fetched_before
 
     listed = (translation_models().values(), language_models().values())
@@ -85,9 +85,8 @@ def pull_models(
 
     Example: cadec models pull nllb-600m+qwen3-0.6b --from en --to ru
     """
-    from cadec_cli import console
-    from cadec_cli.catalogue.entries import find_models
-    from cadec_cli.catalogue.pulling import pull
+    from cadec_cli.bundle.catalogue import find_models, pull
+    from cadec_cli.terminal import console
 
     chosen = find_models(name)
     for entry in chosen.entries:
@@ -121,13 +120,13 @@ def add_model(
 
     Example: cadec models add build/en-ru --name mine
     """
-    from cadec_cli import console
-    from cadec_cli.bundle.contents import copy_files
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.find import path_of
+    from cadec_cli.bundle.integrity import copy_files
     from cadec_cli.bundle.manifest import MANIFEST
-    from cadec_cli.bundle.named import path_of
-    from cadec_cli.bundle.opening import Bundle
     from cadec_cli.errors import CadecError
-    from cadec_cli.whole_files import atomic_directory
+    from cadec_cli.fs.atomic import atomic_directory
+    from cadec_cli.terminal import console
 
     opened = Bundle.open(bundle)
     directory = path_of(called or bundle.resolve().name)
@@ -154,11 +153,11 @@ def model_info(
     import json
     import sys
 
-    from cadec_cli.bundle.description import describe
-    from cadec_cli.bundle.named import named_bundles
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.catalogue.entries import find_models
-    from cadec_cli.commands.views import bundles, models
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.catalogue import find_models
+    from cadec_cli.bundle.describe import describe
+    from cadec_cli.bundle.find import named_bundles
+    from cadec_cli.terminal.views import bundles, catalogue
 
     here = named_bundles()
     if name in here:
@@ -172,7 +171,7 @@ def model_info(
     if json_lines:
         sys.stdout.write(json.dumps([dataclasses.asdict(one) for one in chosen.entries]) + "\n")
     else:
-        models.show_entries(chosen.entries)
+        catalogue.show_entries(chosen.entries)
 
 
 @models_app.command("remove")
@@ -181,7 +180,7 @@ def remove_model(name: Name) -> None:
 
     Example: cadec models remove opus-mt-en-ru+gemma-3-270m
     """
-    from cadec_cli import console
-    from cadec_cli.bundle.named import remove_named
+    from cadec_cli.bundle.find import remove_named
+    from cadec_cli.terminal import console
 
     console.note(f"removed: {remove_named(name)}")

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.commands.prepare_opensubtitles import opensubtitles
-from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import CleaningOptions
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import Force, flags_of
+from cadec_cli.terminal.outputs import check_outputs
 
 prepare_app = new_app("Turn corpora into what training reads.")
 prepare_app.command("opensubtitles")(opensubtitles)
@@ -87,8 +86,7 @@ def text(
 
     Example: cadec prepare text pairs.tsv.xz --columns 2,3 -p pipelines/en -p pipelines/ru -o data/pairs
     """
-    from cadec_cli import console
-    from cadec_cli.bundle.corpus_texts import corpus_text
+    from cadec_cli.bundle.corpus_text import corpus_text
     from cadec_cli.data.corpora import rows
     from cadec_cli.data.preparation import (
         PreparationOptions,
@@ -97,6 +95,7 @@ def text(
         prepare,
     )
     from cadec_cli.data.shards import SideInfo, writing_shard
+    from cadec_cli.terminal import console
 
     if len(pipeline) > 2:
         raise UsageError("one pipeline for monolingual text, two for parallel text; not more")

@@ -11,13 +11,12 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from cadec_cli import console
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.outputs import check_outputs
-from cadec_cli.commands.shared_flags import Force
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import atomic_file
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.terminal import console
+from cadec_cli.terminal.flags import Force, flags_of
+from cadec_cli.terminal.outputs import check_outputs
 
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.flags import (
     BundleOption,
     ComputeType,
     Device,
@@ -18,7 +19,6 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     TranslationOutput,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def repair(
@@ -60,19 +60,14 @@ def repair(
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """
-    from cadec_cli.commands.outputs import OutputRequest
-    from cadec_cli.commands.views import translations as views
-    from cadec_cli.commands.wiring import (
-        check_flags,
-        open_models,
-        translations_in_order,
-        write_translations,
-    )
-    from cadec_cli.decoding.file_translation import FileTranslation
     from cadec_cli.decoding.translator import Translator
     from cadec_cli.engines.document_models import Drafts, RepairModel
-    from cadec_cli.engines.given import ModelSet
+    from cadec_cli.engines.protocols import ModelSet
+    from cadec_cli.jobs.in_step import FileTranslation
     from cadec_cli.method.options import TranslationOptions
+    from cadec_cli.terminal.inputs import check_flags, open_models, translations_in_order, write_translations
+    from cadec_cli.terminal.outputs import OutputRequest
+    from cadec_cli.terminal.views import translations as views
     from cadec_cli.text.formats import read_text_file
 
     check_flags(

@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import Threads
-from cadec_cli.reproduction.scales import SCALES
-from cadec_cli.reproduction.systems import SYSTEMS
+from cadec_cli.reproduction.scales import SCALES, SYSTEMS
+from cadec_cli.terminal.flags import Threads, one_of
 
 SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
@@ -80,13 +78,12 @@ def reproduce(
     import subprocess
     import sys
 
-    from cadec_cli import console
-    from cadec_cli.commands.views import reproduction as views
-    from cadec_cli.reproduction.experiment import steps_for
+    from cadec_cli.reproduction.experiment import start_experiment, steps_for
+    from cadec_cli.reproduction.measurements import collect
     from cadec_cli.reproduction.report import write_reports
-    from cadec_cli.reproduction.results import collect
-    from cadec_cli.reproduction.starting import start_experiment
     from cadec_cli.reproduction.steps import carry_out, in_processes, torchrun
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.views import reproduction as views
 
     experiment = start_experiment(
         scale, work, data, effort=effort, sizes=_sizes(size or []), threads=threads, write=not listed

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.terminal.flags import (
     After,
     BundleOption,
     ComputeType,
@@ -14,9 +15,8 @@ from cadec_cli.commands.shared_flags import (
     MaxInput,
     TargetLanguage,
     Threads,
+    flags_of,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
-from cadec_cli.method.options import TranslationOptions
 
 
 @flags_of("bundle's", search=TranslationOptions)
@@ -52,15 +52,15 @@ def rerank(
 
     Example: cadec rerank marian.nbest --feature F0 --json
     """
-    from cadec_cli.bundle.loading import default_options
-    from cadec_cli.commands.results import write_result
-    from cadec_cli.commands.wiring import initial_context, open_models
-    from cadec_cli.decoding.nbest_files import read_documents
-    from cadec_cli.decoding.records import json_bytes
-    from cadec_cli.decoding.soundness import judge_for
+    from cadec_cli.bundle.load import default_options
+    from cadec_cli.decoding.protection.defects import judge_for
     from cadec_cli.decoding.translator import choose
+    from cadec_cli.jobs.json_output import json_bytes
+    from cadec_cli.jobs.nbest_files import read_documents
     from cadec_cli.method.context import Context
     from cadec_cli.method.options import with_flags
+    from cadec_cli.terminal.inputs import initial_context, open_models
+    from cadec_cli.terminal.outputs import write_result
 
     models = open_models(
         bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language

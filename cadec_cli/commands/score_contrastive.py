@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.terminal.flags import (
     CONTRASTIVE_OBJECTIVES,
     OBJECTIVE_NAMES,
     Address,
@@ -23,8 +23,8 @@ from cadec_cli.commands.shared_flags import (
     TargetLanguage,
     Threads,
     Weight,
+    one_of,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
 
 
 def score_contrastive(
@@ -79,20 +79,20 @@ def score_contrastive(
     import json
     import sys
 
-    from cadec_cli import console
-    from cadec_cli.commands.crews import (
+    from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
+    from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
+    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.method.options import ScoringOptions
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.inputs import contrastive_models, open_models
+    from cadec_cli.terminal.views.contrastive import left_out
+    from cadec_cli.terminal.workers import (
         ContrastiveOptions,
         model_reference,
         score_sets,
         threads_each,
         worker_pool,
     )
-    from cadec_cli.commands.views.contrastive import left_out
-    from cadec_cli.commands.wiring import contrastive_models, open_models
-    from cadec_cli.evaluation.contrastive.files import read_set
-    from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
-    from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
-    from cadec_cli.method.options import ScoringOptions
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")

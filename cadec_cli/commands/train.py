@@ -5,11 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.choices import complete_from
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.outputs import check_outputs
-from cadec_cli.commands.shared_flags import Force
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import Force, complete_from, flags_of
+from cadec_cli.terminal.outputs import check_outputs
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import BleuOptions, TrainingOptions
 
@@ -39,12 +37,12 @@ def truecaser(
 
     Example: cadec train truecaser plays.txt.xz -l ru -o truecaser.json
     """
-    from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
     from cadec_cli.errors import CadecError
+    from cadec_cli.fs.atomic import atomic_file
+    from cadec_cli.terminal import console
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
-    from cadec_cli.whole_files import atomic_file
 
     check_outputs([output], inputs=inputs, force=force)
     lines = tokenised_lines(inputs, language, column=column, encoding=encoding, processes=processes)
@@ -91,13 +89,13 @@ def tokenizer(
     import itertools
     import tempfile
 
-    from cadec_cli import console
     from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.fs.atomic import check_marker
+    from cadec_cli.terminal import console
     from cadec_cli.text.languages import check_language
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import FILES, TextPipeline, load_truecaser
     from cadec_cli.text.subwords import train_subwords
-    from cadec_cli.whole_files import check_marker
 
     check_language(language)
     check_outputs([output], inputs=[*inputs, truecaser], force=force, directories=True)
@@ -221,8 +219,8 @@ def _resolve_start(
     kind: Kind, output: Path, start_from: str | None, resume: bool
 ) -> tuple[Kind, Path | None]:
     """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
-    from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest, is_pretrained
-    from cadec_cli.models.pretrained import ORIGIN, is_fine_tuning
+    from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+    from cadec_cli.models.pretrained_settings import ORIGIN, is_fine_tuning
 
     origin = output / ORIGIN
     if kind.fine_tuning is None:
@@ -242,11 +240,11 @@ def _keep_origin(start_from: str, origin: Path) -> None:
     import os
     import time
 
-    from cadec_cli import console
     from cadec_cli.errors import CadecError
-    from cadec_cli.models.pretrained import LANGUAGE_SETTINGS
+    from cadec_cli.fs.atomic import atomic_directory
+    from cadec_cli.models.pretrained_settings import LANGUAGE_SETTINGS
+    from cadec_cli.terminal import console
     from cadec_cli.training.run import check_new
-    from cadec_cli.whole_files import atomic_directory
     from converters.language.huggingface import open_language_model
 
     check_new(origin.parent)

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.flags import flags_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.decoding.confidence import FLAG_BELOW
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.terminal.flags import (
     Address,
     After,
     BundleOption,
@@ -27,10 +28,9 @@ from cadec_cli.commands.shared_flags import (
     Threads,
     TranslationOutput,
     Workers,
+    flags_of,
+    one_of,
 )
-from cadec_cli.decoding.confidence import FLAG_BELOW
-from cadec_cli.files import MAX_INPUT_BYTES
-from cadec_cli.method.options import TranslationOptions
 
 _SUBTITLES = "Subtitles"
 
@@ -152,14 +152,9 @@ def translate(
     """
     import dataclasses
 
-    from cadec_cli.commands.bulk import bulk_translation, check_bulk
-    from cadec_cli.commands.crews import threads_each, worker_pool
-    from cadec_cli.commands.outputs import OutputRequest, check_outputs
-    from cadec_cli.commands.reading import InputOptions
-    from cadec_cli.commands.views import doubts as doubt_views
-    from cadec_cli.commands.views import translations as views
-    from cadec_cli.commands.views.reading_speed import ReadingSpeeds
-    from cadec_cli.commands.wiring import (
+    from cadec_cli.decoding.confidence import FlagCollector
+    from cadec_cli.terminal.inputs import (
+        InputOptions,
         check_bilingual,
         check_flags,
         file_translation,
@@ -167,10 +162,15 @@ def translate(
         translations_in_order,
         write_translations,
     )
-    from cadec_cli.decoding.doubts import FlagCollector
+    from cadec_cli.terminal.outputs import OutputRequest, check_outputs
+    from cadec_cli.terminal.translate_many import bulk_translation, check_bulk
+    from cadec_cli.terminal.views import flagged as doubt_views
+    from cadec_cli.terminal.views import translations as views
+    from cadec_cli.terminal.views.translations import ReadingSpeeds
+    from cadec_cli.terminal.workers import threads_each, worker_pool
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import SubtitleStyle
-    from cadec_cli.text.formats.wrapping import LINE_WIDTH
+    from cadec_cli.text.formats.subtitles.wrapping import LINE_WIDTH
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)

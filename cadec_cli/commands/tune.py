@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cadec_cli.commands.choices import one_of
-from cadec_cli.commands.shared_flags import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.objectives import OBJECTIVES
+from cadec_cli.terminal.flags import (
     PROTOCOLS,
     BundleOption,
     ComputeType,
@@ -19,13 +20,12 @@ from cadec_cli.commands.shared_flags import (
     SourceLanguage,
     TargetLanguage,
     Threads,
+    one_of,
 )
-from cadec_cli.files import MAX_INPUT_BYTES
-from cadec_cli.method.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from cadec_cli.bundle.loading import LoadedModels
-    from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
+    from cadec_cli.bundle.load import LoadedModels
+    from cadec_cli.evaluation.tuning.run import ContrastiveTest
     from cadec_cli.evaluation.tuning.settings import Trial
 
 
@@ -126,23 +126,22 @@ def tune(
 
     Example: cadec tune dev.en --ref dev.ru --objective bayes --bundle en-ru
     """
-    from cadec_cli import console
-    from cadec_cli.bundle.finding import find_bundle
-    from cadec_cli.bundle.loading import default_options
-    from cadec_cli.commands.outputs import check_outputs
-    from cadec_cli.commands.progress import progress_bars
-    from cadec_cli.commands.views.contrastive import wide_console
-    from cadec_cli.commands.views.figures import tuning_table
-    from cadec_cli.commands.wiring import open_models
+    from cadec_cli.bundle.find import find_bundle
+    from cadec_cli.bundle.load import default_options
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.tuning.keeping import may_save, save_choice, save_learnt_lengths
     from cadec_cli.evaluation.tuning.plot import draw_tuning
-    from cadec_cli.evaluation.tuning.run import run_tuning
+    from cadec_cli.evaluation.tuning.run import may_save, run_tuning, save_choice, save_learnt_lengths
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
+    from cadec_cli.fs.atomic import write_errors, write_json
     from cadec_cli.method.options import with_flags
     from cadec_cli.plotting import require_matplotlib
-    from cadec_cli.whole_files import write_errors, write_json
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.console import progress_bars
+    from cadec_cli.terminal.inputs import open_models
+    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.terminal.views.contrastive import wide_console
+    from cadec_cli.terminal.views.evaluation import tuning_table
 
     if output is not None:
         drawn = ["curve.png", *(["pareto.png"] if contrastive else [])] if plot else []
@@ -205,12 +204,12 @@ def _contrastive_test(
     models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None, most: int
 ) -> ContrastiveTest:
     """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
-    from cadec_cli import console
-    from cadec_cli.commands.views.contrastive import left_out
-    from cadec_cli.commands.wiring import contrastive_models
-    from cadec_cli.evaluation.contrastive.files import read_set
-    from cadec_cli.evaluation.tuning.pareto import ContrastiveTest
+    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.evaluation.tuning.run import ContrastiveTest
     from cadec_cli.method.options import ScoringOptions
+    from cadec_cli.terminal import console
+    from cadec_cli.terminal.inputs import contrastive_models
+    from cadec_cli.terminal.views.contrastive import left_out
 
     read = tuple(read_set(path, most=most) for path in sets)
     for one in read:

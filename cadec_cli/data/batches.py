@@ -20,7 +20,7 @@ from torch import Tensor
 from cadec_cli.arrays import Ints
 from cadec_cli.data.shards import Shard, Side, Tokens
 from cadec_cli.errors import CadecError
-from cadec_cli.text.specials import BOS, PAD
+from cadec_cli.text.subwords import BOS, PAD
 
 # The label of a position that has none; 0 may be a token.
 NO_LABEL = -1

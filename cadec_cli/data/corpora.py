@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines
+from cadec_cli.fs.read import read_lines
+from cadec_cli.parallel import available_cores, ordered_map
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.moses import MosesText
-from cadec_cli.workers import available_cores, ordered_map
 
 Row = tuple[str, ...]
 T = TypeVar("T")

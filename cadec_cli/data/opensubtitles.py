@@ -24,7 +24,7 @@ from cadec_cli.data.opus_xml import (
     read_tags,
 )
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines
+from cadec_cli.fs.read import read_lines
 from cadec_cli.text.documents import Document
 
 

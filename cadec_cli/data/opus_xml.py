@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, cast
 
-from cadec_cli.files import open_binary, read_errors
+from cadec_cli.fs.read import open_binary, read_errors
 
 _CHUNK = 1 << 16
 _MAX_TEXT_LENGTH = 1 << 20  # characters without a tag that we hold before we give them up

@@ -14,11 +14,11 @@ from cadec_cli.data.cleaning import Cleaner, CleaningOptions
 from cadec_cli.data.corpora import CHUNK, Row, chunk_items
 from cadec_cli.data.shards import ShardWriter
 from cadec_cli.errors import CadecError, UsageError
-from cadec_cli.text.corpus_text import CorpusText, Loader
+from cadec_cli.parallel import available_cores, ordered_map
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.placeholders import PLACEHOLDERS, with_placeholders
+from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
 from cadec_cli.text.sentences import split_sentences
-from cadec_cli.workers import available_cores, ordered_map
+from cadec_cli.text.token_text import CorpusText, Loader
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,10 @@ import numpy.typing as npt
 
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, sha256
-from cadec_cli.text.corpus_text import CorpusText
-from cadec_cli.text.specials import EOS
-from cadec_cli.unfinished import restore_directory
-from cadec_cli.whole_files import atomic_directory, write_json
+from cadec_cli.fs.atomic import atomic_directory, restore_directory, write_json
+from cadec_cli.fs.read import read_json, sha256
+from cadec_cli.text.subwords import EOS
+from cadec_cli.text.token_text import CorpusText
 
 FORMAT_VERSION = 1
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.explaining import ExplainedText, Explanation, explain
-from cadec_cli.decoding.placing import place_tags
-from cadec_cli.decoding.protection import protect
+from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.protection.defects import defects, judge_for, least_defective, with_defect_term
+from cadec_cli.decoding.protection.model import protect
+from cadec_cli.decoding.protection.tag_placement import place_tags
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
-from cadec_cli.decoding.soundness import defects, judge_for, least_defective, with_defect_term
 from cadec_cli.decoding.state import DocumentState, State
-from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation, joined_first
+from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
 from cadec_cli.engines.protocols import ContextFreeTerm, Models, Passage, TranslationModel
 from cadec_cli.errors import CadecError, UsageError
@@ -27,7 +27,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
-from cadec_cli.text.cores import Core, core_between, core_of, parts_of
+from cadec_cli.text.protected.core import Core, core_between, core_of, parts_of
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.doctransformer import DocTransformer, SourceInContext
-from cadec_cli.text.specials import BOS, EOS, PAD
+from cadec_cli.text.subwords import BOS, EOS, PAD
 
 # Sentences scored at once.
 TOGETHER = 64

@@ -10,9 +10,9 @@ from torch import Tensor
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.outputs import all_log_probs
+from cadec_cli.models.output_layer import all_log_probs
 from cadec_cli.models.transformer import Source, Transformer
-from cadec_cli.text.specials import BOS, EOS, PAD
+from cadec_cli.text.subwords import BOS, EOS, PAD
 
 
 class TorchTranslationModel:

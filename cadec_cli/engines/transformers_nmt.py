@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cadec_cli.engines.ctranslate2_nmt import Framing
+from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+from cadec_cli.models.huggingface import quiet_transformers, transformers_library
 
 
 class TransformersTranslationModel:

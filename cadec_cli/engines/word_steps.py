@@ -20,8 +20,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from cadec_cli.engines.growing_trees import Beginning
 from cadec_cli.engines.protocols import LanguageTrees
-from cadec_cli.engines.trees import Beginning
 from cadec_cli.method.hypotheses import Ids, TokenText
 
 # Stands for no token, among ids.

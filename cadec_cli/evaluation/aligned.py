@@ -4,7 +4,10 @@ Plain text, one sentence per line, a blank line between documents. All texts mus
 their documents and in the sentences of each; where they do not, the first document that differs is named.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +16,28 @@ import numpy as np
 
 from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.reporting import Warn, no_warning
-from cadec_cli.files import MAX_INPUT_BYTES, read_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.sentences import visible_span
+
+# How long work tells how far it is, and what it has to say, without knowing of any terminal.
+
+
+Warn = Callable[[str], None]
+Advance = Callable[[int], None]
+# (what is done, how many sentences it is) → while that is done, a function to say how many more are
+CountProgress = Callable[[str, int], AbstractContextManager[Advance]]
+
+
+def no_warning(message: str) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def no_progress(what: str, total: int) -> Iterator[Advance]:
+    """Draw nothing."""
+    yield lambda sentences: None
+
 
 # As much of a line as an error message shows.
 _SHOWN = 40

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cadec_cli.arrays import Ints
-from cadec_cli.bounds import Bound, Number, Whole, misfits
 from cadec_cli.errors import CadecError
+from cadec_cli.validation import Bound, Number, Whole, misfits
 
 # What was generous for every pair of languages so far: tokens for each of the source, and on top of that.
 _USUAL_RATIO, _USUAL_EXTRA = 2.0, 20

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cadec_cli.bounds import quote_value
 from cadec_cli.errors import CadecError
+from cadec_cli.validation import quote_value
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS = "back", "length", "defects"

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits
 from cadec_cli.errors import CadecError, UsageError, as_usage_error
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
+from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
 
 CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")

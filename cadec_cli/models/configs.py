@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits
 from cadec_cli.errors import CadecError
+from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
 
 # How many sentences are joined for the networks that read several as one, by their names in models.storage.
 PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}

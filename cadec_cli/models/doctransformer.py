@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from cadec_cli.models.configs import DocTransformerConfig, Shape
 from cadec_cli.models.layers import Block, CrossAttention, initialise
 from cadec_cli.models.transformer import Source, Transformer
-from cadec_cli.text.specials import PAD
+from cadec_cli.text.subwords import PAD
 
 __all__ = ["DocTransformer", "DocTransformerConfig", "SourceInContext", "is_new"]
 

@@ -7,8 +7,10 @@ whether masks are understood as they are meant, is for a self-test to find out (
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,46 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.foreign_sizes import (
+from cadec_cli.models.int8.linear import FineInt8Linear, int8_available
+from cadec_cli.models.layers import Cache
+from cadec_cli.models.pretrained_settings import (
     check_configuration,
     check_room,
     check_stored_configuration,
     weight_bytes,
 )
-from cadec_cli.models.int8_linears import FineInt8Linear, int8_available
-from cadec_cli.models.layers import Cache
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+
+# The transformers library, an extra: there, or a clear error; and quiet.
+
+
+def transformers_library() -> Any:
+    """The library, imported now."""
+    try:
+        import transformers
+    except ImportError:
+        raise CadecError(
+            "for models of Hugging Face and GGUF files the transformers package is needed",
+            "pip install 'cadec[huggingface]'",
+        ) from None
+    return transformers
+
+
+@contextlib.contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without its progress bars, warnings and advice: what matters is found out and said here."""
+    logging = transformers_library().utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
 
 # No more than this is ever read at once: a D-LM reads a few sentences, and attention grows with the square.
 MAX_POSITIONS = 1024
@@ -325,3 +358,56 @@ def short(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return text if len(text) < 300 else f"{text[:300]} …"
+
+
+# Translation networks of the transformers library, read from files that are here.
+
+
+def load_translation_network(directory: Path, *, pickled: bool = False) -> Any:
+    """The network in a directory, in float32; weights that are missing or misshapen are a CadecError.
+
+    With `pickled`, weights may be of an older format, of which nothing but tensors is ever unpickled.
+    """
+    _check_sizes(directory)
+    try:
+        network, report = transformers_library().AutoModelForSeq2SeqLM.from_pretrained(
+            str(directory),
+            dtype=torch.float32,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=None if pickled else True,
+            weights_only=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are in the report
+        )
+    except Exception as error:  # of many kinds, as damaged files are
+        reason = " ".join(str(error).split())[:200]
+        raise CadecError(f"transformers can't read the model in {directory}: {reason}") from None
+    missing = sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])])
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise CadecError(
+            f"weights of {directory} are missing or of another size: {', '.join(missing[:3])}{more}",
+            "download the whole model again",
+        )
+    return network.eval().requires_grad_(False)
+
+
+def _check_sizes(directory: Path) -> None:
+    """See that the network is no larger than its files, before there is room for it."""
+    library = transformers_library()
+    try:
+        config = library.AutoConfig.from_pretrained(
+            str(directory), local_files_only=True, trust_remote_code=False
+        )
+        check_configuration(config, str(directory))
+        with torch.device("meta"):
+            outline = library.AutoModelForSeq2SeqLM.from_config(config, trust_remote_code=False)
+    except CadecError:
+        raise
+    except Exception as error:  # of many kinds, as configurations are
+        reason = " ".join(str(error).split())[:200]
+        raise CadecError(f"transformers can't read the model in {directory}: {reason}") from None
+    # A weight takes half a byte and more.
+    files = [*directory.glob("*.safetensors"), *directory.glob("*.bin")]
+    check_room(outline, 2 * weight_bytes(files), str(directory))

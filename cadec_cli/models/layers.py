@@ -8,9 +8,11 @@ queries, keys and values are one fused linear, keys and values of cross-attentio
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -19,7 +21,28 @@ from torch import Tensor, nn
 
 from cadec_cli.arrays import Bools, Ints
 from cadec_cli.models.configs import Shape
-from cadec_cli.models.scripting import script
+
+# Several of torch's operations as one call, by TorchScript where it can be had.
+
+
+Function = TypeVar("Function", bound=Callable[..., torch.Tensor])
+
+
+def script(function: Function) -> Function:
+    """The same by TorchScript, if it can be had."""
+    return cast(Function, _script(function))
+
+
+@cache
+def _script(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that is what is provided for here
+            made: Callable[..., torch.Tensor] = torch.jit.script(function)
+    except Exception:  # of many kinds; whatever it is, there is another way
+        return function
+    return made
+
 
 # By the names in configs.ACTIVATIONS.
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cadec_cli.models import huggingface
-from cadec_cli.models.foreign_sizes import check_configuration
+from cadec_cli.models.huggingface import quiet_transformers, transformers_library
 from cadec_cli.models.layers import Network
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+from cadec_cli.models.pretrained_settings import check_configuration
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from cadec_cli.bounds import field_misfits
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, read_json, sha256
+from cadec_cli.fs.atomic import atomic_directory, restore_directory
+from cadec_cli.fs.read import read_errors, read_json, sha256
 from cadec_cli.models.configs import CONFIGURATIONS
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.doctransformer import DocTransformer
 from cadec_cli.models.layers import Network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.transformer import DocRepair, Transformer, TwoToTwo
-from cadec_cli.unfinished import restore_directory
-from cadec_cli.whole_files import atomic_directory
+from cadec_cli.validation import field_misfits
 
 FORMAT_VERSION = 1
 _CHECKSUMS = "checksums.json"

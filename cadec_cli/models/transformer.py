@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from cadec_cli.models.configs import TransformerConfig
 from cadec_cli.models.layers import Block, Cache, Network, initialise, sinusoids
-from cadec_cli.text.specials import PAD
+from cadec_cli.text.subwords import PAD
 
 __all__ = ["DocRepair", "Source", "Transformer", "TransformerConfig", "TwoToTwo"]
 

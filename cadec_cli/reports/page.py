@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.whole_files import atomic_file
+from cadec_cli.fs.atomic import atomic_file
 
 # What could end the data block or be read as a line break, and what is no character.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cadec_cli.text.differences import Stretch, changed_words
+from cadec_cli.text.word_diff import Stretch, changed_words
 
 # What is shown of a score; the page is not where exact figures are read from.
 _DIGITS = 3

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.decoding.bulk import ReportSegmentRecord
 from cadec_cli.decoding.confidence import Judge
-from cadec_cli.decoding.explaining import Explanation, TokenPMI
-from cadec_cli.decoding.file_translation import FileTranslation, SideOutput
-from cadec_cli.decoding.streaming import StreamTranslation
-from cadec_cli.decoding.translations import TranslatedPart, Translation
+from cadec_cli.decoding.explain import Explanation, TokenPMI
+from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs.by_document import ReportSegmentRecord
+from cadec_cli.jobs.in_step import FileTranslation, SideOutput
+from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import Page, write_page
 from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, ReportToken, plain, put

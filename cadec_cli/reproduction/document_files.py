@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cadec_cli.files import read_lines
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.read import read_lines
 from cadec_cli.text.documents import documents_of, is_blank
-from cadec_cli.whole_files import atomic_file
 
 
 def read_documents(path: Path) -> Iterator[list[str]]:

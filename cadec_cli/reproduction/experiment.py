@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from cadec_cli.bundle.layout import DOCUMENT_KINDS
-from cadec_cli.reproduction import made_up, small_corpora
-from cadec_cli.reproduction.opensubtitles import paper_texts
-from cadec_cli.reproduction.places import ExperimentPaths
-from cadec_cli.reproduction.speed import write_speed
+from cadec_cli.bundle.manifest import DOCUMENT_KINDS
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.atomic import write_json
+from cadec_cli.fs.read import read_json
+from cadec_cli.reproduction import paper_corpora, small_corpora, toy_corpora
+from cadec_cli.reproduction.measurements import tuned_flags, write_speed
+from cadec_cli.reproduction.paper_corpora import paper_texts
+from cadec_cli.reproduction.scales import (
+    ALONE,
+    AUGMENTED,
+    BY_NAME,
+    FEWER,
+    FIRST,
+    SYSTEMS,
+    TUNED,
+    ExperimentPaths,
+    System,
+)
 from cadec_cli.reproduction.steps import Command, Plan, Step
-from cadec_cli.reproduction.systems import ALONE, AUGMENTED, FEWER, FIRST, SYSTEMS, TUNED, System
-from cadec_cli.reproduction.tuned import tuned_flags
 
 
 @dataclass(frozen=True)
@@ -83,18 +95,18 @@ class Experiment(ExperimentPaths):
 
     def _made_up_texts(self) -> None:
         sizes = self.scale.sizes
-        made_up.write_pairs(self.text("pairs.tsv"), made_up.documents(sizes["pairs"], seed=1))
-        monolingual = made_up.documents(sizes["documents"], seed=2)
-        made_up.write_side(self.text("documents.txt"), monolingual, 1)
-        made_up.write_side(self.text("source.txt"), monolingual, 0)
-        made_up.write_side(self.text("fewer.txt"), monolingual[: sizes["fewer"]], 1)
-        made_up.write_side(self.text("augmented.txt"), monolingual[: 2 * sizes["fewer"]], 1)
+        toy_corpora.write_pairs(self.text("pairs.tsv"), toy_corpora.documents(sizes["pairs"], seed=1))
+        monolingual = toy_corpora.documents(sizes["documents"], seed=2)
+        toy_corpora.write_side(self.text("documents.txt"), monolingual, 1)
+        toy_corpora.write_side(self.text("source.txt"), monolingual, 0)
+        toy_corpora.write_side(self.text("fewer.txt"), monolingual[: sizes["fewer"]], 1)
+        toy_corpora.write_side(self.text("augmented.txt"), monolingual[: 2 * sizes["fewer"]], 1)
         for name, seed in (("tuning", 3), ("test", 4)):
-            documents = made_up.documents(sizes[name], seed)
+            documents = toy_corpora.documents(sizes[name], seed)
             for side, path in enumerate(self.aligned_paths(name)):
-                made_up.write_side(path, documents, side)
+                toy_corpora.write_side(path, documents, side)
         for kind in self.scale.contrastive:
-            made_up.write_groups(self.text(f"{kind}.jsonl"), kind, sizes["groups"], seed=5)
+            toy_corpora.write_groups(self.text(f"{kind}.jsonl"), kind, sizes["groups"], seed=5)
         self.text("ready").touch()
 
     def _small_texts(self) -> None:
@@ -361,3 +373,72 @@ def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
     for name in systems:
         wanted += [f"quality {name}", f"speed {name}", f"contrastive {chosen[name].bundle}"]
     return plan.with_dependencies(wanted)
+
+
+# Beginning a reproduction, or going on with one: the same settings in the same directory, or none at all.
+
+
+SETTINGS = "settings.json"
+
+
+def start_experiment(
+    name: str,
+    work: Path,
+    data: Path | None,
+    *,
+    effort: float = 1.0,
+    sizes: Mapping[str, int] | None = None,
+    threads: int = 0,
+    write: bool = True,
+) -> Experiment:
+    """An experiment in a directory that is new, or was begun with the same settings.
+
+    Whoever asks for no sizes in particular goes on with those that it was begun with.
+    """
+    path = work / SETTINGS
+    before: Any = read_json(path) if path.is_file() else None
+    if isinstance(before, dict) and before.get("scale") == name and effort == 1 and not sizes:
+        parts = [before.get("sizes"), before.get("updates")]
+        sizes = {key: size for part in parts if isinstance(part, dict) for key, size in part.items()}
+        if not all(isinstance(part, dict) for part in parts) or any(
+            type(n) is not int for n in sizes.values()
+        ):
+            raise CadecError(f"{path} is damaged: its sizes are none", "give a new directory to --work")
+    scale = replace(BY_NAME[name].with_sizes(effort, sizes or {}), threads=threads)
+    work, data = work.absolute(), data.absolute() if data is not None else None
+    experiment = Experiment(scale, work, data)
+    _check_data(experiment)
+    settings: dict[str, Any] = {
+        "scale": name,
+        "data": str(data) if data is not None else None,
+        "sizes": dict(scale.sizes),
+        "updates": {kind: training.updates for kind, training in scale.trainings.items()},
+    }
+    path = work / SETTINGS
+    if before is not None:
+        other = [key for key in settings if not isinstance(before, dict) or before.get(key) != settings[key]]
+        if other:
+            raise CadecError(
+                f"{work} was begun with other settings: {', '.join(other)}",
+                f"give the same ones (they are in {path}), or another --work",
+            )
+    elif work.exists() and any(not one.name.endswith(".part") for one in work.iterdir()):
+        raise CadecError(f"{work} holds something else", "give a new directory to --work")
+    elif write:
+        work.mkdir(parents=True, exist_ok=True)
+        write_json(path, settings)
+    return experiment
+
+
+def _check_data(experiment: Experiment) -> None:
+    """Refuse corpora that are not there, or not all of them, before anything is begun."""
+    name, data = experiment.scale.name, experiment.data
+    if name == "toy":
+        if data is not None:
+            raise CadecError("the toy scale makes its own texts", "leave out --data")
+    elif data is None:
+        raise CadecError(f"the {name} scale needs corpora", "name their directory with --data")
+    elif name == "small":
+        small_corpora.check_corpora(data)
+    else:
+        paper_corpora.check_corpora(experiment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cadec_cli.errors import CadecError
 
@@ -164,3 +165,145 @@ PAPER = Scale(
 )
 
 BY_NAME = {scale.name: scale for scale in (TOY, SMALL, PAPER)}
+
+
+# The systems that the paper compares: what rows of its tables are called, and how each is run here.
+
+
+# Bundles of a reproduction: S-NMT, D-LM and backward model; with the S-NMT that saw back-translations; with a
+# D-LM of fewer documents; those with a model that reads several sentences are called as that is.
+FIRST, AUGMENTED, FEWER = "first", "augmented", "fewer"
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the tables."""
+
+    name: str
+    label: str
+    search: str
+    objective: str = "sentence"  # in contrastive tests, and of searches that ask for one
+    bundle: str = FIRST
+    tuned: str = ""  # the objective whose tuned values it takes
+    protocol: str = "best"  # by which of the paper's two ways they were chosen
+    scorer: str = ""  # what it is called in contrastive tests, where several systems score alike
+    paper_speed: float | None = None  # sentences a second on their GPU, as the paper reports
+
+
+SYSTEMS: tuple[System, ...] = (
+    System("sentence", "SentTransformer", "sentence", paper_speed=66),
+    System(
+        "back-translation",
+        "SentTransformer + back-translation",
+        "sentence",
+        bundle=AUGMENTED,
+    ),
+    System(
+        "shallow-fusion",
+        "shallow fusion",
+        "beam",
+        "shallow-fusion",
+        tuned="shallow-fusion",
+    ),
+    System(
+        "conditional-shallow-fusion",
+        "conditional shallow fusion",
+        "beam",
+        "conditional-shallow-fusion",
+        tuned="conditional-shallow-fusion",
+    ),
+    System("doc-nmt", "DocTransformer", "doc-nmt", "doc-nmt", bundle="doc-nmt", paper_speed=40),
+    System("2-to-2", "2-to-2", "2-to-2", "2-to-2", bundle="2-to-2"),
+    System("repair", "DocRepair", "repair", "repair", bundle="repair", paper_speed=28),
+    System(
+        "bayes-without-context",
+        "Bayes DocReranker, without context",
+        "lattice",
+        "bayes-without-context",
+        tuned="bayes-without-context",
+    ),
+    System("bayes", "Bayes DocReranker", "lattice", "bayes", tuned="bayes", paper_speed=7.7),
+    System(
+        "rerank", "C-aware rerank", "rerank", "c-score", tuned="c-score", scorer="C-score", paper_speed=4.3
+    ),
+    System(
+        "rerank-strongest",
+        "C-aware rerank, strongest D-LM",
+        "rerank",
+        "c-score",
+        tuned="c-score",
+        protocol="strongest",
+        scorer="C-score",
+    ),
+    System("beam", "C-aware beam", "beam", "c-score", tuned="c-score", scorer="C-score", paper_speed=13),
+    System(
+        "rerank-fewer",
+        "C-aware rerank, fewer documents",
+        "rerank",
+        "c-score",
+        bundle=FEWER,
+        tuned="c-score",
+        scorer="C-score, fewer documents",
+    ),
+)
+
+# Scorers that contrastive tests have beside the systems: the context's part alone.
+ALONE = {"pmi": "PMI alone", "conditional": "log p(y | context) alone"}
+
+# Objectives with something to tune.
+TUNED = tuple(dict.fromkeys(system.tuned for system in SYSTEMS if system.tuned))
+
+
+# Where everything of a reproduction is, below its working directory.
+
+
+@dataclass(frozen=True)
+class ExperimentPaths:
+    """A scale and a directory; `data` is where its corpora are, if it does not make them."""
+
+    scale: Scale
+    work: Path
+    data: Path | None = None
+
+    def text(self, name: str) -> Path:
+        """A text."""
+        return self.work / "text" / name
+
+    def aligned_paths(self, name: str) -> tuple[Path, Path]:
+        """Both sides of a text: `tuning` or `test`."""
+        return self.text(f"{name}.{self.scale.source_language}"), self.text(
+            f"{name}.{self.scale.target_language}"
+        )
+
+    def bundle(self, name: str) -> Path:
+        """A bundle."""
+        return self.work / "bundles" / name
+
+    def run(self, name: str) -> Path:
+        """A training run."""
+        return self.work / "runs" / name
+
+    def translation(self, name: str) -> Path:
+        """A system's translation of the test text."""
+        return self.work / "translations" / f"{name}.txt"
+
+    def result(self, name: str) -> Path:
+        """What was measured."""
+        return self.work / "results" / name
+
+    @property
+    def sets(self) -> list[Path]:
+        """The contrastive sets."""
+        if self.scale.name == "toy":
+            return [self.text(f"{name}.jsonl") for name in self.scale.contrastive]
+        assert self.data is not None
+        return [self.data / "contrastive" / f"{name}.json" for name in self.scale.contrastive]
+
+    @property
+    def sentences_per_line(self) -> bool:
+        """Tell whether a line of the test text may hold several sentences."""
+        return self.scale.name == "small"
+
+    def curve(self, objective: str) -> Path:
+        """What tuning an objective found."""
+        return self.work / "tuning" / objective / "curve.json"

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_lines
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.read import read_lines
 from cadec_cli.reproduction.document_files import read_documents, write_documents
 from cadec_cli.text.sentences import split_sentences
-from cadec_cli.whole_files import atomic_file
 
 PAIRS = Path("train/parallel.en-ru.tsv.xz")  # tag, English, Russian
 MONOLINGUAL = (Path("train/ru-subtitle-blocks.txt.xz"), Path("train/ru-jokes.txt.xz"))

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, read_json
-from cadec_cli.whole_files import atomic_file, write_json
+from cadec_cli.fs.atomic import atomic_file, write_json
+from cadec_cli.fs.read import read_errors, read_json
+from cadec_cli.terminal import console
 
 Command = tuple[str, ...]
 # Runs a command line of cadec; the exit code.

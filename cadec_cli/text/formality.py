@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError, UsageError
-from cadec_cli.files import read_json
+from cadec_cli.fs.read import read_json
 
 REGISTERS = ("formal", "informal")
 

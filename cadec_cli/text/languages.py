@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cadec_cli.bounds import quote_value
 from cadec_cli.errors import CadecError
+from cadec_cli.validation import quote_value
 
 # ISO 639-1 and 639-3, two letters and three.
 _TWO_AND_THREE = """

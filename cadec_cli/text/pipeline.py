@@ -12,13 +12,11 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import parse_json, read_errors, read_json
+from cadec_cli.fs.atomic import atomic_directory, restore_directory
+from cadec_cli.fs.read import parse_json, read_errors, read_json
 from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
-from cadec_cli.text.specials import EOS
-from cadec_cli.text.subwords import Subwords
-from cadec_cli.unfinished import restore_directory
-from cadec_cli.whole_files import atomic_directory
+from cadec_cli.text.subwords import EOS, Subwords
 
 FORMAT_VERSION = 1
 FILES = ("pipeline.json", "truecaser.json", "subwords.model")

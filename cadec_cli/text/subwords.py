@@ -8,11 +8,37 @@ from pathlib import Path
 import sentencepiece
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors
+from cadec_cli.fs.read import read_errors
 from cadec_cli.text.moses import MARKS
-from cadec_cli.text.placeholders import PLACEHOLDERS
-from cadec_cli.text.sentencepiece_models import open_sentencepiece
-from cadec_cli.text.specials import BOS, EOS, PAD, SPECIAL_PIECES, UNK
+from cadec_cli.text.protected.placeholders import PLACEHOLDERS
+
+# The ids that mean the same in every vocabulary of the project.
+
+
+# EOS ends a sentence and is the D-LM's sentence boundary.
+PAD, UNK, BOS, EOS = range(4)
+SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
+
+
+# SentencePiece models as files have them, of whatever toolkit: opened, or refused.
+
+
+def open_sentencepiece(serialised: bytes, origin: str) -> sentencepiece.SentencePieceProcessor:
+    """A model; one that is empty, damaged or something else is a CadecError that names its origin."""
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        if not serialised:
+            raise RuntimeError("it is empty")
+        processor.LoadFromSerializedProto(serialised)
+        for index in range(processor.GetPieceSize()):
+            processor.IdToPiece(index)
+    except (RuntimeError, OSError, UnicodeDecodeError):
+        raise CadecError(
+            f"{origin} is not a SentencePiece model, or is damaged",
+            "the file may be truncated or of another format",
+        ) from None
+    return processor
+
 
 DEFAULT_VOCABULARY_SIZE = 16_000
 

@@ -23,9 +23,9 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from cadec_cli import console
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.fs.atomic import atomic_directory, remove_leftovers_in, write_errors
+from cadec_cli.fs.read import read_json
 from cadec_cli.models.storage import (
     SHOWN,
     Model,
@@ -37,8 +37,7 @@ from cadec_cli.models.storage import (
     verify,
     with_checksums,
 )
-from cadec_cli.unfinished import remove_leftovers_in
-from cadec_cli.whole_files import atomic_directory, write_errors
+from cadec_cli.terminal import console
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")

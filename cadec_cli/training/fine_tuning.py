@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import sha256
-from cadec_cli.models.pretrained import (
+from cadec_cli.fs.atomic import atomic_directory
+from cadec_cli.fs.read import sha256
+from cadec_cli.models.pretrained_settings import (
     LANGUAGE_SETTINGS,
     ORIGIN,
     read_language_settings,
     write_settings,
 )
-from cadec_cli.text.corpus_text import tokenizer_checksum
-from cadec_cli.text.pretrained.line_text import LineText
+from cadec_cli.text.token_text import tokenizer_checksum
+from cadec_cli.text.tokenizers.lines import LineText
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.options import FineTuningOptions, WindowOptions
-from cadec_cli.whole_files import atomic_directory
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ from cadec_cli.data.shards import Shard
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import BOS, EOS, PAD
+from cadec_cli.text.subwords import BOS, EOS, PAD
 
 
 @torch.inference_mode()

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from cadec_cli.data.shards import Shard, SideInfo
     from cadec_cli.models.storage import Model
     from cadec_cli.text.pipeline import TextPipeline
-    from cadec_cli.training.loss import Loss
+    from cadec_cli.training.loop import Loss
 
 
 def label_loss(label_smoothing: float) -> Loss:
     """The loss of most kinds: −log p of the labels. Dev figures are taken without smoothing."""
-    from cadec_cli.training.loss import cross_entropy
+    from cadec_cli.training.loop import cross_entropy
 
     return cross_entropy(label_smoothing)
 
@@ -127,7 +127,7 @@ def _passages(
     """Passages of as many sentences as a network of joined ones reads."""
 
     def examples(shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]) -> Examples:
-        from cadec_cli.data.passages import JoinedSentences
+        from cadec_cli.data.passage_examples import JoinedSentences
 
         return JoinedSentences(shards, options.max_length, PASSAGE_SENTENCES[name])
 
@@ -137,7 +137,7 @@ def _passages(
 def _pairs_in_context(
     shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]
 ) -> Examples:
-    from cadec_cli.data.passages import PairsInContext
+    from cadec_cli.data.passage_examples import PairsInContext
 
     return PairsInContext(shards, options.max_length, sizes["context_sentences"], sizes["positions"])
 

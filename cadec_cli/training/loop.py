@@ -18,18 +18,55 @@ from pathlib import Path
 from types import FrameType
 
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from cadec_cli.data.batches import Examples, Update, in_order, plan_updates
+from cadec_cli.data.batches import NO_LABEL, Batch, Examples, Update, in_order, plan_updates
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import Model, fill, save_model
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
-from cadec_cli.training.display import Display, perplexity
 from cadec_cli.training.distributed import Processes
-from cadec_cli.training.loss import Loss
-from cadec_cli.training.metrics import Metrics
+from cadec_cli.training.metrics import Display, Metrics, perplexity
 from cadec_cli.training.options import TrainingOptions
-from cadec_cli.training.schedule import learning_rate
+
+# The loss functions that the loop can be given.
+
+
+# The loss of a batch, summed over its labels.
+Loss = Callable[[nn.Module, Batch], Tensor]
+
+
+def cross_entropy(label_smoothing: float = 0.0) -> Loss:
+    """−log p(label), for any network that answers its inputs and a selection of positions with logits."""
+
+    def loss(model: nn.Module, batch: Batch) -> Tensor:
+        select = batch.labels != NO_LABEL
+        logits = model(*batch.inputs, select)  # (labels, V)
+        return F.cross_entropy(
+            logits.float(), batch.labels[select], reduction="sum", label_smoothing=label_smoothing
+        )
+
+    return loss
+
+
+# The learning rate as a function of the update's number, which starts at 1.
+
+
+def learning_rate(options: TrainingOptions, update: int) -> float:
+    """Linear warm-up to the peak, then as the schedule says."""
+    warmup = max(options.warmup, 1)
+    if update < warmup:
+        return options.learning_rate * update / warmup
+    if options.schedule == "inverse-sqrt":
+        return options.learning_rate * math.sqrt(warmup / update)
+    if options.schedule == "cosine":
+        done = min(1.0, (update - warmup) / max(options.max_updates - warmup, 1))
+        return options.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+    if options.schedule == "cooldown":
+        # Constant, then straight down to 0 over the last fifth: the end may still be moved before that.
+        left = (options.max_updates - update) / max(options.max_updates / 5, 1)
+        return options.learning_rate * min(1.0, max(0.0, left))
+    return options.learning_rate
 
 
 @dataclass(frozen=True)

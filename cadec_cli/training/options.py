@@ -15,9 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, quote_value
 from cadec_cli.errors import CadecError, UsageError, as_usage_error
-from cadec_cli.files import read_text
+from cadec_cli.fs.read import read_text
+from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits, quote_value
 
 SCHEDULES = ("inverse-sqrt", "cosine", "cooldown", "constant")
 PRECISIONS = ("auto", "float32", "bfloat16")

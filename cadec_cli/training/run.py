@@ -16,14 +16,16 @@ from typing import Any
 
 import torch
 
-from cadec_cli import console
-from cadec_cli.claims import locked_directory
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
 from cadec_cli.errors import CadecError, UsageError
-from cadec_cli.files import read_json
+from cadec_cli.fs.atomic import write_errors, write_json
+from cadec_cli.fs.locks import locked_directory
+from cadec_cli.fs.read import read_json
 from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
+from cadec_cli.parallel import available_cores
+from cadec_cli.terminal import console
 from cadec_cli.training.checkpoints import Checkpoints
 from cadec_cli.training.distributed import join_processes
 from cadec_cli.training.kinds import Kind
@@ -38,8 +40,6 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
-from cadec_cli.whole_files import write_errors, write_json
-from cadec_cli.workers import available_cores
 
 REASONS = {
     "max_updates": "all updates done",
@@ -332,7 +332,7 @@ def _report(outcome: Outcome, output: Path, plot: bool) -> None:
     updates = "update" if len(outcome.averaged) == 1 else "the average of updates"
     console.note(f"{REASONS[outcome.reason]}: {output / 'model'} is {updates} {averaged}")
     if plot:
-        from cadec_cli.training.plot import plot_curves
+        from cadec_cli.training.metrics import plot_curves
 
         plot_curves(output / "metrics.jsonl", output / "curves.png")
         console.note(f"curves: {output / 'curves.png'}")

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bounds import showable
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors
-from cadec_cli.models.foreign_sizes import check_configuration, check_room
+from cadec_cli.fs.read import read_errors
 from cadec_cli.models.huggingface import (
     Network,
     check_causal,
     empty_network,
     network_from_weights,
+    quiet_transformers,
     short,
+    transformers_library,
 )
-from cadec_cli.models.pretrained import MAX_TEXT_LENGTH
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
+from cadec_cli.models.pretrained_settings import MAX_TEXT_LENGTH, check_configuration, check_room
+from cadec_cli.validation import showable
 
 
 @dataclass(frozen=True)

@@ -16,33 +16,39 @@ import numpy as np
 import torch
 
 from cadec_cli.arrays import Floats
-from cadec_cli.engines.self_test import QUICK, Probes, check_vocabulary, choose_scoring
-from cadec_cli.engines.transformers_lm import TransformersLanguageModel
+from cadec_cli.engines.transformers_lm import (
+    QUICK,
+    Probes,
+    TransformersLanguageModel,
+    check_vocabulary,
+    choose_scoring,
+)
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, read_json
+from cadec_cli.fs.atomic import write_errors
+from cadec_cli.fs.paths import expand_user
+from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.models.huggingface import (
     Network,
     load_config,
     load_network,
+    quiet_transformers,
     readable_positions,
     short,
     smallest_lossless,
+    transformers_library,
 )
-from cadec_cli.models.pretrained import (
+from cadec_cli.models.pretrained_settings import (
     LANGUAGE_SETTINGS,
     LanguageSettings,
     is_fine_tuning,
     read_language_settings,
     write_settings,
 )
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
-from cadec_cli.text.pretrained.line_text import LineText, find_boundary
-from cadec_cli.user_directories import expand_user
-from cadec_cli.whole_files import write_errors
+from cadec_cli.text.tokenizers.lines import LineText, find_boundary
 from converters.hub import local_model
 from converters.language.gguf import gguf_tokenizer, read_gguf
 from converters.language.no_context import Texts
-from converters.model_files import stated_licence, weights_checksum
+from converters.verify import stated_licence, weights_checksum
 
 Note = Callable[[str], None]
 

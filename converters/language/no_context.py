@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json, read_lines
+from cadec_cli.fs.read import read_json, read_lines
 from cadec_cli.text.languages import iso_code
 
 Texts = Mapping[str, tuple[tuple[str, ...], ...]]

@@ -20,15 +20,12 @@ from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, Tr
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import quote_value
-from cadec_cli.engines.ctranslate2_nmt import Framing
+from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, sha256
-from cadec_cli.models.foreign_sizes import HEADS, POSITIONS
-from cadec_cli.models.pretrained import TranslationSettings
-from converters.model_files import stated_licence
-from converters.translation.checkpoints import plain, read_checkpoint, tensors
-from converters.translation.opened import (
+from cadec_cli.fs.read import read_errors, sha256
+from cadec_cli.models.pretrained_settings import HEADS, POSITIONS, TranslationSettings
+from cadec_cli.validation import quote_value
+from converters.translation.base import (
     VERIFIED,
     ModelRequest,
     WeightsImport,
@@ -36,8 +33,10 @@ from converters.translation.opened import (
     refuse_unsupported,
     unread_weights,
 )
-from converters.translation.reference import Network, Stack, check_weights, sinusoids
+from converters.translation.reference_network import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import tokenizers_of
+from converters.translation.torch_checkpoints import plain, read_checkpoint, tensors
+from converters.verify import stated_licence
 
 _EPSILON = 1e-5
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # before all that a dictionary lists

@@ -14,16 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.engines.compute_types import check_compute_type
-from cadec_cli.engines.ctranslate2_nmt import Framing
-from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.engines.ctranslate2 import Framing, framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
-from cadec_cli.models.foreign_sizes import check_configuration
-from cadec_cli.models.huggingface import short
-from cadec_cli.models.pretrained import TextSettings, TranslationSettings
-from cadec_cli.models.transformers_library import quiet_transformers, transformers_library
-from cadec_cli.whole_files import atomic_directory, write_errors
-from converters.model_files import stated_licence, weights_checksum
+from cadec_cli.fs.atomic import atomic_directory, write_errors
+from cadec_cli.fs.read import read_json
+from cadec_cli.models.huggingface import quiet_transformers, short, transformers_library
+from cadec_cli.models.pretrained_settings import TextSettings, TranslationSettings, check_configuration
 from converters.translation.huggingface_families import (
     Direction,
     ModelDescription,
@@ -31,13 +27,8 @@ from converters.translation.huggingface_families import (
     family_of,
     start_of,
 )
-from converters.translation.huggingface_texts import (
-    ORDINARY,
-    Original,
-    Sides,
-    agreeing_sides,
-)
-from converters.verify import Drift
+from converters.translation.huggingface_tokenizers import ORDINARY, Original, Sides, agreeing_sides
+from converters.verify import Drift, stated_licence, weights_checksum
 
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # as transformers prefers them
 
@@ -113,9 +104,9 @@ class HuggingFaceImport:
     def convert(self, output: Path, compute_type: str) -> Drift:
         """Write it as a CTranslate2 model, once it is found to say in float32 what the original says."""
         from cadec_cli.models.storage import model_state
-        from converters.ctranslate2_models import quantise, weight_misfits
+        from converters.own_networks import quantise, weight_misfits
         from converters.translation.huggingface_network import TransformersNetwork
-        from converters.translation.verification import drift_from
+        from converters.verify import drift_from
 
         check_compute_type(compute_type)
         with quiet_transformers():
@@ -168,7 +159,7 @@ class HuggingFaceImport:
             )
 
     def _probes(self) -> Any:
-        from converters.translation.verification import Probes, random_probes
+        from converters.verify import Probes, random_probes
 
         known = set(self.tokens)
         room = self.settings.positions - self.framing.source_size - len(self.framing.target_begin) - 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.pretrained import SOURCE, TARGET
+from cadec_cli.models.pretrained_settings import SOURCE, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, is_language, iso_code, own_token
 
 # What Marian's decoder starts from, where that is not zero: a token that is never written.

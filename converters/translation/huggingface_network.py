@@ -12,8 +12,7 @@ import torch
 from ctranslate2.converters import TransformersConverter
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models.huggingface import smallest_lossless
-from cadec_cli.models.huggingface_translation import load_translation_network
+from cadec_cli.models.huggingface import load_translation_network, smallest_lossless
 from converters.translation.huggingface_families import START, Direction, start_of
 
 _NEVER = -1e4  # as a bias, in float16 too

@@ -21,16 +21,14 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import quote_value
-from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.engines.ctranslate2 import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, sha256
-from cadec_cli.models.foreign_sizes import HEADS, LAYERS
+from cadec_cli.fs.read import read_errors, sha256
 from cadec_cli.models.huggingface import short
-from cadec_cli.models.pretrained import TARGET, TranslationSettings
+from cadec_cli.models.pretrained_settings import HEADS, LAYERS, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS
-from converters.model_files import stated_licence
-from converters.translation.opened import (
+from cadec_cli.validation import quote_value
+from converters.translation.base import (
     VERIFIED,
     ModelRequest,
     WeightsImport,
@@ -38,8 +36,9 @@ from converters.translation.opened import (
     refuse_unsupported,
     unread_weights,
 )
-from converters.translation.reference import Network, Stack, check_weights, sinusoids
+from converters.translation.reference_network import Network, Stack, check_weights, sinusoids
 from converters.translation.tokenizer_files import sentencepiece_pieces, tokenizers_of
+from converters.verify import stated_licence
 
 # Marian computes positions of any length; we write as many as other toolkits have for its models.
 POSITIONS = 512

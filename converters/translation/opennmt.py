@@ -16,15 +16,12 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.bounds import Number, quote_value
-from cadec_cli.engines.ctranslate2_nmt import Framing
+from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.errors import CadecError
-from cadec_cli.files import sha256
-from cadec_cli.models.foreign_sizes import HEADS
-from cadec_cli.models.pretrained import TranslationSettings
-from converters.model_files import stated_licence
-from converters.translation.checkpoints import plain, read_checkpoint, tensors
-from converters.translation.opened import (
+from cadec_cli.fs.read import sha256
+from cadec_cli.models.pretrained_settings import HEADS, TranslationSettings
+from cadec_cli.validation import Number, quote_value
+from converters.translation.base import (
     VERIFIED,
     ModelRequest,
     WeightsImport,
@@ -32,8 +29,10 @@ from converters.translation.opened import (
     refuse_unsupported,
     unread_weights,
 )
-from converters.translation.reference import Network, Stack, check_weights
+from converters.translation.reference_network import Network, Stack, check_weights
 from converters.translation.tokenizer_files import tokenizers_of
+from converters.translation.torch_checkpoints import plain, read_checkpoint, tensors
+from converters.verify import stated_licence
 
 _EPSILON = 1e-6
 _EPSILONS = Number(0, 1)

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_errors, read_json
-from cadec_cli.models.pretrained import TextSettings
-from converters.translation.opened import ModelRequest
+from cadec_cli.fs.read import read_errors, read_json
+from cadec_cli.models.pretrained_settings import TextSettings
+from converters.translation.base import ModelRequest
 
 # The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
 # only steps on the way to longer ones, which no vocabulary has.
@@ -149,7 +149,7 @@ def _pieces(path: Path, kind: str) -> Iterator[str]:
 
 def sentencepiece_pieces(path: Path, *, special: bool = False) -> Iterator[str]:
     """The pieces of a SentencePiece model in the order of their ids, special ones if they are wanted."""
-    from cadec_cli.text.sentencepiece_models import open_sentencepiece
+    from cadec_cli.text.subwords import open_sentencepiece
 
     with read_errors(path):
         model = path.read_bytes()

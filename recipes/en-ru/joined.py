@@ -11,7 +11,7 @@ from pathlib import Path
 
 from passages import documents
 
-from cadec_cli.whole_files import atomic_file
+from cadec_cli.fs.atomic import atomic_file
 
 SHORTEST, LONGEST = 15, 75  # words of a joined source
 

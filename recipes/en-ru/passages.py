@@ -20,9 +20,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cadec_cli.files import read_lines
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.read import read_lines
 from cadec_cli.text.documents import documents_of, is_blank
-from cadec_cli.whole_files import atomic_file
 
 LONGEST = 420  # letters of a passage: about a hundred tokens
 SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")

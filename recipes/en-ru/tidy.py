@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from cadec_cli.files import read_lines
-from cadec_cli.whole_files import atomic_file
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.read import read_lines
 
 
 def main(corpus: str, output: str, columns: str = "") -> None:

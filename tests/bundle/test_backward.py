@@ -12,9 +12,9 @@ from bundle_parts import checksums, tiny_nmt
 from repl_parts import SENTENCES, tiny_bundle
 
 import cadec_cli
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code

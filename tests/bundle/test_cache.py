@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from nobody import agreed_by_another
 
-from cadec_cli.bundle.cache import converted_once
+from cadec_cli.bundle.conversion_cache import converted_once
 from cadec_cli.errors import CadecError
-from cadec_cli.whole_files import atomic_directory
+from cadec_cli.fs.atomic import atomic_directory
 
 
 class Converter:
@@ -303,7 +303,7 @@ def test_no_room_anywhere_is_one_error_that_says_what_to_do(cache: Path, elsewhe
 _IN_A_TEMPORARY_DIRECTORY = """
 import os, sys
 from pathlib import Path
-from cadec_cli.bundle.cache import converted_once
+from cadec_cli.bundle.conversion_cache import converted_once
 def convert(directory):
     directory.mkdir()
 for key in ("one", "two"):

@@ -11,8 +11,8 @@ import pytest
 import torch
 from bundle_parts import checksums, tiny_nmt, write_bundle
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import save_model
 from cadec_cli.text.pipeline import TextPipeline
@@ -83,7 +83,9 @@ def test_a_conversion_is_noted_when_it_is_made_and_only_to_whoever_asks(
 def test_a_conversion_that_the_cache_has_no_room_for_is_told(
     complete: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.bundle.cache._temporary", {})  # other tests want it in the cache
+    monkeypatch.setattr(
+        "cadec_cli.bundle.conversion_cache._temporary", {}
+    )  # other tests want it in the cache
     notes: list[str] = []
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 

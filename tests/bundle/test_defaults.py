@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle import finding as bundle_module
-from cadec_cli.bundle.finding import find_bundle
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle import find as bundle_module
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import find_bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import DecodingDefaults, TranslationOptions, named_weights, with_flags

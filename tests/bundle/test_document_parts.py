@@ -8,8 +8,8 @@ import pytest
 import torch
 from bundle_parts import checksums, tiny_nmt
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.doctransformer import DocTransformer, is_new

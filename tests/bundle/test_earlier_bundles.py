@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from bundle_parts import write_bundle, write_manifest
 
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.manifest import read_manifest, record
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline

@@ -10,12 +10,11 @@ from bundle_parts import checksums, tiny_lm, tiny_nmt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.bundle import lengths
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.lengths import lengths_of_pairs
-from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle import build
+from cadec_cli.bundle.build import build_bundle, lengths_of_pairs
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest, save_lengths
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
@@ -24,7 +23,7 @@ from cadec_cli.method.lengths import CUT, LengthLimits, learnt_limits
 from cadec_cli.method.objectives import objective
 from cadec_cli.models.storage import save_model
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 Pairs = list[tuple[int, int]]
 
@@ -198,6 +197,6 @@ def test_a_large_text_is_looked_at_here_and_there(bundle: Path, monkeypatch: pyt
     alone = lengths_of_pairs(opened, [short] * 10)
     mixed = [short, long, long] * 10
     assert lengths_of_pairs(opened, mixed) != alone
-    monkeypatch.setattr(lengths, "_LOOKED_AT", 10)
+    monkeypatch.setattr(build, "_LOOKED_AT", 10)
     assert lengths_of_pairs(opened, mixed) == alone
     assert lengths_of_pairs(opened, []) == USUAL

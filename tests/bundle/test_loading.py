@@ -9,14 +9,14 @@ import pytest
 import torch
 from bundle_parts import write_bundle, write_parts
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.int8_linears import Int8Linear
+from cadec_cli.models.int8.linear import Int8Linear
 from cadec_cli.text.pipeline import TextPipeline
 
 

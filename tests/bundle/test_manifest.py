@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from bundle_parts import write_manifest
 
-from cadec_cli.bundle.finding import EMBEDDED
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.bundle.manifest import Conversion, FileRecord, Manifest, read_manifest, save_defaults
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 

@@ -12,10 +12,10 @@ import safetensors.torch
 import torch
 from bundle_parts import checksums, sign_again, tiny_lm, tiny_nmt, write_bundle
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.contents import check_files
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.integrity import check_files
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.models.storage import load_model, save_model
@@ -331,7 +331,7 @@ def test_a_bundle_that_is_replaced_while_it_is_opened_is_the_new_one(
         looks.append(directory)
         check_files(directory, *args, **kwargs)
 
-    monkeypatch.setattr("cadec_cli.bundle.opening.check_files", replaced_at_the_first_look)
+    monkeypatch.setattr("cadec_cli.bundle.bundle.check_files", replaced_at_the_first_look)
     opened = Bundle.open(copied)
     assert len(looks) == 2
     assert set(opened.manifest.translation_conversions) == {"int8", "float32"}

@@ -10,11 +10,11 @@ import pytest
 from bundle_parts import sign_again, write_parts
 from pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest, is_pretrained
+from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -213,9 +213,7 @@ def test_what_was_asked_for_in_vain_is_said(
 def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "cadec_cli.bundle.chosen_models.import_language", lambda *_: pytest.fail("it was read")
-    )
+    monkeypatch.setattr("cadec_cli.bundle.build.import_language", lambda *_: pytest.fail("it was read"))
     with pytest.raises(CadecError, match="which language"):
         build_bundle(tmp_path / "b", lm=models / "gpt2")
 

@@ -8,12 +8,12 @@ from bundle_parts import write_parts
 from pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
 
 import cadec_cli
-from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.directions import chosen_languages
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
-from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.bundle.load import load_models
+from cadec_cli.bundle.parts import PretrainedModelRequest
+from cadec_cli.engines.ctranslate2 import framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits, learnt_limits

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from in_process import cadec
 from strangers import Tampering, drop_conversions, refused, tamper
 
-from cadec_cli.bundle.finding import EMBEDDED
-from cadec_cli.bundle.layout import name_misfit
-from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import EMBEDDED
+from cadec_cli.bundle.manifest import name_misfit, read_manifest
 from cadec_cli.errors import CadecError
 from cadec_cli.text.pipeline import FILES
 from cadec_cli.text.pipeline import _checksum as pipeline_checksum

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from in_process import cadec
 from strangers import drop_conversions, list_file, refused, tamper
 
-from cadec_cli.bundle import finding
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.finding import EMBEDDED
-from cadec_cli.bundle.layout import name_misfit
-from cadec_cli.bundle.manifest import FileRecord, read_manifest
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle import find
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import EMBEDDED
+from cadec_cli.bundle.manifest import FileRecord, name_misfit, read_manifest
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.storage import save_model
@@ -129,7 +128,7 @@ def test_what_lies_beside_the_parts_is_left_alone(theirs: Path, tmp_path: Path) 
 
 
 def test_sentences_that_are_not_listed_are_not_read(theirs: Path, tmp_path: Path) -> None:
-    from cadec_cli.bundle.loading import load_models
+    from cadec_cli.bundle.load import load_models
 
     own = {"ru": {"formal": ["Здравствуйте."], "informal": ["Привет."]}}
     (theirs / "formality.json").write_text(json.dumps(own))
@@ -157,7 +156,7 @@ def test_the_embedded_bundle_may_be_links(
     installed = linked_tree(sound, tmp_path / "installed")
     with pytest.raises(CadecError, match="is a symbolic link"):
         Bundle.open(installed)
-    monkeypatch.setattr(finding, "EMBEDDED", installed)
+    monkeypatch.setattr(find, "EMBEDDED", installed)
     bundle = Bundle.open(installed)
     assert bundle.ctranslate2_model("float32").parent == cache
     assert cadec("translate", "-", stdin="The captain sees it.\n").returncode == 0
@@ -173,7 +172,7 @@ def test_links_of_the_embedded_bundle_lead_to_what_was_listed(
     sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = linked_tree(sound, tmp_path / "installed")
-    monkeypatch.setattr(finding, "EMBEDDED", installed)
+    monkeypatch.setattr(find, "EMBEDDED", installed)
     weights = installed / "lm" / "model.safetensors"
     other = tmp_path / "other"
     other.write_bytes(b"?" * weights.stat().st_size)

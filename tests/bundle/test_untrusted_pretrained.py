@@ -11,12 +11,12 @@ from bundle_parts import write_manifest
 from in_process import cadec
 from pretrained_lms import write_gguf, write_lm
 
-from cadec_cli.bundle.loading import load_models
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest, record
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
-from cadec_cli.models.foreign_sizes import check_configuration
+from cadec_cli.models.pretrained_settings import check_configuration
 from converters.language.gguf import read_gguf
 
 WEIGHTS = "lm/model.safetensors"

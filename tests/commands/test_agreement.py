@@ -15,8 +15,8 @@ from pretrained_bundles import built_bundle, random_models
 
 import cadec_cli
 from cadec_cli.decoding.confidence import WEIGHINGS
-from cadec_cli.decoding.records import json_records
 from cadec_cli.decoding.state import part_of
+from cadec_cli.jobs.json_output import json_records
 
 DOCUMENTS = [
     [

@@ -22,16 +22,16 @@ from rich.table import Table
 from rich.text import Text
 from shown_commands import KNOWN
 
-from cadec_cli.bounds import is_showable
-from cadec_cli.console import SafeConsole, visible, visible_lines
 from cadec_cli.errors import CadecError
-from cadec_cli.files import read_json
+from cadec_cli.fs.atomic import write_json
+from cadec_cli.fs.paths import cache_directory, expand_user
+from cadec_cli.fs.read import read_json
 from cadec_cli.main import _failure
+from cadec_cli.terminal.console import SafeConsole, visible, visible_lines
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.plain import read_plain
 from cadec_cli.training.options import load_preset
-from cadec_cli.user_directories import cache_directory, expand_user
-from cadec_cli.whole_files import write_json
+from cadec_cli.validation import is_showable
 
 EMBEDDED = Path(__file__).parents[2] / "cadec_cli" / "embedded"
 HOSTILE = "\x1b[31m\x1b]0;owned\x07\x9b2J\u202egnp\x08"

@@ -7,8 +7,9 @@ import pytest
 import typer
 from shown_commands import KNOWN
 
-from cadec_cli.commands import convert, shared_flags
+from cadec_cli.commands import convert
 from cadec_cli.main import exit_code
+from cadec_cli.terminal import flags
 
 # What can't be a list of names for good: files, languages, numbers of other kinds.
 CHOSEN = {
@@ -62,14 +63,14 @@ def test_a_numbered_gpu_is_a_device() -> None:
 
 
 def test_names_that_stand_here_to_be_quick_are_those_of_the_tables() -> None:
-    from cadec_cli.evaluation.contrastive.files import LAYOUTS
-    from cadec_cli.evaluation.tuning.choosing import PROTOCOLS
+    from cadec_cli.evaluation.contrastive.set_files import LAYOUTS
+    from cadec_cli.evaluation.tuning.search import PROTOCOLS
     from cadec_cli.text.formats import READERS
-    from converters.translation.looking import KINDS
+    from converters.detect import KINDS
 
-    assert tuple(READERS) == shared_flags.FORMATS
-    assert tuple(LAYOUTS) == shared_flags.LAYOUTS
-    assert shared_flags.PROTOCOLS == PROTOCOLS
+    assert tuple(READERS) == flags.FORMATS
+    assert tuple(LAYOUTS) == flags.LAYOUTS
+    assert flags.PROTOCOLS == PROTOCOLS
     assert sorted(convert.NMT_KINDS) == sorted(KINDS)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from bundle_parts import write_parts
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.finding import EMBEDDED
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline

@@ -9,10 +9,10 @@ import typer
 from in_process import cadec
 from typer.testing import CliRunner
 
-from cadec_cli.commands.app import new_app
-from cadec_cli.commands.flags import flags_of
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import MAX_HYPOTHESES, TranslationOptions
+from cadec_cli.terminal.app import new_app
+from cadec_cli.terminal.flags import flags_of
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from repl_parts import SENTENCES, tiny_bundle
 
-from cadec_cli.commands.results import shown_result, write_result
-from cadec_cli.decoding.journal import Journal
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
+from cadec_cli.terminal.outputs import shown_result, write_result
 from cadec_cli.text.pipeline import TextPipeline
 
 FAST = ["--nbest", "2", "--compute-type", "float32", "--threads", "1"]

@@ -14,8 +14,13 @@ from loopback_hub import Hub, serving
 from pretrained_lms import write_lm
 from pretrained_models import tiny_marian
 
-from cadec_cli.catalogue.entries import find_models, language_models, translation_models
-from cadec_cli.catalogue.pulling import bundle_name, check_pull
+from cadec_cli.bundle.catalogue import (
+    bundle_name,
+    check_pull,
+    find_models,
+    language_models,
+    translation_models,
+)
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 

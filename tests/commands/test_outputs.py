@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from shown_commands import KNOWN
 
-from cadec_cli.commands.outputs import check_outputs
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.terminal.outputs import check_outputs
 
 # {text} is an input, {there} and the directory {full} exist already, {tuned} holds curve.json, {here} is the
 # directory they are in.
@@ -32,7 +32,7 @@ WITH_TEXTS = [name for name in COMMANDS if name not in ("convert", "tune", "prep
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.chdir(Path(__file__).parents[2])
-    monkeypatch.setattr("cadec_cli.bundle.loading.LoadedModels.translation", property(_loaded))
+    monkeypatch.setattr("cadec_cli.bundle.load.LoadedModels.translation", property(_loaded))
     paths = {"text": tmp_path / "text.txt", **{name: tmp_path / name for name in ("there", "full", "tuned")}}
     paths["tuned"].mkdir()
     paths["full"].mkdir()

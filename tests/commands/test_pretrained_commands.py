@@ -20,8 +20,8 @@ import pytest
 import torch
 
 import cadec_cli
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from repl_parts import BOY, FLAGS, NOBODY, SENTENCES, TOM, Repl
 
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Session
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.main import exit_code
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.session import Session
 
 pytestmark = pytest.mark.usefixtures("repl_state")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from fakes import TableLM, TableNMT
 
+from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.prompt import toolbar
-from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.session import Session
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.session import Session
 
 NMT = TableNMT(
     {

@@ -15,17 +15,17 @@ from prompt_toolkit.output import DummyOutput
 from repl_parts import SENTENCES, tiny_bundle
 from rich.console import Console
 
-from cadec_cli import console
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.commands.repl import views as repl_show
+from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.prompt import CommandCompleter, Prompt, converse, toolbar
-from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.session import Direction, Session
+from cadec_cli.terminal import console
 from cadec_cli.text.pipeline import TextPipeline
 
 TOM, NOBODY, BOY = SENTENCES[:3]

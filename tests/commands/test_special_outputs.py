@@ -13,8 +13,8 @@ from contents import contents
 from devices import device
 from repl_parts import SENTENCES, tiny_bundle
 
-from cadec_cli.decoding.back_translation import PairFile
-from cadec_cli.decoding.journal import Journal
+from cadec_cli.jobs.back_translation import PairFile
+from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -189,7 +189,7 @@ def test_a_name_that_is_too_long_is_known_before_the_work(
     def translated(*_: object) -> None:
         raise AssertionError("the work was begun")
 
-    monkeypatch.setattr("cadec_cli.decoding.file_translation.FileTranslation.to_files", translated)
+    monkeypatch.setattr("cadec_cli.jobs.in_step.FileTranslation.to_files", translated)
     source = tmp_path / ("я" * 125 + ".txt")  # 254 bytes: with .ru there are more than a name has
     source.write_text("Tom wants it.\n")
     before = contents(tmp_path)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.commands.views.reading_speed import ReadingSpeeds
 from cadec_cli.main import exit_code
+from cadec_cli.terminal.views.translations import ReadingSpeeds
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.formats.conversion import as_format, promised_format
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.records import json_records
-from cadec_cli.decoding.soundness import defects
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
+from cadec_cli.decoding.protection.defects import defects
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.evaluation.benchmark import naive_scores
+from cadec_cli.jobs.json_output import json_records
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import (

@@ -15,8 +15,7 @@ import made_up
 import pytest
 from in_process import cadec
 
-from cadec_cli.decoding.checked_lines import encode_line
-from cadec_cli.decoding.record_files import FORMAT_VERSION
+from cadec_cli.jobs.records import FORMAT_VERSION, encode_line
 from cadec_cli.main import exit_code
 
 CADEC = [sys.executable, "-m", "cadec_cli"]

@@ -11,8 +11,8 @@ from typing import Any
 import made_up
 import pytest
 
-from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]

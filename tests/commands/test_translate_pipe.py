@@ -16,8 +16,9 @@ import pytest
 from in_process import cadec
 from rich.console import Console
 
-from cadec_cli import console, files
+from cadec_cli.fs import read
 from cadec_cli.main import exit_code
+from cadec_cli.terminal import console
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 FIGURE = re.compile(r"[-+]?\d+\.\d+(?:e-\d+)?")
@@ -57,8 +58,8 @@ def test_a_paragraph_is_answered_while_the_pipe_is_open(made_up_bundle: Path) ->
 def pipe(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard input of the tests in this process: it comes in small bits, or all of it is there."""
     if request.param == "a line at a time":
-        monkeypatch.setattr(files, "_BLOCK", 40)
-        monkeypatch.setattr(files.TextStream, "waiting", lambda stream: False)
+        monkeypatch.setattr(read, "_BLOCK", 40)
+        monkeypatch.setattr(read.TextStream, "waiting", lambda stream: False)
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +148,8 @@ def test_a_file_on_standard_input_is_there_already(text: Path) -> None:
     with text.open() as file, os.fdopen(reading) as pipe, os.fdopen(writing, "w"):
         for stdin, bit_by_bit in ((file, False), (pipe, True), (None, False)):
             with patch("sys.stdin", stdin):
-                assert files.is_streamed(Path("-")) is bit_by_bit
-        assert not files.is_streamed(text)
+                assert read.is_streamed(Path("-")) is bit_by_bit
+        assert not read.is_streamed(text)
 
 
 def test_progress_without_an_end_counts_and_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

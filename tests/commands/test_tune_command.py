@@ -9,12 +9,12 @@ from pathlib import Path
 import made_up
 import pytest
 
-from cadec_cli.bundle import finding
-from cadec_cli.bundle.finding import is_embedded
+from cadec_cli.bundle import find
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, read_manifest, save_defaults
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.keeping import may_save
+from cadec_cli.evaluation.tuning.run import may_save
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits
 
@@ -112,7 +112,7 @@ def test_the_bundle_that_comes_with_cadec_is_never_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     save_defaults(bundle, dataclasses.replace(Bundle.open(bundle).defaults, temperature=1000.0))
-    monkeypatch.setattr(finding, "EMBEDDED", bundle)
+    monkeypatch.setattr(find, "EMBEDDED", bundle)
     monkeypatch.delenv("CADEC_BUNDLE", raising=False)
     (tmp_path / "link").symlink_to(bundle)
     written = (bundle / MANIFEST).read_bytes()

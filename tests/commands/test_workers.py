@@ -11,12 +11,10 @@ import pytest
 from in_process import cadec
 from ray_cluster import RayCluster
 
-from cadec_cli.commands import bulk
-from cadec_cli.commands.crews import worker_pool
-from cadec_cli.crews import SerialPool
-from cadec_cli.decoding.done_documents import DoneDocuments
-from cadec_cli.decoding.finished_files import RECORD
-from cadec_cli.workers import available_cores
+from cadec_cli.jobs.done import RECORD, DoneDocuments
+from cadec_cli.parallel import SerialPool, available_cores
+from cadec_cli.terminal import translate_many
+from cadec_cli.terminal.workers import worker_pool
 
 FAST = ("--nbest", "4", "--compute-type", "float32", "--threads", "1")
 FILM = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:02,900\n<i>you see the lamp.</i>\n\n" for n in range(1, 5))
@@ -38,7 +36,7 @@ def run(made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """--workers is this process: others take seconds to start, and one test is enough to compare them."""
-    monkeypatch.setattr("cadec_cli.commands.crews.worker_pool", lambda *_, **__: SerialPool())
+    monkeypatch.setattr("cadec_cli.terminal.workers.worker_pool", lambda *_, **__: SerialPool())
 
 
 def inputs() -> list[str]:
@@ -82,7 +80,7 @@ def test_a_ray_cluster_is_as_one_process_though_a_worker_is_killed(
     run: Run, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.commands.crews.worker_pool", lambda *_, **__: SerialPool())
+        patched.setattr("cadec_cli.terminal.workers.worker_pool", lambda *_, **__: SerialPool())
         assert run(*inputs(), "-o", "one", "--workers", 1, "--json").returncode == 0
     killing = ThreadPoolExecutor(1).submit(ray_cluster.kill_one_at_work)
     on_ray = ("--engine", "ray", "--address", ray_cluster.address)
@@ -118,13 +116,13 @@ def test_workers_are_sent_no_more_of_what_comes_before_than_they_read(
     run: Run, alone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[str, ...]] = []
-    begin = bulk.start_worker
+    begin = translate_many.start_worker
 
-    def noted(instructions: bulk.Instructions) -> Any:
+    def noted(instructions: translate_many.Instructions) -> Any:
         sent.append(instructions.before)
         return begin(instructions)
 
-    monkeypatch.setattr(bulk, "start_worker", noted)
+    monkeypatch.setattr(translate_many, "start_worker", noted)
     lines = Path("in/a.txt").read_text().split("\n")
     Path("long.txt").write_text("\n".join(lines * 50))
     assert run("in/c.txt", "-o", "step/", "--after", "long.txt", "--json").returncode == 0

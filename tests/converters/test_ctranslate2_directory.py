@@ -32,12 +32,12 @@ from foreign_models import (
     write_marian,
 )
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.ctranslate2_directory import open_ctranslate2
+from converters.translation.base import ModelRequest
+from converters.translation.ctranslate2 import open_ctranslate2
 from converters.translation.fairseq import open_fairseq
 from converters.translation.marian import open_marian
-from converters.translation.opened import ModelRequest
 from converters.translation.opennmt import open_opennmt
 
 LANGUAGES = {

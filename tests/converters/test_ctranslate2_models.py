@@ -13,8 +13,8 @@ from cadec_cli.engines.compute_types import COMPUTE_TYPES, usable_compute_type
 from cadec_cli.errors import CadecError
 from cadec_cli.models.layers import Block
 from cadec_cli.models.transformer import Transformer, TransformerConfig
-from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
-from converters.ctranslate2_models import _translation_spec, convert_translation_model, quantise
+from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
+from converters.own_networks import _translation_spec, convert_translation_model, quantise
 
 SOURCE = [*SPECIAL_PIECES, *(f"s{index}" for index in range(30))]
 TARGET = [*SPECIAL_PIECES, *(f"t{index}" for index in range(40))]

@@ -24,10 +24,10 @@ from foreign_models import (
     write_fairseq,
 )
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
+from converters.translation.base import ModelRequest
 from converters.translation.fairseq import open_fairseq
-from converters.translation.opened import ModelRequest
 
 END = 2
 KINDS = pytest.mark.parametrize("kind", FAIRSEQ_KINDS)

@@ -17,12 +17,14 @@ from huggingface_parts import (
 )
 from safetensors.torch import load_file
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model, Framing
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
-from cadec_cli.engines.pretrained_framing import framing_for
+from cadec_cli.engines.ctranslate2 import CTranslate2Model, Framing, framing_for, read_vocabularies
 from cadec_cli.errors import CadecError
-from cadec_cli.models.pretrained import TRANSLATION_SETTINGS, read_translation_settings, write_settings
-from cadec_cli.text.pretrained import load_text
+from cadec_cli.models.pretrained_settings import (
+    TRANSLATION_SETTINGS,
+    read_translation_settings,
+    write_settings,
+)
+from cadec_cli.text.tokenizers import load_text
 from converters.verify import TOLERANCE
 
 

@@ -18,7 +18,7 @@ from huggingface_parts import (
 )
 from safetensors.torch import load_file, save_file
 
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+from cadec_cli.engines.ctranslate2 import read_vocabularies
 from cadec_cli.errors import CadecError
 from converters.verify import TOLERANCE
 

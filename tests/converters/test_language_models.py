@@ -19,7 +19,7 @@ from cadec_cli.engines.transformers_lm import TransformersLanguageModel, load_la
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import ScoringOptions
-from cadec_cli.models.pretrained import LanguageSettings, read_language_settings
+from cadec_cli.models.pretrained_settings import LanguageSettings, read_language_settings
 from converters.language.huggingface import LanguageModelImport, open_language_model
 
 CPU = torch.device("cpu")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cadec_cli.errors import CadecError
-from converters.translation.looking import KINDS, kind_of, open_translation
+from converters.detect import KINDS, kind_of, open_translation
 
 
 def silent(text: str) -> None:
@@ -129,7 +129,7 @@ def test_wrong_words_are_errors(tmp_path: Path) -> None:
 def test_looking_takes_no_heavy_library(tmp_path: Path) -> None:
     marian(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from converters.translation.looking import KINDS, kind_of\n"
+        "import sys; from pathlib import Path; from converters.detect import KINDS, kind_of\n"
         "assert kind_of(Path(sys.argv[1])) == 'marian'; print(*sys.modules)"
     )
     done = subprocess.run(

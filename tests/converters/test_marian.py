@@ -21,12 +21,11 @@ from foreign_models import (
     write_marian,
 )
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+from cadec_cli.engines.ctranslate2 import CTranslate2Model, read_vocabularies
 from cadec_cli.errors import CadecError
-from cadec_cli.text.pretrained import load_text
+from cadec_cli.text.tokenizers import load_text
+from converters.translation.base import ModelRequest, WeightsImport
 from converters.translation.marian import open_marian
-from converters.translation.opened import ModelRequest, WeightsImport
 from converters.translation.tokenizer_files import sentencepiece_pieces
 
 

@@ -22,9 +22,9 @@ from foreign_models import (
     train_spm,
 )
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.opened import ModelRequest
+from converters.translation.base import ModelRequest
 from converters.translation.opennmt import open_opennmt
 
 START, END = 2, 3

@@ -11,8 +11,8 @@ from bundle_parts import shaken, tiny_nmt
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.transformer import Transformer
-from cadec_cli.text.specials import SPECIAL_PIECES
-from converters import ctranslate2_models
+from cadec_cli.text.subwords import SPECIAL_PIECES
+from converters import own_networks
 from converters.verify import TOLERANCE, Drift, translation_drift
 
 PIECES = [*SPECIAL_PIECES, *(f"p{index}" for index in range(40))]
@@ -46,7 +46,7 @@ def test_float32_must_agree_and_the_rest_must_make_sense(drift: Drift, agrees: b
 def test_a_conversion_that_gets_something_wrong_is_refused(
     wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = ctranslate2_models._translation_spec
+    build = own_networks._translation_spec
 
     def spoiled(model: Transformer) -> Any:
         spec = build(model)
@@ -63,17 +63,17 @@ def test_a_conversion_that_gets_something_wrong_is_refused(
             spec.encoder.scale_embeddings = False
         return spec
 
-    monkeypatch.setattr(ctranslate2_models, "_translation_spec", spoiled)
+    monkeypatch.setattr(own_networks, "_translation_spec", spoiled)
     nmt = tiny_nmt(len(PIECES), len(PIECES), activation="gelu")
     with pytest.raises(CadecError, match="disagrees with torch"):
-        ctranslate2_models.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
+        own_networks.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_given_sentences_are_compared_too(tmp_path: Path) -> None:
     nmt = tiny_nmt(len(PIECES), len(PIECES))
     pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([], [5]), ([5] * 99, [5])]  # two can't be scored
-    convert = ctranslate2_models.convert_translation_model
+    convert = own_networks.convert_translation_model
     without = convert(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
     given = convert(nmt, PIECES, PIECES, tmp_path / "nmt", "float32", pairs)
     assert (given.sentences, given.tokens) == (without.sentences + 2, without.tokens + 7)
@@ -81,14 +81,14 @@ def test_given_sentences_are_compared_too(tmp_path: Path) -> None:
 
 def test_another_model_is_noticed(tmp_path: Path) -> None:
     nmt = tiny_nmt(len(PIECES), len(PIECES))
-    ctranslate2_models.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
+    own_networks.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
     shaken(nmt, seed=2)
     assert translation_drift(nmt, PIECES, PIECES, tmp_path / "nmt", "float32").largest > 0.1
 
 
 def test_a_damaged_converted_model_is_one_clear_error(tmp_path: Path) -> None:
     nmt = tiny_nmt(len(PIECES), len(PIECES))
-    ctranslate2_models.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
+    own_networks.convert_translation_model(nmt, PIECES, PIECES, tmp_path / "nmt", "float32")
     model = tmp_path / "nmt" / "model.bin"
     model.write_bytes(model.read_bytes()[:-100])
     with pytest.raises(CadecError, match="CTranslate2 can't load"):

@@ -12,10 +12,10 @@ import pytest
 from crew_tasks import NEVER, deadly, powers, raising, stillborn, stubborn, told
 from marked_processes import PATIENCE, living, wait_until
 
-from cadec_cli.crews import ATTEMPTS, SerialPool, Task, WorkerLostError, WorkerPool, in_order
-from cadec_cli.crews.on_ray import RayPool
-from cadec_cli.crews.processes import ProcessPool
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.parallel import ATTEMPTS, SerialPool, Task, WorkerLostError, WorkerPool, in_order
+from cadec_cli.parallel.processes import ProcessPool
+from cadec_cli.parallel.ray import RayPool
 
 RAY = pytest.param("ray", marks=pytest.mark.slow)
 
@@ -143,9 +143,9 @@ PARENT = """
 import sys
 from pathlib import Path
 from crew_tasks import NEVER, told
-from cadec_cli.crews import Task
-from cadec_cli.crews.on_ray import RayCrew
-from cadec_cli.crews.processes import Processes
+from cadec_cli.parallel import Task
+from cadec_cli.parallel.ray import RayCrew
+from cadec_cli.parallel.processes import Processes
 
 if __name__ == "__main__":
     list(Processes(2).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 3))

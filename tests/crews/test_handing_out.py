@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.crews import ATTEMPTS, WorkerLostError
-from cadec_cli.crews.answers import DONE, LOST, READY
-from cadec_cli.crews.handing_out import WorkItem, dispatch
+from cadec_cli.parallel import ATTEMPTS, WorkerLostError
+from cadec_cli.parallel.answers import DONE, LOST, READY
+from cadec_cli.parallel.processes import WorkItem, dispatch
 
 
 class Mortal:

@@ -18,9 +18,9 @@ from crew_tasks import powers, told
 from marked_processes import PATIENCE, living, wait_until
 from ray_cluster import RayCluster
 
-from cadec_cli.crews import Task, on_ray
-from cadec_cli.crews.on_ray import RayPool
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.parallel import Task, ray
+from cadec_cli.parallel.ray import RayPool
 
 SQUARES: Task[int, Any] = Task(powers, (2,))
 
@@ -64,7 +64,7 @@ def test_an_address_where_nobody_answers_is_one_error(
     scheme: str, silent_port: int, web_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("ray")
-    monkeypatch.setattr(on_ray, "_ANSWERING", 0.2)
+    monkeypatch.setattr(ray, "_ANSWERING", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
     for port in (closed, silent_port, web_port):
@@ -90,7 +90,7 @@ def test_a_worker_that_has_room_nowhere_is_one_error(ray_cluster: RayCluster) ->
 def test_another_version_of_cadec_is_one_error(
     ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_ray, "__version__", "0.0.1")
+    monkeypatch.setattr(ray, "__version__", "0.0.1")
     assert refused(RayPool(1, ray_cluster.address)).message.endswith(", here is 0.0.1")
 
 
@@ -104,8 +104,8 @@ def test_as_many_work_as_have_room_if_none_are_asked_for(ray_cluster: RayCluster
 LOCAL = """
 import signal, sys
 from crew_tasks import powers
-from cadec_cli.crews import Task
-from cadec_cli.crews.on_ray import RayCrew
+from cadec_cli.parallel import Task
+from cadec_cli.parallel.ray import RayCrew
 
 before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 print(sorted(RayCrew(2, None).run(Task(powers, (2,)), range(4))))
@@ -132,8 +132,8 @@ ENDLESS = """
 import sys
 from pathlib import Path
 from crew_tasks import NEVER, told
-from cadec_cli.crews import Task
-from cadec_cli.crews.on_ray import RayCrew
+from cadec_cli.parallel import Task
+from cadec_cli.parallel.ray import RayCrew
 
 list(RayCrew(1, None).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 2))
 """

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.crews.shares import Shard
 from cadec_cli.errors import UsageError
+from cadec_cli.parallel.shard import Shard
 
 
 @pytest.mark.parametrize(

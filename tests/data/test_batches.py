@@ -20,7 +20,7 @@ from cadec_cli.data.batches import (
 )
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
-from cadec_cli.text.specials import BOS, EOS, PAD
+from cadec_cli.text.subwords import BOS, EOS, PAD
 
 VOCABULARY = 60_000
 

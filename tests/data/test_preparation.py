@@ -17,8 +17,8 @@ from cadec_cli.data.corpora import Row, rows, tokenised_lines
 from cadec_cli.data.preparation import PreparationOptions, prepare
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
+from cadec_cli.parallel import ordered_map
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.workers import ordered_map
 
 NO_CLEANING = CleaningOptions()
 ONE_PROCESS = PreparationOptions(processes=1)

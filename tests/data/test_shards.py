@@ -11,7 +11,7 @@ from shard_parts import document_bounds
 from cadec_cli.data import shards
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 MONO = [SideInfo("ru", "abc", 1000)]
 PAIR = [SideInfo("en", "abc", 1000), SideInfo("ru", "def", 70_000)]

@@ -10,18 +10,18 @@ from fakes import TableLM, TableNMT, WordText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.before import context_of, context_policy, readable
-from cadec_cli.decoding.file_translation import FileTranslation
-from cadec_cli.decoding.session import Session
+from cadec_cli.decoding.preceding_context import context_of, context_policy, readable
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted, UsageError
+from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.options import TranslationOptions, with_flags
+from cadec_cli.session.session import Session
 from cadec_cli.text.formats import read_text_file
-from cadec_cli.text.output_names import OutputPlan
 
 NMT = TableNMT(
     {

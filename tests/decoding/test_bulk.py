@@ -9,16 +9,16 @@ import pytest
 from bulk_library import BEFORE, BELOW, CALLS, TABLE, Library, Shuffled, libraries
 from fakes import TableLM, TableNMT
 
-from cadec_cli.crews import Task, WorkerLostError
-from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.doubts import FlaggedSentence
-from cadec_cli.decoding.file_translation import FileTranslation
+from cadec_cli.decoding.confidence import FlaggedSentence
+from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.parallel import Task, WorkerLostError
 from cadec_cli.text.formats import read_text_file
-from cadec_cli.text.output_names import OutputPlan
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from bulk_library import (
 )
 from damages import DAMAGES
 
-from cadec_cli.crews import SerialPool, Task
-from cadec_cli.decoding.bulk import ReportSegmentRecord
 from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.jobs.by_document import ReportSegmentRecord
+from cadec_cli.parallel import SerialPool, Task
 
 
 @pytest.fixture

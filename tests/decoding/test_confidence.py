@@ -15,25 +15,27 @@ from cadec_cli.decoding.confidence import (
     FLAG_BELOW,
     WEIGHINGS,
     Confidence,
+    FlagCollector,
+    FlaggedSentence,
     Judge,
     Signals,
     confidence,
+    flagged_sentences,
     signals,
     weigh_signals,
 )
-from cadec_cli.decoding.doubts import FlagCollector, FlaggedSentence, flagged_sentences
-from cadec_cli.decoding.file_translation import FileTranslation
-from cadec_cli.decoding.journal import Journal
-from cadec_cli.decoding.records import json_records, text_record
-from cadec_cli.decoding.translations import Choice, TranslatedPart, Translation
+from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import Interrupted
+from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.jobs.journal import Journal
+from cadec_cli.jobs.json_output import json_records, text_record
+from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import read_text_file
-from cadec_cli.text.output_names import OutputPlan
 
 TYPICAL = Signals(8, margin=0.5, log_prob_per_token=-0.8, pmi=0.0, length_ratio=0.9, letters_per_token=2.9)
 numbers = st.floats(-30, 30)

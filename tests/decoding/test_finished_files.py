@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.done import RECORD, FinishedFile, FinishedFiles
 
 WAY = {"options": "some"}
 FILE = FinishedFile("a.ru.srt", "0" * 64, "a.srt", "1" * 64)

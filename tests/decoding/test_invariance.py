@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from cadec_cli import api
-from cadec_cli.decoding.records import json_line, json_records
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs.json_output import json_line, json_records
 
 # The scores of every other sentence differ where it is padded to the length of the longest.
 DOCUMENTS = [
@@ -67,7 +67,7 @@ def test_nothing_depends_on_the_number_of_threads(loaded: Translator) -> None:
 
 def test_another_process_with_all_cores_says_the_same(loaded: Translator) -> None:
     program = (
-        "import sys; from cadec_cli import api; from cadec_cli.decoding.records import json_bytes\n"
+        "import sys; from cadec_cli import api; from cadec_cli.jobs.json_output import json_bytes\n"
         f"translator = api.load(options={OPTIONS})\n"
         "sys.stdout.buffer.writelines(json_bytes(translator.translate(sys.argv[1:]), translator.judge()))"
     )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.decoding.journal import Journal
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.journal import Journal
 
 HEADER = {"input": "abc"}
 

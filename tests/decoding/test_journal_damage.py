@@ -15,15 +15,15 @@ from damages import DAMAGES
 from fakes import TableLM, TableNMT
 
 from cadec_cli.decoding import waves
-from cadec_cli.decoding.checked_lines import encode_line, key_of
-from cadec_cli.decoding.file_translation import FileTranslation, SideOutput
-from cadec_cli.decoding.journal import Journal
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.jobs.in_step import FileTranslation, SideOutput
+from cadec_cli.jobs.journal import Journal
+from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.records import encode_line, key_of
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
-from cadec_cli.text.output_names import OutputPlan
 
 
 class CountedNMT(TableNMT):

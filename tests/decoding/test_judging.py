@@ -4,14 +4,14 @@ from pathlib import Path
 
 from fakes import TableLM, TableNMT
 
+from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.loop import Repl
-from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.confidence import Confidence, Judge
-from cadec_cli.decoding.file_translation import FileTranslation
-from cadec_cli.decoding.session import Direction, Session
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
+from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.session.session import Direction, Session
 from cadec_cli.text.formats import read_text_file
 
 LONG = "this is a sentence of many words, is it not?"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.nbest_files import read_documents
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.nbest_files import read_documents
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 TEXTS = st.text(st.sampled_from(BREAKS + "ab \x00\x1b\ud800\U0001f600"), max_size=12)

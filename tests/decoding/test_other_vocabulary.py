@@ -21,18 +21,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from repl_parts import SENTENCES, tiny_bundle
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Session
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.main import exit_code
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.storage import save_model
+from cadec_cli.session.session import Session
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 OPTIONS = TranslationOptions(nbest=4, beam=3, protect=False)  # the paper's formula and nothing else
 FLAGS = ["--compute-type", "float32", "--threads", "1"]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cadec_cli.decoding.placing import place_tags
-from cadec_cli.text.cores import core_of
+from cadec_cli.decoding.protection.tag_placement import place_tags
+from cadec_cli.text.protected.core import core_of
 
 # word of the source → word of the translation
 MEANS = {"old": "vieux", "man": "homme", "sees": "voit", "the": "le", "red": "rouge", "car": "voiture"}

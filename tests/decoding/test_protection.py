@@ -7,16 +7,16 @@ from fakes import TableLM, TableNMT, WordText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.protection import ProtectedModel, protect
-from cadec_cli.decoding.soundness import DefectTerm, defects
+from cadec_cli.decoding.protection.defects import DefectTerm, defects
+from cadec_cli.decoding.protection.model import ProtectedModel, protect
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import OBJECTIVES, objective, penalise_defects
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.text.cores import core_of
-from cadec_cli.text.placeholders import PLACEHOLDERS
-from cadec_cli.text.spans import find_spans, lost_spans
+from cadec_cli.text.protected.core import core_of
+from cadec_cli.text.protected.placeholders import PLACEHOLDERS
+from cadec_cli.text.protected.spans import find_spans, lost_spans
 
 
 class Spoiling:

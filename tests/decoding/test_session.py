@@ -8,13 +8,13 @@ from fakes import TableLM, TableNMT
 from repl_parts import SENTENCES, tiny_bundle
 from session_parts import LONG, OPTIONS, add, models_of, new_session
 
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Direction, Session
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
+from cadec_cli.session.session import Direction, Session
 from cadec_cli.text.pipeline import TextPipeline
 
 

@@ -6,11 +6,11 @@ import json
 import pytest
 from fakes import TableLM, TableNMT
 
-from cadec_cli.decoding.session import Direction, Session
-from cadec_cli.decoding.session_files import session_json, stored_session
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.files import session_json, stored_session
+from cadec_cli.session.session import Direction, Session
 
 NMT = TableNMT(
     {

@@ -13,12 +13,12 @@ from damages import DAMAGES
 from repl_parts import SENTENCES, tiny_bundle
 from session_parts import LONG, OPTIONS, add, direction_of, models_of, new_session, stored_in
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Session
-from cadec_cli.decoding.session_files import StoredSession, read_session, session_json
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import load_model, save_model
+from cadec_cli.session.files import StoredSession, read_session, session_json
+from cadec_cli.session.session import Session
 from cadec_cli.text.pipeline import TextPipeline
 
 

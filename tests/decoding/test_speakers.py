@@ -6,18 +6,18 @@ from pathlib import Path
 
 from fakes import TableLM, TableNMT
 
+from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
-from cadec_cli.commands.repl.state import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.by_itself import DocumentTask, DocumentWorker
-from cadec_cli.decoding.done_documents import document_key
-from cadec_cli.decoding.file_translation import FileTranslation
-from cadec_cli.decoding.session import Direction, Session
-from cadec_cli.decoding.session_files import read_session, session_json
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
+from cadec_cli.jobs.by_document import DocumentTask, DocumentWorker
+from cadec_cli.jobs.done import document_key
+from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.files import read_session, session_json
+from cadec_cli.session.session import Direction, Session
 from cadec_cli.text.formats import read_text_file
 
 SAID = "JOHN: Come here."

@@ -9,11 +9,11 @@ import made_up
 import numpy as np
 import pytest
 
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.translations import Translation
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids

@@ -13,15 +13,15 @@ from torch import nn
 
 from cadec_cli.engines import torch_lm
 from cadec_cli.engines.protocols import trie_for
-from cadec_cli.engines.rows import Block, distribute
 from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.engines.trie_rows import Block, distribute
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import Trie
 from cadec_cli.models.layers import Cache
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 VOCABULARY = 12
 LM = tiny_lm(VOCABULARY, seed=3)

@@ -21,15 +21,14 @@ from pretrained_lms import (
 
 from cadec_cli.engines import transformers_lm
 from cadec_cli.engines.protocols import trie_for
-from cadec_cli.engines.self_test import TOLERANCE, Probes, choose_scoring
-from cadec_cli.engines.transformers_lm import TransformersLanguageModel
+from cadec_cli.engines.transformers_lm import TOLERANCE, Probes, TransformersLanguageModel, choose_scoring
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import MAX_POSITIONS, Network, readable_positions
 from cadec_cli.models.layers import Cache
-from cadec_cli.text.pretrained.line_text import LineText, find_boundary
+from cadec_cli.text.tokenizers.lines import LineText, find_boundary
 
 PLAIN = ScoringOptions()
 # A kind of tokenizer for each architecture, by turns.

@@ -11,12 +11,12 @@ from pretrained_lms import write_lm
 from pretrained_models import tiny_marian
 
 import cadec_cli
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.bundle.pretrained_parts import PretrainedModelRequest
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
+from cadec_cli.bundle.parts import PretrainedModelRequest
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model
+from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
 from cadec_cli.errors import CadecError
@@ -33,8 +33,8 @@ def stepped(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[TransformersTranslationModel, CTranslate2Model]]:
     """A family's network read back from where it was written, and the same model in CTranslate2."""
-    from cadec_cli.engines.pretrained_framing import framing_for
-    from cadec_cli.models.huggingface_translation import load_translation_network
+    from cadec_cli.engines.ctranslate2 import framing_for
+    from cadec_cli.models.huggingface import load_translation_network
 
     root = tmp_path_factory.mktemp("stepped")
     one = Converted(request.param, root)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from bundle_parts import tiny_lm, tiny_nmt, write_parts
 
-from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.build import build_bundle
 from cadec_cli.decoding.translator import choose
-from cadec_cli.engines.given import ModelSet
-from cadec_cli.engines.protocols import trie_for
+from cadec_cli.engines.protocols import ModelSet, trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import (

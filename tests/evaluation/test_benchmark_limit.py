@@ -15,8 +15,8 @@ from cadec_cli.evaluation.benchmark.networks import Networks, WordText
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.models.int8_linears import FineInt8Linear
-from cadec_cli.models.quantised import quantise
+from cadec_cli.models.int8.block import quantise
+from cadec_cli.models.int8.linear import FineInt8Linear
 
 VOCABULARY = 60
 WIDTH, INNER, LAYERS = 16, 24, 2  # of tiny_lm

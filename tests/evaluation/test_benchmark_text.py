@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from bundle_parts import write_bundle, write_parts
 
-from cadec_cli.bundle.building import build_bundle
-from cadec_cli.bundle.loading import default_options, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.evaluation.benchmark.real_text import time_method
-from cadec_cli.evaluation.benchmark.turns import Clock
+from cadec_cli.evaluation.benchmark.figures import Clock
+from cadec_cli.evaluation.benchmark.translation_speed import time_method
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
 

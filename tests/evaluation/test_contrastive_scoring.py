@@ -15,9 +15,8 @@ from contrastive_parts import write_bundles
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.bundle.loading import load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.commands.wiring import contrastive_models
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
@@ -31,8 +30,9 @@ from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.terminal.inputs import contrastive_models
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 TEMPERATURES = (1.0, 2.5)
 # But those that need a backward model, which these bundles have not.

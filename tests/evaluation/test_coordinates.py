@@ -6,12 +6,16 @@ from pathlib import Path
 import made_up
 import pytest
 
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.choosing import choose
-from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import PreparedLists, prepare_lists, reranking_translator
+from cadec_cli.evaluation.tuning.search import (
+    PreparedLists,
+    choose,
+    coordinate_search,
+    prepare_lists,
+    reranking_translator,
+)
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import TranslationOptions

@@ -23,9 +23,14 @@ from cadec_cli.evaluation.pmi.analysis import (
     Outlier,
     OutputOutliers,
     Panel,
+    Quadrants,
     analyse,
+    excesses,
+    pearson,
+    quadrants,
+    ranks,
+    spearman,
 )
-from cadec_cli.evaluation.pmi.correlation import Quadrants, excesses, pearson, quadrants, ranks, spearman
 from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
 from cadec_cli.evaluation.pmi.scores import (
     TextScorer,
@@ -37,7 +42,7 @@ from cadec_cli.evaluation.pmi.scores import (
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.reports.pmi import write_pmi_page
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 DOCUMENTS = [[(10,), (11,), (12,), (13,), (14,)], [(20,), (21,)], [(30,)]]
 

@@ -9,9 +9,9 @@ from bundle_parts import tiny_lm
 
 import cadec_cli.evaluation
 from cadec_cli.engines.torch_lm import TorchLanguageModel
+from cadec_cli.evaluation.aligned import Advance
 from cadec_cli.evaluation.pmi.scores import TextScorer
 from cadec_cli.evaluation.quality.evaluation import PMIOptions, Sampling, StringOptions, evaluate, read_texts
-from cadec_cli.evaluation.reporting import Advance
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.pipeline import TextPipeline
 
@@ -38,7 +38,9 @@ def test_no_module_of_the_room_knows_the_console() -> None:
     files = list(Path(root).rglob("*.py"))
     assert len(files) > 15
     assert not [
-        path for path in files if "cadec_cli.console" in (text := path.read_text()) or "print(" in text
+        path
+        for path in files
+        if "cadec_cli.terminal.console" in (text := path.read_text()) or "print(" in text
     ]
     assert not [path for path in files if "import console" in path.read_text()]
 

@@ -11,14 +11,22 @@ from fakes import TableLM, TableNMT
 from cadec_cli.decoding.search.lattice import LatticeSearch, settled_choices
 from cadec_cli.decoding.state import PartialPath
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
-from cadec_cli.evaluation.tuning.choosing import choose, decide
-from cadec_cli.evaluation.tuning.grid import grid_search, prepare_lists, rerank_with_all, reranking_translator
-from cadec_cli.evaluation.tuning.pareto import front
-from cadec_cli.evaluation.tuning.points import Point, above, measure_settings
+from cadec_cli.evaluation.tuning.run import front
+from cadec_cli.evaluation.tuning.search import (
+    Point,
+    above,
+    choose,
+    decide,
+    grid_search,
+    measure_settings,
+    prepare_lists,
+    rerank_with_all,
+    reranking_translator,
+)
 from cadec_cli.evaluation.tuning.settings import (
     TEMPERATURES,
     WEIGHTS,

@@ -19,7 +19,7 @@ class Target:
     but a CadecError.
     """
 
-    modules: tuple[str, ...]  # whose reading is tried, as cadec_cli/files.py
+    modules: tuple[str, ...]  # whose reading is tried, as cadec_cli/fs/read.py
     seed: Callable[[Path], None]  # writes valid files
     load: Callable[[Path], object]
     damaged: tuple[str, ...] = ()  # the files to be damaged; all of them if none is named

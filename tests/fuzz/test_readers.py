@@ -21,20 +21,20 @@ _READS = re.compile(
 )
 # Modules that read, and why they need no target of their own.
 ELSEWHERE = {
-    "cadec_cli/files.py": "what all others read with",
-    "cadec_cli/unpacking.py": "unpacks what others read: tried with gzip, xz and zstd",
-    "cadec_cli/catalogue/entries.py": "reads a file that comes with cadec",
-    "cadec_cli/kernels/compiling.py": "reads files that come with cadec",
-    "cadec_cli/bundle/building.py": "reads a table of formality, which is tried as such, and hands it on",
+    "cadec_cli/fs/read.py": "what all others read with",
+    "cadec_cli/fs/read.py": "unpacks what others read: tried with gzip, xz and zstd",
+    "cadec_cli/bundle/catalogue.py": "reads a file that comes with cadec",
+    "cadec_cli/models/int8/compile.py": "reads files that come with cadec",
+    "cadec_cli/bundle/build.py": "reads a table of formality, which is tried as such, and hands it on",
     "cadec_cli/reports/page.py": "reads files that come with cadec",
     "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
     "cadec_cli/reproduction/small_corpora.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/reproduction/document_files.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/commands/rerank.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/commands/convert.py": "reads lines as cadec_cli/data/corpora.py does",
-    "cadec_cli/bundle/pretrained_parts.py": "asks whether a config.json is ours: tried by Hugging Face's",
-    "cadec_cli/models/foreign_sizes.py": "looks at a config.json: tried with Hugging Face's models",
-    "converters/model_files.py": "reads a README.md: tried with Hugging Face's weights",
+    "cadec_cli/bundle/parts.py": "asks whether a config.json is ours: tried by Hugging Face's",
+    "cadec_cli/models/pretrained_settings.py": "looks at a config.json: tried with Hugging Face's models",
+    "converters/verify.py": "reads a README.md: tried with Hugging Face's weights",
     "converters/hub.py": "asks the network, which tests do not",
 }
 

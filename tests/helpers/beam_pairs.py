@@ -12,7 +12,7 @@ from cadec_cli.method.objectives import Objective, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
-from cadec_cli.text.specials import EOS
+from cadec_cli.text.subwords import EOS
 
 PLAIN = ScoringOptions()
 

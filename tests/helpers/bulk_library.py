@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 from fakes import TableLM, TableNMT
 
-from cadec_cli.crews import SerialPool, Task, WorkerPool
-from cadec_cli.decoding.before import context_of
-from cadec_cli.decoding.bulk import BulkTranslation, ReportSegmentRecord
-from cadec_cli.decoding.by_itself import DocumentTask, DocumentWorker
-from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.preceding_context import context_of
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
+from cadec_cli.jobs.by_document import BulkTranslation, DocumentTask, DocumentWorker, ReportSegmentRecord
+from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.parallel import SerialPool, Task, WorkerPool
 from cadec_cli.text.formats import read_text_file
-from cadec_cli.text.output_names import OutputPlan
 
 TABLE = {
     "good day sir": {"bondia": -0.5, "bondia senor": -0.9},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.build import build_bundle
 from cadec_cli.bundle.manifest import Manifest, read_manifest, record
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import Model, save_model

@@ -9,12 +9,10 @@ from typing import Any
 import pretrained_models as tiny
 import torch
 
-from cadec_cli.engines.ctranslate2_nmt import CTranslate2Model, Framing
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
-from cadec_cli.engines.pretrained_framing import framing_for
-from cadec_cli.text.pretrained import load_text
+from cadec_cli.engines.ctranslate2 import CTranslate2Model, Framing, framing_for, read_vocabularies
+from cadec_cli.text.tokenizers import load_text
 from converters.translation.huggingface import HuggingFaceImport, open_huggingface
-from converters.translation.verification import Probes, drift_from
+from converters.verify import Probes, drift_from
 
 SENTENCES = ("you see the big red lamp.", "do you hide the book?", "The captain doesn't know 1,234.50 words")
 

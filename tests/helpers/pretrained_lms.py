@@ -29,7 +29,7 @@ from tokenizers import (
     trainers,
 )
 
-from cadec_cli.text.pretrained.line_text import PROBES
+from cadec_cli.text.tokenizers.lines import PROBES
 
 transformers.utils.logging.disable_progress_bar()
 

@@ -12,12 +12,12 @@ from conftest import ENGLISH, RUSSIAN, sentences
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from cadec_cli.bundle.building import build_bundle
+from cadec_cli.bundle.build import build_bundle
 from cadec_cli.main import exit_code
 from cadec_cli.models.storage import save_model
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import BOS, EOS, PAD
+from cadec_cli.text.subwords import BOS, EOS, PAD
 
 SENTENCES = (
     "Tom wants it.",

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
-from cadec_cli.decoding.session import Direction, Entry, Session
-from cadec_cli.decoding.session_files import StoredSession, stored_session
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.files import StoredSession, stored_session
+from cadec_cli.session.session import Direction, Entry, Session
 
 OPTIONS = TranslationOptions(nbest=4, beam=3)
 LONG = "the money and our dog and " * 8 + "a letter."

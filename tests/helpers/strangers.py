@@ -9,10 +9,10 @@ import pytest
 from bundle_parts import write_manifest
 from in_process import cadec
 
-from cadec_cli.bounds import is_showable
+from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.manifest import record
-from cadec_cli.bundle.opening import Bundle
 from cadec_cli.errors import CadecError
+from cadec_cli.validation import is_showable
 
 Tampering = Callable[[dict[str, Any]], None]
 

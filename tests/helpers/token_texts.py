@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cadec_cli.text.specials import EOS, SPECIAL_PIECES
+from cadec_cli.text.subwords import EOS, SPECIAL_PIECES
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ Burden = Callable[[], None]  # what is done to a process before it begins
 
 NEEDED = (
     *("ctranslate2", "pysubs2", "sentencepiece", "sacremoses", "sentencex", "safetensors.torch", "torch"),
-    *("cadec_cli.main", "cadec_cli.bundle.loading", "cadec_cli.decoding.file_translation"),
-    *("cadec_cli.decoding.back_translation", "cadec_cli.data.preparation", "cadec_cli.training.run"),
-    "converters.ctranslate2_models",
+    *("cadec_cli.main", "cadec_cli.bundle.load", "cadec_cli.jobs.in_step"),
+    *("cadec_cli.jobs.back_translation", "cadec_cli.data.preparation", "cadec_cli.training.run"),
+    "converters.own_networks",
 )
 
 

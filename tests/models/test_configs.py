@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.bounds import Bound, Number, OneOf, Truth, Whole, misfits, quote_value, showable, text_misfit
 from cadec_cli.errors import CadecError
 from cadec_cli.models.configs import CONFIGURATIONS, DocTransformerConfig, DocumentLMConfig, TransformerConfig
-from cadec_cli.models.pretrained import (
+from cadec_cli.models.pretrained_settings import (
     LANGUAGE_SETTINGS,
     TRANSLATION_SETTINGS,
     LanguageSettings,
@@ -20,6 +19,17 @@ from cadec_cli.models.pretrained import (
     write_settings,
 )
 from cadec_cli.training.options import TrainingOptions, load_preset
+from cadec_cli.validation import (
+    Bound,
+    Number,
+    OneOf,
+    Truth,
+    Whole,
+    misfits,
+    quote_value,
+    showable,
+    text_misfit,
+)
 
 NONE_OF_THEM = [10**18, 10**5000, -1, True, 2.0, "2", None, float("nan"), float("inf"), [2]]
 REQUIRED = {

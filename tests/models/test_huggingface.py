@@ -5,7 +5,7 @@ import torch
 from pretrained_lms import tiny_network
 
 from cadec_cli.models.huggingface import HalfEmbedding, Network
-from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear, adds_exactly
+from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear, adds_exactly
 
 
 @pytest.mark.parametrize("family", ["gemma3_text", "llama", "gpt2"])

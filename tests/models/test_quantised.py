@@ -8,13 +8,12 @@ import torch
 from torch import nn
 
 from cadec_cli.errors import CadecError
-from cadec_cli.models import row_operations
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear, int8_available
-from cadec_cli.models.int8_products import Linear, coarse, fine
-from cadec_cli.models.layers import Cache
-from cadec_cli.models.quantised import quantise
-from cadec_cli.models.scripting import script
+from cadec_cli.models.int8 import kernels
+from cadec_cli.models.int8.block import quantise
+from cadec_cli.models.int8.kernels import Linear, coarse, fine
+from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear, int8_available
+from cadec_cli.models.layers import Cache, script
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 
 needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torch has no int8 linears")
@@ -24,8 +23,8 @@ needs_int8 = pytest.mark.skipif(not int8_available(), reason="this build of torc
 def between_products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it with what is compiled, and without."""
     if request.param == "torch":
-        monkeypatch.setattr(row_operations, "library", lambda: None)
-    elif not row_operations.available():
+        monkeypatch.setattr(kernels, "library", lambda: None)
+    elif not kernels.available():
         pytest.skip("nothing is compiled here")  # whether it should be, test_row_operations asks
 
 

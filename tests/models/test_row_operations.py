@@ -12,22 +12,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cadec_cli.kernels import compiled, compiling
-from cadec_cli.models import row_operations
 from cadec_cli.models.configs import Shape
-from cadec_cli.models.fused import FusedBlock
-from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
-from cadec_cli.models.int8_products import coarse, fine
+from cadec_cli.models.int8 import compile, kernels
+from cadec_cli.models.int8.block import FusedBlock
+from cadec_cli.models.int8.kernels import QuantisedRows, coarse, fine
+from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear
 from cadec_cli.models.layers import Block, Cache, Part, RoomyCache, attend, places_of
-from cadec_cli.models.outputs import all_log_probs, logit_log_probs, output_log_probs
-from cadec_cli.models.row_operations import QuantisedRows
+from cadec_cli.models.output_layer import all_log_probs, logit_log_probs, output_log_probs
 
 # Of vectors of 8 and 16 numbers some, a part of one, and both.
 WIDTHS = [1, 7, 8, 16, 24, 33, 64, 256, 771]
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
 
-needs_compiler = pytest.mark.skipif(not compiling.compilers(), reason="there is no C compiler here")
+needs_compiler = pytest.mark.skipif(not compile.compilers(), reason="there is no C compiler here")
 pytestmark = needs_compiler
 
 
@@ -35,18 +33,18 @@ pytestmark = needs_compiler
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL | None]:
     """All levels that this CPU has, compiled from the sources as they are now."""
     directory = tmp_path_factory.mktemp("kernels")
-    compiling.compile_all(directory)
-    return {level: compiled.load(compiling.library_path(level, directory)) for level in compiled.runnable()}
+    compile.compile_all(directory)
+    return {level: kernels.load(compile.library_path(level, directory)) for level in kernels.runnable()}
 
 
-@pytest.fixture(params=compiled.runnable())
+@pytest.fixture(params=kernels.runnable())
 def level(
     request: pytest.FixtureRequest,
     libraries: dict[str, ctypes.CDLL | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[str]:
     assert libraries[request.param] is not None
-    monkeypatch.setattr(row_operations, "library", lambda: libraries[request.param])
+    monkeypatch.setattr(kernels, "library", lambda: libraries[request.param])
     with torch.inference_mode():
         torch.manual_seed(1)
         yield request.param
@@ -64,15 +62,15 @@ def half_steps(rounded: QuantisedRows) -> Tensor:
 
 
 def test_the_install_has_compiled_what_this_cpu_takes() -> None:
-    assert compiled.library() is not None and compiled.level() == compiled.runnable()[0]
-    assert row_operations.available()
+    assert kernels.library() is not None and kernels.level() == kernels.runnable()[0]
+    assert kernels.available()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
     x = torch.randn(13, width) * torch.logspace(-6, 6, 13)[:, None]
     x[3] = 0
-    made = row_operations.quantise_rows(x)
+    made = kernels.quantise_rows(x)
     assert made.rows == 13 and made.integers.size(0) == 16
     assert torch.equal(made.largest, x.abs().amax(1).clamp(min=1e-20))
     assert ((meant(made) - x).abs() <= half_steps(made)).all()
@@ -81,14 +79,14 @@ def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_row_is_the_same_alone_and_wherever_it_stands(level: str, width: int) -> None:
     x = torch.randn(9, width)
-    together = row_operations.quantise_rows(x)
+    together = kernels.quantise_rows(x)
     norm = nn.LayerNorm(width).eval()
-    normed = row_operations.norm_and_quantise(x, norm)
+    normed = kernels.norm_and_quantise(x, norm)
     for row in range(9):
         elsewhere = torch.empty(width + row)[row:].copy_(x[row])[None]  # at any address
         for one, all_rows in (
-            (row_operations.quantise_rows(elsewhere), together),
-            (row_operations.norm_and_quantise(elsewhere, norm), normed),
+            (kernels.quantise_rows(elsewhere), together),
+            (kernels.norm_and_quantise(elsewhere, norm), normed),
         ):
             assert torch.equal(one.integers[0], all_rows.integers[row])
             assert one.largest[0] == all_rows.largest[row]
@@ -99,7 +97,7 @@ def test_norms(level: str, width: int) -> None:
     x, norm = torch.randn(5, width) * 3 + 1, nn.LayerNorm(width)
     norm.weight.copy_(torch.randn(width))
     norm.bias.copy_(torch.randn(width))
-    made = row_operations.norm_and_quantise(x, norm)
+    made = kernels.norm_and_quantise(x, norm)
     torch.testing.assert_close(made.largest, norm(x).abs().amax(1), rtol=1e-4, atol=1e-5)
     assert ((meant(made) - norm(x)).abs() <= half_steps(made) + 1e-4).all()
 
@@ -109,8 +107,8 @@ def test_activations(level: str, name: str) -> None:
     # One row per number: then it is the largest, and comes through rounding as it is.
     x = torch.cat([torch.linspace(-12, 12, 4001), torch.tensor([-1e4, -90.0, 90.0, 1e4])])[:, None]
     product, scales, bias = x * 4 - 2, torch.full((len(x),), 0.25), torch.tensor([0.5])
-    made = row_operations.activate_and_quantise(
-        product, QuantisedRows(torch.empty(0), scales), bias, row_operations.ACTIVATIONS[name]
+    made = kernels.activate_and_quantise(
+        product, QuantisedRows(torch.empty(0), scales), bias, kernels.ACTIVATIONS[name]
     )
     expected = ACTIVATIONS[name](x)
     torch.testing.assert_close(made.largest, expected.abs()[:, 0].clamp(min=1e-20), rtol=1e-5, atol=1e-6)
@@ -136,12 +134,12 @@ def test_what_is_no_number_spoils_its_row_and_no_other(level: str, operation: st
     x = torch.randn(3, 40)
     x[1, 17] = damage
     if operation == "rounded":
-        made = row_operations.quantise_rows(x)
+        made = kernels.quantise_rows(x)
     elif operation == "normed":
-        made = row_operations.norm_and_quantise(x, nn.LayerNorm(40))
+        made = kernels.norm_and_quantise(x, nn.LayerNorm(40))
     else:
         ones = QuantisedRows(torch.empty(0), torch.ones(3))
-        made = row_operations.activate_and_quantise(x, ones, torch.zeros(40), 1)
+        made = kernels.activate_and_quantise(x, ones, torch.zeros(40), 1)
         if damage == -float("inf"):  # as good as nothing, after an activation
             return
     assert made.largest.isnan().tolist() == [False, True, False]
@@ -192,7 +190,7 @@ def test_attention_in_parts(level: str, size: int, cached: int) -> None:
         queries, keys, values = torch.randn(3, 1, 2, cached + length, size).unbind(0)
         queries = queries[:, :, :length]
         expected = attend(queries, keys, values, chosen).transpose(1, 2).flatten(0, 1).flatten(1)
-        made = row_operations.attend_in_parts_and_quantise(
+        made = kernels.attend_in_parts_and_quantise(
             queries, keys, values, places_of(chosen), [part.parents for part in chosen]
         )
         torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
@@ -218,7 +216,7 @@ def test_attention_by_masks(level: str, size: int, kind: str) -> None:
         mask[..., 0] = True
     expected = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
     expected = expected.transpose(1, 2).flatten(2).flatten(0, 1)
-    made = row_operations.attend_and_quantise(queries, keys, values, mask)
+    made = kernels.attend_and_quantise(queries, keys, values, mask)
     torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-5)
     assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
 
@@ -273,14 +271,14 @@ def test_a_query_that_sees_nothing_is_nothing(level: str) -> None:
     queries, (keys, values) = torch.randn(2, 1, 3, 16), torch.randn(2, 2, 1, 5, 16).unbind(0)
     mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
     mask[1, 0, 2] = False
-    made = meant(row_operations.attend_and_quantise(queries, keys, values, mask))
+    made = meant(kernels.attend_and_quantise(queries, keys, values, mask))
     assert made.abs().amax(1).gt(0).tolist() == [True] * 5 + [False]
 
 
 def test_one_row_of_keys_serves_many_of_queries(level: str) -> None:
     queries, (keys, values) = torch.randn(3, 2, 4, 16), torch.randn(2, 1, 2, 5, 16).unbind(0)
-    each = [row_operations.attend_and_quantise(one[None], keys, values, None) for one in queries]
-    made = row_operations.attend_and_quantise(queries, keys, values, None)
+    each = [kernels.attend_and_quantise(one[None], keys, values, None) for one in queries]
+    made = kernels.attend_and_quantise(queries, keys, values, None)
     assert torch.equal(made.largest, torch.cat([one.largest for one in each]))
 
 
@@ -297,9 +295,9 @@ def test_other_numbers_are_left_to_torch(level: str, kind: torch.dtype) -> None:
     some = torch.randn(1, 1, 2, 8)
     for odd in ((some.to(kind), some, some), (some, some.to(kind), some.to(kind))):
         with pytest.raises(TypeError):
-            row_operations.attend_and_quantise(*odd, None)
+            kernels.attend_and_quantise(*odd, None)
     with pytest.raises(TypeError, match="mask"):
-        row_operations.attend_and_quantise(some, some, some, torch.ones(1, 1, 2, 2))
+        kernels.attend_and_quantise(some, some, some, torch.ones(1, 1, 2, 2))
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
@@ -309,35 +307,35 @@ def test_torch_s_defaults_do_not_matter(level: str, kind: torch.dtype) -> None:
     torch.set_default_dtype(kind)
     try:
         assert torch.equal(linear(x), expected)
-        assert row_operations.norm_and_quantise(x, norm).largest.dtype is torch.float32
+        assert kernels.norm_and_quantise(x, norm).largest.dtype is torch.float32
     finally:
         torch.set_default_dtype(torch.float32)
 
 
 def test_what_is_missing_or_none_of_ours_is_not_loaded(tmp_path: Path) -> None:
-    assert compiled.load(tmp_path / "kernels-plain.so") is None
+    assert kernels.load(tmp_path / "kernels-plain.so") is None
     (tmp_path / "kernels-plain.so").write_bytes(b"no library")
-    assert compiled.load(tmp_path / "kernels-plain.so") is None
+    assert kernels.load(tmp_path / "kernels-plain.so") is None
 
 
 @pytest.mark.parametrize("change", ["other sources", "a part of it"])
 def test_what_was_compiled_from_other_sources_is_not_loaded(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in compiling.SOURCES:
-        shutil.copyfile(compiling.KERNELS / name, tmp_path / name)
+    for name in compile.SOURCES:
+        shutil.copyfile(compile.KERNELS / name, tmp_path / name)
     if change == "other sources":
         (tmp_path / "lanes.h").write_text((tmp_path / "lanes.h").read_text("utf-8") + "\n", "utf-8")
     else:
         (tmp_path / "attention.c").write_text("")
-        monkeypatch.setattr(compiled, "identity", lambda: compiling.identity(tmp_path))
-    made = compiling.compile_all(tmp_path, tmp_path)
-    assert made and not any(map(compiled.load, made))
+        monkeypatch.setattr(kernels, "identity", lambda: compile.identity(tmp_path))
+    made = compile.compile_all(tmp_path, tmp_path)
+    assert made and not any(map(kernels.load, made))
 
 
 def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CADEC_COMPILED", "0")
-    assert compiled._load_best.__wrapped__() == (None, None)
+    assert kernels._load_best.__wrapped__() == (None, None)
 
 
 def test_a_compiler_that_fails_or_is_not_there_is_no_error(
@@ -345,15 +343,15 @@ def test_a_compiler_that_fails_or_is_not_there_is_no_error(
 ) -> None:
     sources, into, odd = tmp_path / "sources", tmp_path / "into", tmp_path / "odd"
     into.mkdir()
-    shutil.copytree(compiling.KERNELS, sources)
+    shutil.copytree(compile.KERNELS, sources)
     (sources / "rows.c").write_text("this is no C")
-    compiling.library_path("plain", into).write_bytes(b"of before")
-    assert compiling.compile_all(into, sources) == [] and not list(into.iterdir())
+    compile.library_path("plain", into).write_bytes(b"of before")
+    assert compile.compile_all(into, sources) == [] and not list(into.iterdir())
     assert "kernels-plain.so: " in capfd.readouterr().err
     odd.write_bytes(b"\0 no program")
     odd.chmod(0o700)
     monkeypatch.setenv("CC", str(odd))  # another one does it
-    assert len(compiling.compile_all(into)) >= 1 and str(odd) in capfd.readouterr().err
+    assert len(compile.compile_all(into)) >= 1 and str(odd) in capfd.readouterr().err
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC")
-    assert compiling.compile_all(into) == [] and capfd.readouterr().err == ""
+    assert compile.compile_all(into) == [] and capfd.readouterr().err == ""

@@ -14,7 +14,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.method.objectives import DEFECT_COST
 from cadec_cli.reports.page import Page, page_pieces
 from cadec_cli.reports.segments import ReportPart, ReportSegment, ReportToken, plain
-from cadec_cli.text.differences import changed_words
+from cadec_cli.text.word_diff import changed_words
 
 WORDS = st.lists(st.sampled_from(["ты", "Вы", "один", "?", "", "a\u2028b"]), max_size=6).map(" ".join)
 

@@ -12,17 +12,14 @@ from opus_samples import HEAD, film, put, sentence
 from shown_commands import KNOWN, command_of, unknown_options
 
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.atomic import write_json
 from cadec_cli.main import exit_code
-from cadec_cli.reproduction import made_up, small_corpora
-from cadec_cli.reproduction.experiment import Experiment, steps_for
-from cadec_cli.reproduction.places import ExperimentPaths
-from cadec_cli.reproduction.results import collect
-from cadec_cli.reproduction.scales import BY_NAME, SCALES
-from cadec_cli.reproduction.starting import start_experiment
+from cadec_cli.reproduction import small_corpora, toy_corpora
+from cadec_cli.reproduction.experiment import Experiment, start_experiment, steps_for
+from cadec_cli.reproduction.measurements import collect
+from cadec_cli.reproduction.scales import BY_NAME, SCALES, SYSTEMS, TUNED, ExperimentPaths
 from cadec_cli.reproduction.steps import carry_out
-from cadec_cli.reproduction.systems import SYSTEMS, TUNED
 from cadec_cli.text.documents import documents_of, is_blank
-from cadec_cli.whole_files import write_json
 
 
 def tuned_by_hand(places: ExperimentPaths) -> None:
@@ -115,7 +112,7 @@ def opus(root: Path, films: int = 8, sentences: int = 14) -> None:
     rng = random.Random(1)
     groups = []
     for number in range(films):
-        document = made_up.document(rng, made_up.world(rng), sentences)
+        document = toy_corpora.document(rng, toy_corpora.world(rng), sentences)
         for side, language in enumerate(("en", "ru")):
             spoken = (
                 sentence(place, pair[side], 3.0 * place, 3.0 * place + 2)
@@ -219,8 +216,8 @@ def test_results_that_are_not_there_are_absent(tmp_path: Path) -> None:
 
 
 def test_what_the_made_up_texts_say_is_what_their_makers_say() -> None:
-    for kind in made_up.SETS:
-        for group in made_up.groups(kind, 40, seed=3):
+    for kind in toy_corpora.SETS:
+        for group in toy_corpora.groups(kind, 40, seed=3):
             candidates = group["candidates"]
             context = group["context"]
             assert isinstance(candidates, list)
@@ -231,14 +228,14 @@ def test_what_the_made_up_texts_say_is_what_their_makers_say() -> None:
     # Address and names: sources of the two worlds are the same, targets are not.
     rng = random.Random(1)
     for world in ({"form": "tu"}, {"form": "vos"}):
-        made = made_up.World(
+        made = toy_corpora.World(
             spellings={"kate": "kata" if world["form"] == "tu" else "kejta"},
-            drink=made_up.COMMON_DRINK,
+            drink=toy_corpora.COMMON_DRINK,
             topic=0,
             **world,
         )
         rng.seed(7)
-        document = made_up.document(rng, made, 12)
+        document = toy_corpora.document(rng, made, 12)
         if world["form"] == "tu":
             sources, targets = zip(*document, strict=True)
     again, others = zip(*document, strict=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.reproduction.results import collect
-from cadec_cli.reproduction.starting import SETTINGS, start_experiment
+from cadec_cli.reproduction.experiment import SETTINGS, start_experiment
+from cadec_cli.reproduction.measurements import chosen_point, collect
+from cadec_cli.reproduction.scales import TUNED
 from cadec_cli.reproduction.steps import (
     Plan,
     Step,
@@ -20,8 +21,6 @@ from cadec_cli.reproduction.steps import (
     seconds_of,
     torchrun,
 )
-from cadec_cli.reproduction.systems import TUNED
-from cadec_cli.reproduction.tuned import chosen_point
 
 
 def plan(work: Path) -> Plan:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.main import exit_code
-from cadec_cli.reproduction.claims import CLAIMS, failing
-from cadec_cli.reproduction.results import Results, collect
-from cadec_cli.reproduction.starting import start_experiment
+from cadec_cli.reproduction.experiment import start_experiment
+from cadec_cli.reproduction.measurements import Results, collect
+from cadec_cli.reproduction.report import CLAIMS, failing
+from cadec_cli.reproduction.scales import SYSTEMS
 from cadec_cli.reproduction.steps import carry_out, torchrun
-from cadec_cli.reproduction.systems import SYSTEMS
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pretrained_lms import SENTENCES, STARTS, TOKENIZERS, tokenizer_json
 from tokenizers import Tokenizer
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.pretrained.line_text import PROBES, LineText, as_line, find_boundary
+from cadec_cli.text.tokenizers.lines import PROBES, LineText, as_line, find_boundary
 
 
 def line_text(kind: str) -> LineText:

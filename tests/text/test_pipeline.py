@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.moses import MARKS, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import SPECIAL_PIECES
+from cadec_cli.text.subwords import SPECIAL_PIECES
 
 TRICKY = st.text(
     st.sampled_from(

@@ -11,7 +11,7 @@ from made_up_models import cadec
 from cadec_cli.data.shards import Shard
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.placeholders import PLACEHOLDERS, with_placeholders
+from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
 
 WORDS = st.sampled_from(["word", "17", "2024", "a@b.example", "5 km", "http://x.example/y", "17"])
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
+from cadec_cli.engines.ctranslate2 import read_vocabularies
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import TokenText
-from cadec_cli.text.pretrained import KINDS, load_text
-from cadec_cli.text.pretrained.moses_bpe_text import Bpe
-from cadec_cli.text.pretrained.settings import TextSettings
+from cadec_cli.text.tokenizers import KINDS, load_text
+from cadec_cli.text.tokenizers.moses_bpe import Bpe
+from cadec_cli.text.tokenizers.vocabulary import TextSettings
 
 TEXTS = (
     "you see the big red lamp.",

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.cores import core_between, core_of, parts_of
-from cadec_cli.text.spans import find_spans, has_words, lost_spans
+from cadec_cli.text.protected.core import core_between, core_of, parts_of
+from cadec_cli.text.protected.spans import find_spans, has_words, lost_spans
 
 EXAMPLES = [
     ("Call 555-1234 now.", ["555-1234"]),

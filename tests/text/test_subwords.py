@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.moses import MARKS
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.specials import BOS, EOS, PAD, SPECIAL_PIECES, UNK
-from cadec_cli.text.subwords import Subwords, train_subwords
+from cadec_cli.text.subwords import BOS, EOS, PAD, SPECIAL_PIECES, UNK, Subwords, train_subwords
 
 LINES = ["the dog sees the cat", "a cat sees a dog", "dogs and cats see the sea"] * 20
 

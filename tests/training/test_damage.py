@@ -17,8 +17,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import load_model, model_directory, model_state
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
-from cadec_cli.training.metrics import Metrics, read_metrics
-from cadec_cli.training.plot import plot_curves
+from cadec_cli.training.metrics import Metrics, plot_curves, read_metrics
 
 CONFIG = DocumentLMConfig(vocabulary=12, layers=1, width=8, heads=2, inner=8, positions=8)
 KEPT = ("model.safetensors", "optimizer.safetensors", "progress.json", "checksums.json")

@@ -21,11 +21,11 @@ from cadec_cli.data.batches import NO_LABEL, SentenceWindows, WeightedShard, in_
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.main import exit_code
 from cadec_cli.models.huggingface import load_network
-from cadec_cli.models.pretrained import read_language_settings
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
+from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.models.storage import fill, load_model, model_state
-from cadec_cli.text.pretrained.line_text import LineText
-from cadec_cli.training.loss import cross_entropy
+from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.training.loop import cross_entropy
 
 TINY = ("--preset", "tiny", "--threads", 1)
 

@@ -9,6 +9,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.configs import DocumentLMConfig, TransformerConfig
 from cadec_cli.training.kinds import KINDS, Kind
+from cadec_cli.training.loop import learning_rate
 from cadec_cli.training.options import (
     SCHEDULES,
     TrainingOptions,
@@ -19,7 +20,6 @@ from cadec_cli.training.options import (
     load_preset,
     preset_names,
 )
-from cadec_cli.training.schedule import learning_rate
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)

@@ -13,13 +13,13 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, cast
 
-from cadec_cli import console
-from cadec_cli.commands.repl.state import Autosave
+from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.session import Entry, Session
-from cadec_cli.decoding.translations import joined_first
+from cadec_cli.decoding.translation import joined_first
 from cadec_cli.errors import CadecError
-from cadec_cli.files import MAX_INPUT_BYTES, MAX_LINE_LENGTH
+from cadec_cli.fs.read import MAX_INPUT_BYTES, MAX_LINE_LENGTH
+from cadec_cli.session.session import Entry, Session
+from cadec_cli.terminal import console
 
 
 class Quit(Exception):  # noqa: N818 - it is no error

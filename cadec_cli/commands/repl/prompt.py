@@ -22,13 +22,13 @@ from prompt_toolkit.output import Output as TerminalOutput
 from prompt_toolkit.output import create_output
 from prompt_toolkit.styles import Style
 
-from cadec_cli import console
-from cadec_cli.commands.repl import settings
+from cadec_cli.commands.repl import commands
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import count_noun
+from cadec_cli.fs.atomic import append_private
 from cadec_cli.method.options import AUTO
-from cadec_cli.whole_files import append_private
+from cadec_cli.terminal import console
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack", "prompt": "ansicyan"})
 
@@ -144,7 +144,7 @@ class CommandCompleter(Completer):
         elif command == "set":
             name, space, value = rest.partition(" ")
             yield from _matching(
-                settings.VALUES.get(name, ()) if space else settings.NAMES, value if space else name
+                commands.VALUES.get(name, ()) if space else commands.NAMES, value if space else name
             )
 
 

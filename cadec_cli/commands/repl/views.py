@@ -15,11 +15,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.commands.views.translations import colour_tokens, differences, stdout_console
-from cadec_cli.console import visible
 from cadec_cli.decoding.confidence import Confidence, Judge
-from cadec_cli.decoding.explaining import ExplainedRow, Explanation, TokenPMI
-from cadec_cli.decoding.session import Change, Entry
+from cadec_cli.decoding.explain import ExplainedRow, Explanation, TokenPMI
+from cadec_cli.session.session import Change, Entry
+from cadec_cli.terminal.console import visible
+from cadec_cli.terminal.views.translations import colour_tokens, differences, stdout_console
 from cadec_cli.text.formats.layout import one_line
 
 # PMI of a token that is worth a number.

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import TranslatedPart
+from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.ahead import context_free_terms
+from cadec_cli.engines.context_free_terms import context_free_terms
 from cadec_cli.engines.protocols import ContextFreeTerm, Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions

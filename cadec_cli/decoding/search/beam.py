@@ -15,11 +15,10 @@ from typing import TypeGuard
 import torch
 from torch import Tensor
 
-from cadec_cli.decoding.before import context_policy
+from cadec_cli.decoding.preceding_context import context_policy
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.cores import Cores, cores_for, is_small
 from cadec_cli.engines.protocols import (
     ContextFreeTerm,
     GrowingLanguage,
@@ -30,6 +29,7 @@ from cadec_cli.engines.protocols import (
     StepwiseTranslation,
     TranslationModel,
 )
+from cadec_cli.engines.threads import Cores, cores_for, is_small
 from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.decoding.before import context_policy
+from cadec_cli.decoding.preceding_context import context_policy
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.protocols import ContextFreeTerm, LanguageModel, Models, SideBySide, trie_for
 from cadec_cli.errors import CadecError

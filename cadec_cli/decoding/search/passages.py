@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import Choice, TranslatedPart
+from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.protocols import ContextFreeTerm, DocumentModel, Models, Passage, PassageTranslation
 from cadec_cli.errors import CadecError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio
+from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio, take_turns
 from cadec_cli.evaluation.benchmark.networks import (
     BEAM,
     CONTEXT,
@@ -18,10 +18,9 @@ from cadec_cli.evaluation.benchmark.networks import (
     Networks,
     WordText,
 )
-from cadec_cli.evaluation.benchmark.scoring import made_up_list, naive_scores, scoring
-from cadec_cli.evaluation.benchmark.translating import translating
-from cadec_cli.evaluation.benchmark.turns import take_turns
-from cadec_cli.unfinished import scratch_directory
+from cadec_cli.evaluation.benchmark.scoring_speed import made_up_list, naive_scores, scoring
+from cadec_cli.evaluation.benchmark.translation_speed import translating
+from cadec_cli.fs.atomic import scratch_directory
 
 __all__ = [
     "BEAM",

@@ -21,9 +21,8 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from cadec_cli.evaluation.benchmark.figures import Limit
-from cadec_cli.models.int8_linears import FineInt8Linear, Int8Linear
-from cadec_cli.models.int8_products import integer_product
-from cadec_cli.models.row_operations import QuantisedRows
+from cadec_cli.models.int8.kernels import QuantisedRows, integer_product
+from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)

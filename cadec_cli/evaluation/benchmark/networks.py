@@ -16,11 +16,11 @@ import torch
 from cadec_cli.errors import CadecError
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
-from cadec_cli.models.quantised import quantise
+from cadec_cli.models.int8.block import quantise
 from cadec_cli.models.transformer import Transformer, TransformerConfig
-from cadec_cli.text.specials import EOS, SPECIAL_PIECES
-from cadec_cli.workers import available_cores
-from converters.ctranslate2_models import convert_translation_model
+from cadec_cli.parallel import available_cores
+from cadec_cli.text.subwords import EOS, SPECIAL_PIECES
+from converters.own_networks import convert_translation_model
 
 VOCABULARY = 16_000
 LENGTH = 11  # tokens of a sentence

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.decoding.explaining import ExplainedText, Explanation, explain
+from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
 from cadec_cli.engines.protocols import (
     ContextFreeTerm,
     DocumentModel,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cadec_cli.bounds import showable
 from cadec_cli.errors import UsageError
 from cadec_cli.evaluation.pmi.analysis import PMI, Panel
 from cadec_cli.plotting import FORMATS, require_matplotlib, save_figure
+from cadec_cli.validation import showable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

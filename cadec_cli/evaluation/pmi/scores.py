@@ -18,8 +18,7 @@ import numpy as np
 from cadec_cli.arrays import Bools, Floats
 from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.evaluation.reporting import CountProgress, no_progress
+from cadec_cli.evaluation.aligned import AlignedText, CountProgress, no_progress
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
@@ -66,8 +65,8 @@ class TextScorer:
     @classmethod
     def open(cls, directory: Path, *, device: str = "auto", threads: int = 0) -> TextScorer:
         """The D-LM of a bundle, in full precision: what is looked at here are differences."""
-        from cadec_cli.bundle.loading import load_models  # torch; whoever measures strings only needs none
-        from cadec_cli.bundle.opening import Bundle
+        from cadec_cli.bundle.bundle import Bundle
+        from cadec_cli.bundle.load import load_models  # torch; whoever measures strings only needs none
 
         bundle = Bundle.open(directory)
         models = load_models(bundle, device=device, compute_type="float32", threads=threads)

@@ -14,8 +14,15 @@ import numpy as np
 from cadec_cli.arrays import Floats, Ints
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.aligned import AlignedText, read_aligned
-from cadec_cli.evaluation.pmi.correlation import pearson, spearman
+from cadec_cli.evaluation.aligned import (
+    AlignedText,
+    CountProgress,
+    Warn,
+    no_progress,
+    no_warning,
+    read_aligned,
+)
+from cadec_cli.evaluation.pmi.analysis import pearson, spearman
 from cadec_cli.evaluation.pmi.scores import ContextScores, TextScorer, own_scores, pmi_statistics
 from cadec_cli.evaluation.quality.measures import (
     Measure,
@@ -29,8 +36,7 @@ from cadec_cli.evaluation.quality.measures import (
 )
 from cadec_cli.evaluation.quality.multi_bleu import script_line
 from cadec_cli.evaluation.quality.significance import FEWEST, Resampling
-from cadec_cli.evaluation.reporting import CountProgress, Warn, no_progress, no_warning
-from cadec_cli.files import MAX_INPUT_BYTES
+from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.context import ContextPolicy
 
 PMI, MULTI_BLEU = "PMI", "multi-BLEU"

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from cadec_cli.bounds import showable
-from cadec_cli.evaluation.tuning.points import Point
 from cadec_cli.evaluation.tuning.run import Tuning
+from cadec_cli.evaluation.tuning.search import Point
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.plotting import save_figure
+from cadec_cli.validation import showable
 
 _PRESENT: dict[str, Any] = {
     "marker": "s", "markersize": 11, "markerfacecolor": "none", "markeredgecolor": "#222222", "linestyle": ""

@@ -3,22 +3,105 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from cadec_cli.bundle.build import lengths_of_pairs
+from cadec_cli.bundle.find import is_embedded
+from cadec_cli.bundle.load import LoadedModels
+from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
 from cadec_cli.engines.protocols import Models
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
+from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
+from cadec_cli.evaluation.contrastive.results import evaluate
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer
 from cadec_cli.evaluation.quality.significance import Difference
-from cadec_cli.evaluation.reporting import CountProgress, no_progress
-from cadec_cli.evaluation.tuning.choosing import Decision, decide
-from cadec_cli.evaluation.tuning.coordinates import coordinate_search
-from cadec_cli.evaluation.tuning.grid import prepare_lists, reranking_translator
-from cadec_cli.evaluation.tuning.pareto import ContrastiveTest, front
-from cadec_cli.evaluation.tuning.points import Point, above
-from cadec_cli.evaluation.tuning.settings import Trial
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.evaluation.tuning.search import (
+    Decision,
+    Point,
+    above,
+    coordinate_search,
+    decide,
+    prepare_lists,
+    reranking_translator,
+)
+from cadec_cli.evaluation.tuning.settings import Trial, present_setting
+from cadec_cli.method.objectives import objective
+from cadec_cli.method.options import DecodingDefaults, TranslationOptions
+from cadec_cli.method.terms import Terms
+
+# BLEU against contrastive accuracy: what a setting gives up of one for the other.
+
+
+@dataclass(frozen=True)
+class ContrastiveTest:
+    """Sets, and the models that score them at all temperatures that are tried."""
+
+    models: ContrastiveModels
+    sets: tuple[ContrastiveSet, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What tables call the sets."""
+        return tuple(one.name for one in self.sets)
+
+    def check(self) -> None:
+        """Refuse sets that the models can't read, before the work."""
+        for one in self.sets:
+            self.models.check(one)
+
+    def with_accuracies(
+        self, name: str, level: Point, points: Sequence[Point], counted: CountProgress = no_progress
+    ) -> tuple[Point, list[Point]]:
+        """The points with what their settings make of every set; groups are scored once for all of them."""
+        temperatures = self.models.scoring_options.temperatures
+        scorers = [
+            Scorer(objective("sentence")),
+            *(
+                Scorer(
+                    objective(name, point.setting.weights),
+                    temperatures.index(point.setting.temperature),
+                    point.setting.temperature,
+                )
+                for point in points
+            ),
+        ]
+        results = [evaluate(one, self._terms(one, counted), scorers).scorers for one in self.sets]
+        shares = [tuple(result.accuracy.share for result in row) for row in zip(*results, strict=True)]
+        return replace(level, accuracies=shares[0]), [
+            replace(point, accuracies=of_sets) for point, of_sets in zip(points, shares[1:], strict=True)
+        ]
+
+    def _terms(self, one: ContrastiveSet, counted: CountProgress) -> list[Terms]:
+        found: list[Terms] = []
+        with counted(one.name, len(one.groups)) as advance:
+            for terms in self.models.terms(one):
+                found.append(terms)
+                advance(1)
+        return found
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The points that no other one beats, by accuracy; of points that are equal in both, all."""
+
+    def beaten(point: Point) -> bool:
+        return any(
+            other.bleu >= point.bleu
+            and other.accuracy >= point.accuracy
+            and (other.bleu, other.accuracy) != (point.bleu, point.accuracy)
+            for other in points
+        )
+
+    return sorted(
+        (point for point in points if not beaten(point)), key=lambda point: (point.accuracy, -point.bleu)
+    )
+
 
 Documents = Sequence[Sequence[str]]
 
@@ -153,3 +236,63 @@ def run_tuning(
         decision,
         contrastive.names if contrastive is not None else (),
     )
+
+
+# Where what was chosen goes: into a bundle of the user's own, never into the one that comes with cadec.
+
+
+_UNTOUCHED = "the bundle that comes with cadec is never changed"
+
+
+def may_save(directory: Path, asked: bool | None) -> bool:
+    """Tell whether the choice is to be written into a bundle; what can't be is refused before the work."""
+    if is_embedded(directory):
+        if asked:
+            raise UsageError(_UNTOUCHED, f"tune one of your own: `cadec convert {directory} -o my-bundle`")
+        return False
+    wanted = asked is not False
+    if wanted and not os.access(directory / MANIFEST, os.W_OK):
+        raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
+    return wanted
+
+
+def save_choice(
+    directory: Path, before: DecodingDefaults, after: DecodingDefaults, save: bool, note: Warn
+) -> None:
+    """Write what was chosen into the bundle, or say how to keep it."""
+    place = shlex.quote(str(directory))
+    if before == after:
+        note(f"{directory} has it already: nothing to write")
+    elif save:
+        save_defaults(directory, after)
+        note(f"written into {directory}; `cadec convert {place} --temperature …` changes it")
+    else:
+        flags = " ".join(_flags(before, after))
+        if is_embedded(directory):
+            note(f"not saved: {_UNTOUCHED}")
+        note(f"to use it: `cadec translate {flags}`")
+        note(f"to keep it: `cadec convert {place} {flags} -o my-bundle`")
+
+
+def save_learnt_lengths(models: LoadedModels, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
+    """Let a bundle that does not know how long its translations may become learn it from a development set.
+
+    One that knows has it from a text of its makers' choice, and keeps it.
+    """
+    bundle = models.bundle
+    own = (bundle.source_language, bundle.target_language)
+    if bundle.manifest.lengths is None and (models.languages.source, models.languages.target) == own:
+        lengths = lengths_of_pairs(bundle, pairs)
+        save_lengths(bundle.directory, lengths)
+        note(f"translations may have up to {lengths}: written into {bundle.directory}")
+
+
+def _flags(before: DecodingDefaults, after: DecodingDefaults) -> list[str]:
+    """What was chosen, as flags of `translate` and `convert`; and what else is not as it was."""
+    others = [
+        part
+        for name in ("objective", "context", "nbest")
+        if getattr(after, name) != getattr(before, name)
+        for part in (f"--{name}", str(getattr(after, name)))
+    ]
+    return [*others, *present_setting(after, after.objective).flags]

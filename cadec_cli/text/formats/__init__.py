@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import MAX_INPUT_BYTES, read_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats.cues import detect
 from cadec_cli.text.formats.jsonl import read_jsonl
 from cadec_cli.text.formats.layout import Layout, Reader, Source, SubtitleStyle
 from cadec_cli.text.formats.plain import read_plain
-from cadec_cli.text.formats.subtitles import read_subtitles
+from cadec_cli.text.formats.subtitles.cues import detect
+from cadec_cli.text.formats.subtitles.reader import read_subtitles
 
 # Every format, by the extension that files of it have. To add one, write its reader and enter it here.
 READERS: dict[str, Reader] = {

@@ -15,8 +15,8 @@ from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import COMPRESSED, READERS, TextFile, encode_piece
 from cadec_cli.text.formats.layout import Layout, finish, one_line, take
-from cadec_cli.text.formats.markup import inline_tags, without
-from cadec_cli.text.formats.subtitle_conversion import SUBTITLES, converted_subtitles
+from cadec_cli.text.formats.subtitles.cue_tags import inline_tags, without
+from cadec_cli.text.formats.subtitles.transcode import SUBTITLES, converted_subtitles
 
 _MARK = "\ufeff"
 # Encodings whose files begin with a mark, and what the rest of such a file is in.

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import parse_json
+from cadec_cli.fs.read import parse_json
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.layout import Source, finish, one_line, take
-from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
+from cadec_cli.text.formats.layout import Line, LineCutter, Source, documents_in, finish, one_line, take
 from cadec_cli.text.sentences import visible_span
 
 _HINT = 'a line is an object with "text": a string, or "sentences": a list of strings'

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.layout import Source, finish, one_line, take
-from cadec_cli.text.formats.lines import Line, LineCutter, documents_in
+from cadec_cli.text.formats.layout import Line, LineCutter, Source, documents_in, finish, one_line, take
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 # Settings at the head of a Markdown page, between two lines of ---.

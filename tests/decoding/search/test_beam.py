@@ -19,12 +19,12 @@ from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
 from cadec_cli.method.options import ScoringOptions
-from cadec_cli.models.int8_linears import int8_available
+from cadec_cli.models.int8.block import quantise
+from cadec_cli.models.int8.linear import int8_available
 from cadec_cli.models.layers import Cache, RoomyCache
-from cadec_cli.models.quantised import quantise
-from cadec_cli.text.specials import BOS, EOS
+from cadec_cli.text.subwords import BOS, EOS
 from cadec_cli.training.greedy import greedy
-from converters.ctranslate2_models import convert_translation_model
+from converters.own_networks import convert_translation_model
 
 TOLERANCE = 1e-4
 SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT) and objective(name).by_token]

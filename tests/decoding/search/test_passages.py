@@ -8,18 +8,16 @@ import made_up
 import pytest
 import torch
 
-from cadec_cli.bundle.loading import LoadedModels, load_models
-from cadec_cli.bundle.opening import Bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.search.beam import BeamSearch
 from cadec_cli.decoding.search.passages import doc_nmt
-from cadec_cli.decoding.session import Session
 from cadec_cli.decoding.state import State
-from cadec_cli.decoding.translations import Translation
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.ahead import context_free_terms
+from cadec_cli.engines.context_free_terms import context_free_terms
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel
-from cadec_cli.engines.given import ModelSet
-from cadec_cli.engines.protocols import Passage
+from cadec_cli.engines.protocols import ModelSet, Passage
 from cadec_cli.engines.torch_document import TorchDocumentModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
@@ -29,7 +27,8 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig
-from cadec_cli.text.joined import join_passage, split_passage
+from cadec_cli.session.session import Session
+from cadec_cli.text.passages import join_passage, split_passage
 
 SEARCHES = tuple(DOCUMENT_OBJECTIVES)
 DOCUMENTS = [[source for source, _ in document] for document in made_up.documents(3, seed=11, length=6)]

@@ -6,9 +6,9 @@ import pytest
 from beam_pairs import models as pair_of
 from token_texts import NumberText
 
-from cadec_cli.decoding.translations import Choice, Translation
+from cadec_cli.decoding.translation import Choice, Translation
 from cadec_cli.decoding.translator import Translator, choose
-from cadec_cli.engines.given import ModelSet
+from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions

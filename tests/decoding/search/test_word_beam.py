@@ -27,8 +27,8 @@ from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
-from cadec_cli.text.pretrained.line_text import LineText
-from cadec_cli.text.specials import BOS, EOS, SPECIAL_PIECES
+from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
+from cadec_cli.text.tokenizers.lines import LineText
 
 TOLERANCE = 1e-4
 WITH_LM = [name for name in OBJECTIVES if objective(name).uses_lm and objective(name).by_token]

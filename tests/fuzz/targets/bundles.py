@@ -31,9 +31,9 @@ def resealed(files: Files, name: str) -> None:
 
 def opened(directory: Path) -> None:
     """All that a command may ask of a bundle before it loads a network."""
-    from cadec_cli.bundle.description import describe
-    from cadec_cli.bundle.loading import default_options
-    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.describe import describe
+    from cadec_cli.bundle.load import default_options
 
     bundle = Bundle.open(directory)
     described = describe(bundle)
@@ -49,9 +49,9 @@ def loaded(directory: Path) -> None:
 
     from session_parts import direction_of
 
-    from cadec_cli.bundle.loading import default_options, load_models
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.decoding.session import Session
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.bundle.load import default_options, load_models
+    from cadec_cli.session.session import Session
 
     bundle = Bundle.open(directory)
     models = load_models(bundle, compute_type="float32", threads=1)
@@ -80,7 +80,7 @@ def pipeline(directory: Path) -> None:
 
 
 def cache_seed(directory: Path) -> None:
-    from cadec_cli.bundle.cache import converted_once
+    from cadec_cli.bundle.conversion_cache import converted_once
 
     with _cache_in(directory):
         converted_once("key", _converted)
@@ -88,7 +88,7 @@ def cache_seed(directory: Path) -> None:
 
 def cached(directory: Path) -> None:
     """What is there and sound is taken; what is not is made again."""
-    from cadec_cli.bundle.cache import converted_once
+    from cadec_cli.bundle.conversion_cache import converted_once
 
     with _cache_in(directory):
         place = converted_once("key", _converted)
@@ -96,7 +96,7 @@ def cached(directory: Path) -> None:
 
 
 def _converted(directory: Path) -> None:
-    from cadec_cli.whole_files import atomic_directory
+    from cadec_cli.fs.atomic import atomic_directory
 
     with atomic_directory(directory, marker="cadec.json") as part:
         (part / "model.bin").write_bytes(b"weights")
@@ -117,7 +117,7 @@ OPENING = tuple(f"cadec_cli/bundle/{name}.py" for name in ("manifest", "opening"
 TARGETS = {
     "manifest": Target(OPENING, copied(parts.bundle), opened, ("bundle.json",), resealed=resealed),
     "bundle's small files": Target(
-        ("cadec_cli/bundle/opening.py",), copied(parts.bundle), opened, SMALL, resealed=resealed
+        ("cadec_cli/bundle/bundle.py",), copied(parts.bundle), opened, SMALL, resealed=resealed
     ),
     "bundle that is loaded": Target(
         ("cadec_cli/models/storage.py",),
@@ -129,7 +129,7 @@ TARGETS = {
         share=0.5,
     ),
     "CTranslate2 model of a bundle": Target(
-        ("cadec_cli/engines/ctranslate2_vocabulary.py",),
+        ("cadec_cli/engines/ctranslate2.py",),
         copied(parts.bundle),
         loaded,
         (
@@ -161,7 +161,7 @@ TARGETS = {
         ("cadec_cli/text/subwords.py",), copied(parts.bundle, "source"), pipeline, PIPELINE[2:], share=1.5
     ),
     "conversion cache": Target(
-        ("cadec_cli/bundle/cache.py",),
+        ("cadec_cli/bundle/conversion_cache.py",),
         cache_seed,
         cached,
         ("ctranslate2/key/cadec.json", "ctranslate2/key/model.bin"),

@@ -133,12 +133,12 @@ def repl(directory: Path) -> None:
 
     from session_parts import OPTIONS, direction_of
 
-    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.commands.repl.autosave import Autosave
     from cadec_cli.commands.repl.commands import COMMANDS
     from cadec_cli.commands.repl.loop import Repl
-    from cadec_cli.commands.repl.state import Autosave
     from cadec_cli.commands.repl.views import Output
-    from cadec_cli.decoding.session import Session
+    from cadec_cli.session.session import Session
 
     direction = direction_of(Bundle.open(parts.bundle(), verify=False))
     session = Session(lists.models(), OPTIONS, direction=direction)

@@ -11,7 +11,7 @@ from fuzz.target import Target
 from fuzz.targets.parts import copied, made, text
 
 if TYPE_CHECKING:
-    from cadec_cli.text.pretrained.vocabulary import Vocabulary
+    from cadec_cli.text.tokenizers.vocabulary import Vocabulary
 
 SENTENCE = "The cat sat — «кот»? \U0001f600"
 
@@ -69,8 +69,8 @@ def opennmt_files(directory: Path) -> None:
 def ctranslate2_files(directory: Path) -> None:
     import shutil
 
+    from converters.translation.base import ModelRequest
     from converters.translation.marian import open_marian
-    from converters.translation.opened import ModelRequest
 
     place = marian()
     open_marian(place, ModelRequest(source_language="en", target_language="ru")).convert(
@@ -111,7 +111,7 @@ def stored_translation_files(directory: Path) -> None:
     """What a bundle keeps of another toolkit's S-NMT."""
     import shutil
 
-    from cadec_cli.models.pretrained import TRANSLATION_SETTINGS, write_settings
+    from cadec_cli.models.pretrained_settings import TRANSLATION_SETTINGS, write_settings
 
     found: Any = _opened("marian")(marian())
     for name, path in found.files.items():
@@ -133,7 +133,7 @@ language = _part("language-model", language_files)
 
 def _opened(kind: str | None, target: str = "ru") -> Callable[[Path], object]:
     def load(directory: Path) -> object:
-        from converters.translation.looking import open_translation
+        from converters.detect import open_translation
 
         found = open_translation(
             str(directory), kind=kind, source_language="en", target_language=target, note=_silent
@@ -181,9 +181,9 @@ def stored_language(directory: Path) -> None:
 
 
 def stored_translation(directory: Path) -> None:
-    from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
-    from cadec_cli.models.pretrained import read_translation_settings
-    from cadec_cli.text.pretrained import load_text
+    from cadec_cli.engines.ctranslate2 import read_vocabularies
+    from cadec_cli.models.pretrained_settings import read_translation_settings
+    from cadec_cli.text.tokenizers import load_text
 
     settings = read_translation_settings(directory)
     tokens, _ = read_vocabularies(_converted_marian())
@@ -202,7 +202,7 @@ def _tried_text(found: Any) -> None:
 
 
 def line_text(directory: Path) -> None:
-    from cadec_cli.text.pretrained.line_text import LineText
+    from cadec_cli.text.tokenizers.lines import LineText
 
     found = LineText.load(directory / "tokenizer.json", boundary="\n", start=None)
     ids = found.encode(SENTENCE)
@@ -219,26 +219,26 @@ def line_text_seed(directory: Path) -> None:
 
 
 def tokenizers_text(directory: Path) -> None:
-    from cadec_cli.text.pretrained.tokenizers_text import TokenizersText
+    from cadec_cli.text.tokenizers.tokenizers_json import TokenizersText
 
     _tried_text(TokenizersText(directory / "tokenizer.json", _vocabulary()))
 
 
 def sentencepiece_text(directory: Path) -> None:
-    from cadec_cli.text.pretrained.sentencepiece_text import SentencePieceText
+    from cadec_cli.text.tokenizers.sentencepiece import SentencePieceText
 
     _tried_text(SentencePieceText(directory / "source.spm", _vocabulary()))
 
 
 def bpe_text(directory: Path) -> None:
-    from cadec_cli.text.pretrained.moses_bpe_text import MosesBpeText, MosesOptions
+    from cadec_cli.text.tokenizers.moses_bpe import MosesBpeText, MosesOptions
 
     _tried_text(MosesBpeText(directory / "codes.bpe", _vocabulary(), "en", MosesOptions()))
 
 
 def vocabularies(directory: Path) -> None:
-    from cadec_cli.engines.ctranslate2_vocabulary import read_vocabularies
-    from cadec_cli.text.pretrained.vocabulary import Vocabulary
+    from cadec_cli.engines.ctranslate2 import read_vocabularies
+    from cadec_cli.text.tokenizers.vocabulary import Vocabulary
 
     for tokens in read_vocabularies(directory):
         known = Vocabulary.of(tokens, {})
@@ -247,7 +247,7 @@ def vocabularies(directory: Path) -> None:
 
 
 def _vocabulary() -> "Vocabulary":
-    from cadec_cli.text.pretrained.vocabulary import Vocabulary
+    from cadec_cli.text.tokenizers.vocabulary import Vocabulary
 
     return Vocabulary.of(["</s>", "<unk>", "\u2581", "\u2581t", "h", "e", "c@@", "a@@", "t"], {})
 
@@ -278,31 +278,31 @@ TARGETS = {
         {"model.npz": member("model.yml.npy")},
     ),
     "fairseq": opened(
-        ("converters/translation/fairseq.py", FILES, "converters/translation/checkpoints.py"),
+        ("converters/translation/fairseq.py", FILES, "converters/translation/torch_checkpoints.py"),
         copied(_part("fairseq", fairseq_files)),
         ("dict.en.txt", "model.pt", "sentencepiece.bpe.model"),
         {"model.pt": member("data.pkl")},
     ),
     "OpenNMT": opened(
-        ("converters/translation/opennmt.py", "converters/translation/checkpoints.py"),
+        ("converters/translation/opennmt.py", "converters/translation/torch_checkpoints.py"),
         copied(_part("opennmt", opennmt_files)),
         ("model.pt", "target.spm"),
         {"model.pt": member("data.pkl")},
     ),
     "CTranslate2 directory": opened(
-        ("converters/translation/ctranslate2_directory.py", "converters/translation/ctranslate2_file.py"),
+        ("converters/translation/ctranslate2.py", "converters/translation/ctranslate2.py"),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
     ),
     "CTranslate2 directory, converted": opened(
-        ("converters/translation/ctranslate2_directory.py",),
+        ("converters/translation/ctranslate2.py",),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
         load=_converted("ru"),
         share=0.2,
     ),
     "Hugging Face translation": opened(
-        ("converters/translation/huggingface.py", "converters/translation/looking.py", FILES),
+        ("converters/translation/huggingface.py", "converters/detect.py", FILES),
         copied(_part("huggingface", huggingface_files)),
         ("config.json", "generation_config.json", "tokenizer_config.json", "vocab.json", "source.spm"),
         load=_opened(None, "eo"),
@@ -336,13 +336,13 @@ TARGETS = {
         load=opened_language("model.gguf"),
     ),
     "language model of a bundle": opened(
-        ("cadec_cli/models/pretrained.py",),
+        ("cadec_cli/models/pretrained_settings.py",),
         copied(_part("stored-language", stored_language_files)),
         ("language-model.json", "config.json", "tokenizer.json"),
         load=stored_language,
     ),
     "translation model of a bundle": opened(
-        ("cadec_cli/models/pretrained.py", f"{TEXTS}sentencepiece_text.py"),
+        ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}sentencepiece_text.py"),
         copied(_part("stored-translation", stored_translation_files)),
         ("translation-model.json",),
         load=stored_translation,
@@ -355,12 +355,12 @@ TARGETS = {
     ),
     "BPE codes": Target((f"{TEXTS}moses_bpe_text.py",), text("codes.bpe", CODES), bpe_text),
     "CTranslate2 vocabularies": Target(
-        ("cadec_cli/engines/ctranslate2_vocabulary.py",),
+        ("cadec_cli/engines/ctranslate2.py",),
         text("shared_vocabulary.json", json.dumps(["<unk>", "<s>", "</s>", "a", "\u2581b"])),
         vocabularies,
     ),
     "CTranslate2 vocabularies, old": Target(
-        ("cadec_cli/engines/ctranslate2_vocabulary.py",),
+        ("cadec_cli/engines/ctranslate2.py",),
         text("shared_vocabulary.txt", "<unk>\n<s>\n</s>\na\n"),
         vocabularies,
     ),

@@ -61,7 +61,7 @@ TABLE = {"fuzz": "a journal"}  # what the journal and the part file say they wer
 def nbest(directory: Path) -> None:
     import math
 
-    from cadec_cli.decoding.nbest_files import read_documents
+    from cadec_cli.jobs.nbest_files import read_documents
 
     (path,) = directory.iterdir()
     for feature in ("", "F0"):
@@ -74,7 +74,7 @@ def nbest(directory: Path) -> None:
 
 
 def contrastive_set(directory: Path) -> None:
-    from cadec_cli.evaluation.contrastive.files import read_set
+    from cadec_cli.evaluation.contrastive.set_files import read_set
 
     (path,) = directory.iterdir()
     found = read_set(path)
@@ -104,7 +104,7 @@ def evaluated_seed(directory: Path) -> None:
 def models() -> Any:
     from session_parts import models_of
 
-    from cadec_cli.bundle.opening import Bundle
+    from cadec_cli.bundle.bundle import Bundle
 
     return models_of(Bundle.open(parts.bundle()))
 
@@ -113,8 +113,8 @@ def session_seed(directory: Path) -> None:
     from repl_parts import SENTENCES
     from session_parts import add, new_session
 
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.decoding.session_files import session_json
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.session.files import session_json
 
     session = new_session(Bundle.open(parts.bundle()))
     add(session, *SENTENCES[:2])
@@ -127,11 +127,11 @@ def session_seed(directory: Path) -> None:
 def session(directory: Path) -> None:
     from session_parts import direction_of
 
-    from cadec_cli.bundle.opening import Bundle
-    from cadec_cli.decoding.session import Session
-    from cadec_cli.decoding.session_files import session_json, stored_session
-    from cadec_cli.files import read_json
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.fs.read import read_json
     from cadec_cli.method.options import TranslationOptions
+    from cadec_cli.session.files import session_json, stored_session
+    from cadec_cli.session.session import Session
 
     path = directory / "session.json"
     direction = direction_of(Bundle.open(parts.bundle(), verify=False))
@@ -145,8 +145,8 @@ def session(directory: Path) -> None:
 
 def journal_seed(directory: Path) -> None:
     """A journal as a translation leaves it when it is killed."""
-    from cadec_cli.decoding.journal import Journal
     from cadec_cli.decoding.state import State
+    from cadec_cli.jobs.journal import Journal
 
     with Journal.begin(directory / "journal", TABLE) as journal:
         for sentence in range(3):
@@ -161,7 +161,7 @@ def _output(document: int, sentence: int) -> dict[str, object]:
 
 def journal(directory: Path) -> None:
     """Damage costs what it damages: what is taken up is what was written."""
-    from cadec_cli.decoding.journal import Journal
+    from cadec_cli.jobs.journal import Journal
 
     with Journal.resume(directory / "journal", TABLE) as found:
         for (document, sentence), output in found.outputs.items():
@@ -170,7 +170,7 @@ def journal(directory: Path) -> None:
 
 def done_seed(directory: Path) -> None:
     """What a translation in bulk leaves when it is killed."""
-    from cadec_cli.decoding.done_documents import DoneDocuments
+    from cadec_cli.jobs.done import DoneDocuments
 
     with DoneDocuments.begin(directory / "journal", TABLE) as done:
         for number in range(3):
@@ -180,7 +180,7 @@ def done_seed(directory: Path) -> None:
 
 def done_documents(directory: Path) -> None:
     """Likewise, by what the documents are."""
-    from cadec_cli.decoding.done_documents import DoneDocuments
+    from cadec_cli.jobs.done import DoneDocuments
 
     with DoneDocuments.resume(directory / "journal", TABLE) as found:
         for number in range(3):
@@ -195,14 +195,14 @@ FINISHED = [("a.ru.srt", "0" * 64, "a.srt", "1" * 64), ("b.ru.srt", "2" * 64, "b
 
 def finished_seed(directory: Path) -> None:
     """What a translation in bulk leaves when it has ended."""
-    from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
+    from cadec_cli.jobs.done import RECORD, FinishedFile, FinishedFiles
 
     FinishedFiles(directory / RECORD, TABLE).add(FinishedFile(*fields) for fields in FINISHED)
 
 
 def finished_files(directory: Path) -> None:
     """Damage costs knowledge: no file is known that was not written; then others are put on record."""
-    from cadec_cli.decoding.finished_files import RECORD, FinishedFile, FinishedFiles
+    from cadec_cli.jobs.done import RECORD, FinishedFile, FinishedFiles
 
     files = FinishedFiles(directory / RECORD, TABLE)
     known = files.read()
@@ -212,7 +212,7 @@ def finished_files(directory: Path) -> None:
 
 
 def part_seed(directory: Path) -> None:
-    from cadec_cli.decoding.back_translation import PairFile
+    from cadec_cli.jobs.back_translation import PairFile
 
     with contextlib.suppress(KeyboardInterrupt):
         PairFile(directory / "pairs.tsv", TABLE).write(_interrupted())
@@ -234,7 +234,7 @@ def _translated(lines: Sequence[str]) -> list[str]:
 
 def part_file(directory: Path) -> None:
     """Damage costs what it damages: in the end there is what there would have been."""
-    from cadec_cli.decoding.back_translation import PairFile, pair_lines
+    from cadec_cli.jobs.back_translation import PairFile, pair_lines
 
     pairs = PairFile(directory / "pairs.tsv", TABLE)
     done = pairs.progress(resume=True)
@@ -248,7 +248,7 @@ def part_file(directory: Path) -> None:
 def template(directory: Path) -> None:
     """Names of outputs come from files and the command line; here, from a file of both."""
     from cadec_cli.errors import CadecError
-    from cadec_cli.text.output_names import Languages, TemplateError, plan_outputs
+    from cadec_cli.jobs.output_names import Languages, TemplateError, plan_outputs
 
     raw = (directory / "names").read_bytes().split(b"\n")
     output, *inputs = [line.decode("utf-8", "surrogateescape") for line in raw]
@@ -277,8 +277,8 @@ def no_context(name: str) -> Callable[[Path], None]:
     return load
 
 
-SETS = ("cadec_cli/evaluation/contrastive/files.py",)
-LISTS = ("cadec_cli/decoding/nbest_files.py",)
+SETS = ("cadec_cli/evaluation/contrastive/set_files.py",)
+LISTS = ("cadec_cli/jobs/nbest_files.py",)
 NAMES = st.lists(
     st.sampled_from(
         ["{", "}", "stem", "to", "ext", "name", "from", ".", "/", "\n", "a", "en", "ru", "..", "!r"]
@@ -302,8 +302,8 @@ TARGETS = {
     "session": Target(
         (
             "cadec_cli/commands/repl/commands.py",
-            "cadec_cli/commands/repl/state.py",
-            "cadec_cli/decoding/session_files.py",
+            "cadec_cli/commands/repl/autosave.py",
+            "cadec_cli/session/files.py",
         ),
         session_seed,
         session,
@@ -315,13 +315,11 @@ TARGETS = {
         journal,
         writes=True,
     ),
-    "done documents": Target(
-        ("cadec_cli/decoding/done_documents.py",), done_seed, done_documents, writes=True, share=0.5
-    ),
+    "done documents": Target(("cadec_cli/jobs/done.py",), done_seed, done_documents, writes=True, share=0.5),
     "finished files": Target(
-        ("cadec_cli/decoding/finished_files.py",), finished_seed, finished_files, writes=True, share=0.5
+        ("cadec_cli/jobs/done.py",), finished_seed, finished_files, writes=True, share=0.5
     ),
-    "part file": Target(("cadec_cli/decoding/back_translation.py",), part_seed, part_file, writes=True),
+    "part file": Target(("cadec_cli/jobs/back_translation.py",), part_seed, part_file, writes=True),
     "output names": Target(
         (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
     ),

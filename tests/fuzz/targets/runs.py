@@ -153,8 +153,7 @@ def results_seed(directory: Path) -> None:
 
 
 def results(directory: Path) -> None:
-    from cadec_cli.reproduction.results import _accuracies, _panels, _speed
-    from cadec_cli.reproduction.tuned import chosen_point
+    from cadec_cli.reproduction.measurements import _accuracies, _panels, _speed, chosen_point
 
     for found in _accuracies(directory / "accuracies.jsonl").values():
         assert all(isinstance(one.share, int | float) for one in found.values())
@@ -167,13 +166,13 @@ def results(directory: Path) -> None:
 
 
 def settings(directory: Path) -> None:
-    from cadec_cli.reproduction.starting import start_experiment
+    from cadec_cli.reproduction.experiment import start_experiment
 
     start_experiment("toy", directory, None, write=False)
 
 
 def settings_seed(directory: Path) -> None:
-    from cadec_cli.reproduction.starting import start_experiment
+    from cadec_cli.reproduction.experiment import start_experiment
 
     start_experiment("toy", directory, None)
 
@@ -202,5 +201,5 @@ TARGETS = {
     "shard": Target(("cadec_cli/data/shards.py",), shard_seed, shard),
     "reproduction's seconds": Target(REPRODUCTION, json_of("seconds.json", SECONDS), seconds),
     "reproduction's results": Target(REPRODUCTION, results_seed, results),
-    "reproduction's settings": Target(("cadec_cli/reproduction/starting.py",), settings_seed, settings),
+    "reproduction's settings": Target(("cadec_cli/reproduction/experiment.py",), settings_seed, settings),
 }

@@ -118,7 +118,7 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
 
     def load(directory: Path) -> None:
         from cadec_cli.errors import CadecError
-        from cadec_cli.files import open_binary
+        from cadec_cli.fs.read import open_binary
         from cadec_cli.text.formats import read_text_file
         from cadec_cli.text.formats.conversion import as_format, in_encoding
 
@@ -154,7 +154,7 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
     return load
 
 
-MODULES = ("cadec_cli/files.py", "cadec_cli/text/formats/__init__.py")
+MODULES = ("cadec_cli/fs/read.py", "cadec_cli/text/formats/__init__.py")
 
 
 def plain(name: str, content: str | bytes, load: Callable[[Path], None], grammar: bool = False) -> Target:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shown_commands import KNOWN
 
 from cadec_cli.errors import CadecError
-from cadec_cli.files import decode
+from cadec_cli.fs.read import decode
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import READERS, TextFile, encode_piece, format_of, read_text_file
 from cadec_cli.text.formats.layout import Layout, Source

@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.inline import carry_open_tags, keep_known_tags
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.markup import TAGS, inline_tags, unpaired_tags
-from cadec_cli.text.formats.subtitle_layout import SubtitleLayout
-from cadec_cli.text.formats.subtitles import read_subtitles
-from cadec_cli.text.formats.wrapping import Ruler, divide, wrap
+from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
+from cadec_cli.text.formats.subtitles.cue_tags import (
+    TAGS,
+    carry_open_tags,
+    inline_tags,
+    keep_known_tags,
+    unpaired_tags,
+)
+from cadec_cli.text.formats.subtitles.reader import read_subtitles
+from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, wrap
 
 ASS_HEAD = "[Script Info]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, L, R, V, Effect, Text\n"
 

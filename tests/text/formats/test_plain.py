@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.lines import LineCutter
+from cadec_cli.text.formats.layout import LineCutter, Source
 from cadec_cli.text.formats.plain import PlainLayout, read_plain
 
 

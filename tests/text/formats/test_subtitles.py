@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.subtitle_layout import SubtitleLayout
-from cadec_cli.text.formats.subtitles import read_subtitles
-from cadec_cli.text.formats.wrapping import divide, wrap
+from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
+from cadec_cli.text.formats.subtitles.reader import read_subtitles
+from cadec_cli.text.formats.subtitles.wrapping import divide, wrap
 
 
 def read(text: str, subtitle_format: str = "srt") -> tuple[tuple[Document, ...], SubtitleLayout]:

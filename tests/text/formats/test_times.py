@@ -5,9 +5,9 @@ import cProfile
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.formats.cues import timed_texts
-from cadec_cli.text.formats.subtitle_conversion import converted_subtitles
-from cadec_cli.text.formats.wrapping import wrap
+from cadec_cli.text.formats.subtitles.cues import timed_texts
+from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
+from cadec_cli.text.formats.subtitles.wrapping import wrap
 
 HOUR = 3_600_000
 

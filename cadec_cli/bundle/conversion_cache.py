@@ -1,0 +1,268 @@
+"""Converted models kept in the user's cache: made once, whole, whoever asks and however many at a time.
+
+The cache is one user's, or root's: what other users could have put there or changed is not loaded. They may
+read it, unless the umask forbids: a cache in an image is made by root and serves all. Nothing in it is lost
+for good and nothing is deleted by itself; all of it may be deleted whenever no cadec runs. A cache that can't
+be used, or is full, costs time and no more.
+
+It knows directories and their checksums, not what is converted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.bundle.manifest import Conversion, Manifest
+from cadec_cli.errors import CadecError, WriteError
+from cadec_cli.fs.atomic import remove_leftovers, scratch_directory, write_errors, write_json
+from cadec_cli.fs.paths import cache_directory, lock, open_lock
+from cadec_cli.fs.read import read_json, sha256
+from converters import version
+
+if TYPE_CHECKING:
+    from cadec_cli.models.transformer import Transformer
+    from cadec_cli.text.pipeline import TextPipeline
+    from converters.verify import Drift
+
+
+# Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
+_SEAL = "cadec.json"
+# Bytes, of which a seal has a few hundred: more are not read.
+_LARGEST_SEAL = 1 << 16
+
+_HAS_OWNERS = hasattr(os, "geteuid")
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+# Directories that stand in for a cache that can't be used; they go when the process ends.
+_temporary: dict[str, Path] = {}
+_until_the_end = contextlib.ExitStack()
+atexit.register(_until_the_end.close)
+
+Note = Callable[[str], None]
+
+
+class _UnusableError(Exception):
+    """Why the cache can't serve, in a few words."""
+
+
+def silence(message: str) -> None:
+    """Say nothing, where whoever asks has nobody to tell."""
+
+
+def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:
+    """The directory that `convert` fills, taken from the cache if it is there and sound.
+
+    The key names all that the result depends on. Where the cache can't be used or has no room, that is noted,
+    and a temporary directory serves for as long as the process runs.
+    """
+    if key in _temporary:
+        return _temporary[key]
+    parent = cache_directory() / "ctranslate2"
+    try:
+        return _from_cache(parent, key, convert)
+    except _UnusableError as reason:
+        note(f"the cache {parent} is not used ({reason}); converting into a temporary directory")
+    return _for_now(parent, key, convert)
+
+
+def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path:
+    directory = parent / key
+    try:
+        _make_private(parent)
+        if _is_sound(directory):
+            return directory
+        with tempfile.TemporaryFile(dir=parent):  # found now rather than after converting
+            pass
+        lock_file = open_lock(parent / f".{key}.lock")
+    except OSError as error:
+        raise _UnusableError(error.strerror or str(error)) from None
+    except CadecError as error:
+        raise _UnusableError(f"{error.message}; {error.hint}") from None
+    with lock_file:
+        lock(lock_file, wait=True)
+        if not _is_sound(directory):
+            try:
+                _clear_dead(parent)
+                _remove_obstacle(directory)
+                convert(directory)
+                _seal(directory)
+            except CadecError as error:
+                # Without working locks another process may have been first; its result serves as well.
+                if _is_sound(directory):
+                    return directory
+                if isinstance(error, WriteError):
+                    raise _UnusableError(error.message) from None
+                raise
+    return directory
+
+
+def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
+    scratch = contextlib.ExitStack()
+    try:
+        directory = scratch.enter_context(scratch_directory()) / key
+    except OSError as error:
+        raise CadecError(
+            f"no place for a temporary directory: {error.strerror or error}", _room(cache)
+        ) from None
+    try:
+        convert(directory)
+    except BaseException as error:
+        scratch.close()
+        if isinstance(error, WriteError):
+            raise CadecError(error.message, _room(cache)) from None
+        raise
+    _until_the_end.push(scratch)
+    _temporary[key] = directory
+    return directory
+
+
+def _room(cache: Path) -> str:
+    return f"make room for the cache, {cache}, or name another place for it with CADEC_CACHE"
+
+
+def _make_private(parent: Path) -> None:
+    """Make the cache's directory, or see that nobody else can put anything into it."""
+    parent.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    parent.mkdir(mode=0o755, exist_ok=True)
+    # The link too, if it is one: who made it chose the directory.
+    if not (_is_ours(parent.lstat()) and _is_ours(found := parent.stat())):
+        raise _UnusableError("it belongs to another user")
+    if not _is_private(found):
+        with contextlib.suppress(OSError):
+            parent.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS_MAY_WRITE)
+        if not _is_private(parent.stat()):
+            raise _UnusableError("other users may write to it")
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether something belongs to the user, or to root, who may do anything anyway."""
+    return not _HAS_OWNERS or found.st_uid in (os.geteuid(), 0)
+
+
+def _is_private(found: os.stat_result) -> bool:
+    return _is_ours(found) and not (_HAS_OWNERS and found.st_mode & _OTHERS_MAY_WRITE)
+
+
+def _clear_dead(parent: Path) -> None:
+    """Remove what killed conversions have left, also of keys that nobody may ask for again.
+
+    Every conversion has made its lock first, so the locks name all keys.
+    """
+    for path in parent.glob(".*.lock"):
+        remove_leftovers(parent / path.name.removeprefix(".").removesuffix(".lock"))
+
+
+def _remove_obstacle(directory: Path) -> None:
+    """Remove what no directory of ours can take the place of; one that is ours is replaced by the new one."""
+    with contextlib.suppress(OSError):  # nothing there; or it stays, and converting says so
+        found = directory.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            directory.unlink()
+        elif not _is_private(found):  # a new one might inherit owner and permissions
+            shutil.rmtree(directory)
+
+
+def _seal(directory: Path) -> None:
+    """Write the checksums; a directory that can't be sealed does not stay."""
+    try:
+        write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
+        with write_errors(directory):
+            # As the umask has it for a new file, but for others to read at most.
+            mode = (directory / _SEAL).stat().st_mode & 0o644
+            for path in directory.iterdir():
+                path.chmod(mode)
+            directory.chmod(mode | 0o100 | (mode & 0o044) >> 2)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _is_sound(directory: Path) -> bool:
+    """Tell whether there are the files that were sealed, as they were written, and no others.
+
+    If not they are made again. Nothing is opened that is no plain file of the user's own.
+    """
+    try:
+        if not (stat.S_ISDIR(directory.lstat().st_mode) and _is_private(directory.lstat())):
+            return False
+        files = {path.name: path.lstat() for path in directory.iterdir()}
+        if not all(stat.S_ISREG(found.st_mode) and _is_private(found) for found in files.values()):
+            return False
+        if _SEAL not in files or files.pop(_SEAL).st_size > _LARGEST_SEAL:
+            return False
+        sealed = read_json(directory / _SEAL)
+        if not isinstance(sealed, dict) or sealed.keys() != files.keys():
+            return False
+        return all(sha256(directory / name) == sealed[name] for name in sealed)
+    except (CadecError, OSError):
+        return False
+
+
+# A bundle's translation models for CTranslate2: what a conversion depends on, and the one way to make one.
+
+
+def dependencies(manifest: Manifest, part: str = "nmt") -> str:
+    """One checksum of all in a bundle that a conversion depends on: the weights, and what the ids mean."""
+    return manifest.listing_digest(*depends_on(part))
+
+
+def depends_on(part: str = "nmt") -> tuple[str, ...]:
+    """The parts of a bundle that a conversion of one of them is made of."""
+    return (part, "source", "target")
+
+
+def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
+    """Tell whether there is a conversion, and it is what converting this bundle's S-NMT now would give."""
+    if conversion is None:
+        return False
+    return (conversion.depends_on, conversion.converter) == (
+        dependencies(manifest),
+        version.CONVERTER_VERSION,
+    )
+
+
+def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
+    """A name for a conversion that differs wherever the result would.
+
+    It speaks of files by their checksums, and is shared by all bundles: whoever puts something there under
+    this name has seen that the files are these.
+    """
+    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{version.CONVERTER_VERSION}"
+
+
+def conversion_record(manifest: Manifest, drift: Drift) -> Conversion:
+    """What a manifest remembers of a conversion of this bundle's S-NMT."""
+    return Conversion(dependencies(manifest), version.CONVERTER_VERSION, drift.mean, drift.largest)
+
+
+def convert(
+    network: Transformer,
+    source: TextPipeline,
+    target: TextPipeline,
+    *,
+    compute_type: str,
+    directory: Path,
+    probes: Sequence[tuple[str, str]] = (),
+) -> Drift:
+    """Write an S-NMT as a CTranslate2 model, whole or not at all; report how far it is from torch.
+
+    Probes are sentence pairs to compare the two on, besides random ones.
+    """
+    from converters.own_networks import convert_translation_model
+
+    return convert_translation_model(
+        network,
+        source.subwords.pieces,
+        target.subwords.pieces,
+        directory,
+        compute_type,
+        [(source.encode(text), target.encode(translation)) for text, translation in probes],
+    )

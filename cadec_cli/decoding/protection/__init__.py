@@ -1,0 +1,1 @@
+"""Keeping what must not change: defects, stand-ins, where tags go."""

@@ -1,0 +1,254 @@
+"""A translation model that keeps what must not be changed: the same n-best lists, with all spans in them.
+
+Works with any model. First the sentence is translated as it is, and every hypothesis is checked. Where the
+good ones have lost a span, it is translated with stand-ins: placeholders, if the model was trained to copy
+them, else numbers, which models copy best; what stands in is replaced in the hypotheses that have it. Where
+that fails too, the texts between the spans are translated one by one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cadec_cli.decoding.protection.defects import defects
+from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.protected.placeholders import PLACEHOLDERS
+from cadec_cli.text.protected.spans import Span, find_spans, has_words, lost_spans
+
+# How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
+_MARGIN = 3.0
+
+# Numbers that stand in, by what they stand for: a year had better look like one.
+_YEARS = ("1984", "1976", "1968", "1957", "1945", "1939", "1927", "1913")
+_NUMBERS = ("512", "417", "936", "845", "623", "738", "254", "189", "361", "472", "583", "694")
+# Signs of programs, tables and drawings, with what stands around them.
+_SIGNS = re.compile(r"[\s\d]*[<>{}\[\]|\\=;*/+^~@#_$&%§][^\w\n]*")
+_TIMES = ("12:30", "11:45", "10:15", "14:20", "16:40", "13:50", "15:10", "17:25")
+
+
+@dataclass(frozen=True)
+class _MaskedSentence:
+    """A sentence with stand-ins for some of its spans."""
+
+    text: str
+    spans: dict[str, Span]  # by what stands in
+    kept: tuple[Span, ...]  # the spans that are still there
+
+    def restore(self, hypothesis: Hypothesis) -> Hypothesis | None:
+        """The hypothesis with the spans themselves; nothing if one of them is not there exactly once."""
+        text = hypothesis.text
+        for stand_in in self.spans:
+            if len(_whole(stand_in).findall(text)) != 1:
+                return None
+        if lost_spans(list(self.kept), text):
+            return None
+        parts = re.split("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
+        found = re.findall("|".join(_whole(stand_in).pattern for stand_in in self.spans), text)
+        written = parts[0]
+        for stand_in, rest in zip(found, parts[1:], strict=True):
+            written += self.spans[stand_in].required_text + rest
+        return Hypothesis(written, hypothesis.log_prob)
+
+
+@dataclass(frozen=True)
+class ProtectedModel:
+    """A model between the texts of two languages, and the language that it reads."""
+
+    model: TranslationModel
+    language: str = ""
+    placeholders: tuple[str, ...] = ()
+
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """At most `count` translations of every sentence, with its spans wherever possible.
+
+        Sound ones come first, and of these the likeliest.
+        """
+        short = [sentence if self.model.fits(sentence) else "" for sentence in sentences]
+        lists = [
+            replace(nbest, source=sentence)
+            for nbest, sentence in zip(self.model.nbest(short, count), sentences, strict=True)
+        ]
+        spans = [tuple(find_spans(sentence, self.language)) for sentence in sentences]
+        waiting = [
+            number
+            for number, (nbest, own) in enumerate(zip(lists, spans, strict=True))
+            if own and not (_keeps(nbest, own) and self.model.fits(nbest.source))
+        ]
+        for kind in ("placeholders", "lost", "all"):
+            if not waiting or (kind == "placeholders" and not self.placeholders):
+                continue
+            masked = {number: self._mask(kind, lists[number], spans[number]) for number in waiting}
+            tried = {
+                number: one for number, one in masked.items() if one is not None and self.model.fits(one.text)
+            }
+            found = self.model.nbest([one.text for one in tried.values()], count)
+            for (number, one), nbest in zip(tried.items(), found, strict=True):
+                restored = _distinct(one.restore(hypothesis) for hypothesis in nbest.hypotheses)
+                if restored:
+                    lists[number] = NBest(sentences[number], restored)
+                    waiting.remove(number)
+        for number in waiting:
+            lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
+        return [self._sound_first(self._sound(nbest, count)) for nbest in lists]
+
+    def _sound_first(self, nbest: NBest) -> NBest:
+        """A list whose first hypothesis is what the S-NMT alone would say, if it may say it."""
+        wrong = {one: bool(defects(nbest.source, one.text, self.language)) for one in nbest.hypotheses}
+        if not any(wrong.values()):
+            return nbest
+        return replace(nbest, hypotheses=tuple(sorted(nbest.hypotheses, key=lambda one: wrong[one])))
+
+    def _sound(self, nbest: NBest, count: int) -> NBest:
+        """A list that has something sound in it, if letters without accents or single words can give that."""
+        if not nbest.hypotheses or not all(
+            defects(nbest.source, one.text, self.language) for one in nbest.hypotheses
+        ):
+            return nbest
+        simple = _without_accents(nbest.source)
+        if simple != nbest.source:
+            other = replace(self.nbest([simple], count)[0], source=nbest.source)
+            if any(not defects(nbest.source, one.text, self.language) for one in other.hypotheses):
+                return other
+        spans = find_spans(nbest.source, self.language)
+        taken = {place for span in spans for place in range(span.start, span.end)}
+        signs = [
+            Span(match.start(), match.end(), match[0], "sign")
+            for match in _SIGNS.finditer(nbest.source)
+            if taken.isdisjoint(range(*match.span()))
+        ]
+        if not signs:
+            return nbest
+        every = sorted([*spans, *signs], key=lambda span: span.start)
+        pieced = self._in_pieces(nbest.source, every, nbest)
+        if pieced is nbest or any(
+            defects(nbest.source, one.text, self.language) for one in pieced.hypotheses
+        ):
+            return nbest
+        return pieced
+
+    def _mask(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _MaskedSentence | None:
+        """Put stand-ins into a sentence, for all spans or for those that its best hypothesis has lost."""
+        missing = lost_spans(list(spans), nbest.hypotheses[0].text) if nbest.hypotheses else []
+        chosen = [span for span in spans if kind == "all" or span.required_text in missing] or list(spans)
+        text = ""
+        done = 0
+        stand_ins: dict[str, Span] = {}
+        for span in chosen:
+            stand_in = self._stand_in(kind, span, {*stand_ins, *re.findall(r"\d+", nbest.source)})
+            if stand_in is None:
+                return None
+            stand_ins[stand_in] = span
+            text += nbest.source[done : span.start] + stand_in + _ending(span)
+            done = span.end
+        text += nbest.source[done:]
+        return _MaskedSentence(text, stand_ins, tuple(span for span in spans if span not in chosen))
+
+    def _stand_in(self, kind: str, span: Span, taken: set[str]) -> str | None:
+        if kind == "placeholders":
+            choices: Sequence[str] = self.placeholders
+        elif kind == "lost":
+            choices = _YEARS if re.fullmatch(r"\d{4}", span.text) else _NUMBERS
+        else:
+            choices = _TIMES
+        return next((one for one in choices if one not in taken), None)
+
+    def _in_pieces(self, sentence: str, spans: Sequence[Span], before: NBest) -> NBest:
+        """Translate what stands between the spans, piece by piece."""
+        pieces = []
+        done = 0
+        for span in spans:
+            pieces.append(sentence[done : span.start])
+            done = span.end
+        pieces.append(sentence[done:])
+        bare = {piece: _bare(piece) for piece in pieces if has_words(piece, [])}
+        asked = [piece[start:end] for piece, (start, end) in bare.items()]
+        if not all(map(self.model.fits, asked)):
+            return before
+        found = dict(zip(bare, self.model.nbest(asked, 1), strict=True))
+        text = ""
+        log_prob = 0.0
+        for piece, kept in zip(pieces, [*(span.text for span in spans), ""], strict=True):
+            nbest = found.get(piece)
+            if nbest is not None and nbest.hypotheses:
+                text += _fit_piece(piece, bare[piece], nbest.hypotheses[0].text, at_start=not text)
+                log_prob += nbest.hypotheses[0].log_prob
+            else:
+                text += piece
+            text += kept
+        if lost_spans(list(spans), text):  # a piece that came back in another way; what was there is as good
+            return before
+        return NBest(sentence, (Hypothesis(" ".join(text.split()), log_prob),))
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """The model's own."""
+        return self.model.log_probs(sentences, targets)
+
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model can read a sentence, with stand-ins for its spans if need be."""
+        if self.model.fits(sentence, target):
+            return True
+        masked = self._mask("lost", NBest(sentence, ()), find_spans(sentence, self.language))
+        return masked is not None and bool(masked.spans) and self.model.fits(masked.text, target)
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut a sentence that does not fit."""
+        return self.model.split(sentence)
+
+
+def protect(model: TranslationModel, language: str) -> ProtectedModel:
+    """A model that keeps spans; with placeholders, if both of its vocabularies have them."""
+    learnt = isinstance(model, CopiesPieces) and model.copies(PLACEHOLDERS)
+    return ProtectedModel(model, language, PLACEHOLDERS if learnt else ())
+
+
+def _without_accents(text: str) -> str:
+    """A text in the letters that every vocabulary has; characters of other scripts stay as they are."""
+    return "".join(
+        unicodedata.normalize("NFKD", one)[0] if "\u00c0" <= one < "\u0250" else one for one in text
+    )
+
+
+def _keeps(nbest: NBest, spans: Sequence[Span]) -> bool:
+    """Tell whether a hypothesis that is about as good as the best has all spans."""
+    best = nbest.hypotheses[0].log_prob if nbest.hypotheses else 0.0
+    return not nbest.hypotheses or any(
+        not lost_spans(list(spans), one.text) for one in nbest.hypotheses if one.log_prob >= best - _MARGIN
+    )
+
+
+def _distinct(hypotheses: Iterable[Hypothesis | None]) -> tuple[Hypothesis, ...]:
+    found: dict[str, Hypothesis] = {}
+    for one in hypotheses:
+        if one is not None:
+            found.setdefault(one.text, one)
+    return tuple(found.values())
+
+
+def _ending(span: Span) -> str:
+    """What a stand-in ends in: an ordinal is one, a decade is one."""
+    if span.kind != "ordinal":
+        return ""
+    return "s" if span.text.endswith("s") else "th"
+
+
+def _whole(stand_in: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\d:]){re.escape(stand_in)}(?![\d:])")
+
+
+def _bare(piece: str) -> tuple[int, int]:
+    """Where the words of a piece are, without what stands around them."""
+    words = list(re.finditer(r"\w", piece))
+    return words[0].start(), words[-1].end()
+
+
+def _fit_piece(piece: str, place: tuple[int, int], translation: str, *, at_start: bool) -> str:
+    """The translation of a piece in the middle: no capital and no full stop that the piece has not."""
+    start, end = place
+    translation = translation.strip(".!?…,;: ")
+    if piece[start].islower() and not at_start:
+        translation = translation[:1].lower() + translation[1:]
+    return piece[:start] + translation + piece[end:]

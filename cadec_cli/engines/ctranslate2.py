@@ -1,0 +1,456 @@
+"""N-best translations by CTranslate2, with exact log p(ỹ|x): no context is known here, so nothing waits.
+
+What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length penalty, no minimum length (it
+would take EOS out of the first softmax), and a second look at hypotheses that were cut off. A token that all
+translations are made to begin with, as the language's, is no choice of the model's: the beam does not count
+it, `score_batch` does, so what that says of it is left out.
+
+What becomes of a sentence must not depend on what is translated beside it. Products of int8 weights are sums
+of integers, exact in any order, and attention is a sentence's own; but padding changes how many numbers it
+adds up, and so the last digits. So a batch has sentences of one length, and nothing is padded. (With float32
+weights the products themselves depend on the size of the batch, in the fifth digit after the point.)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.engines.compute_types import usable_compute_type
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_errors, read_json
+from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
+from cadec_cli.method.lengths import LengthLimits
+from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
+from cadec_cli.parallel import available_cores
+from cadec_cli.text.languages import own_token
+
+# What a CTranslate2 directory says beside its weights: its vocabularies, lists of tokens in the order of
+
+
+# What CTranslate2 reads of its config.json; of much it notices the type only when it translates.
+_SETTINGS: Mapping[str, tuple[type, ...]] = {
+    "add_source_bos": (bool,),
+    "add_source_eos": (bool,),
+    "bos_token": (str,),
+    "eos_token": (str,),
+    "unk_token": (str,),
+    "decoder_start_token": (str, type(None)),
+    "layer_norm_epsilon": (float, int, type(None)),
+    "multi_query_attention": (bool,),
+}
+# Without these it reads what happens to be in memory.
+_REQUIRED = ("add_source_bos", "add_source_eos")
+
+
+def read_settings(directory: Path) -> dict[str, Any]:
+    """A config.json; one whose settings are of other types than CTranslate2 takes is a CadecError."""
+    path = directory / "config.json"
+    stored = read_json(path)
+    if not isinstance(stored, dict):
+        raise CadecError(f"{path} is no configuration of CTranslate2's")
+    wrong = [
+        name
+        for name, kinds in _SETTINGS.items()
+        if (name in stored or name in _REQUIRED) and type(stored.get(name)) not in kinds
+    ]
+    if wrong:
+        raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be what it says")
+    return stored
+
+
+def read_vocabularies(directory: Path) -> tuple[list[str], list[str]]:
+    """The tokens of the source and of the target; a missing or damaged file is a CadecError."""
+    shared = _read(directory, "shared_vocabulary")
+    if shared is not None:
+        return shared, shared
+    source, target = _read(directory, "source_vocabulary"), _read(directory, "target_vocabulary")
+    if source is None or target is None:
+        raise CadecError(
+            f"{directory} has no vocabulary: neither shared_vocabulary.json nor one for each side",
+            "is it the directory of a translation model of CTranslate2?",
+        )
+    return source, target
+
+
+def _read(directory: Path, name: str) -> list[str] | None:
+    if (path := directory / f"{name}.json").is_file():
+        tokens = read_json(path)
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens) or not tokens:
+            raise CadecError(f"{path} is not a vocabulary: a list of tokens")
+        return tokens
+    # How CTranslate2 wrote it before version 3.
+    if (path := directory / f"{name}.txt").is_file():
+        with read_errors(path):
+            raw = path.read_bytes()
+        try:
+            # Not splitlines(): tokens may hold characters that Python takes for ends of lines.
+            tokens = raw.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError:
+            raise CadecError(f"{path} is not a vocabulary: it is not UTF-8") from None
+        return [token.removesuffix("\r") for token in tokens]
+    return None
+
+
+_DAMAGED = "its weights or vocabulary are damaged, or another model's: copy or download the bundle again"
+
+# Padded source tokens of one of CTranslate2's batches, times the beam.
+BATCH_TOKENS = 2048
+LIMIT_STEP = 16  # tokens by which the limits of calls differ
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a model wants around the tokens of a sentence: ours an EOS, others a language's token too."""
+
+    source_begin: tuple[str, ...] = ()
+    source_end: tuple[str, ...] = ()
+    target_begin: tuple[str, ...] = ()
+
+    def frame(self, source: Sequence[str]) -> list[str]:
+        """A source sentence as the model reads it."""
+        return [*self.source_begin, *source, *self.source_end]
+
+    @property
+    def source_size(self) -> int:
+        """How many tokens stand around a source sentence."""
+        return len(self.source_begin) + len(self.source_end)
+
+
+class CTranslate2Model:
+    """A CTranslate2 S-NMT between the texts of two languages.
+
+    `positions` is how many tokens it reads or writes at most, EOS and all framing included; the framing is
+    ours, an EOS after the source, unless it is given. `limits` say where a translation is cut off that has
+    not found its end.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        source: TokenText,
+        target: TokenText,
+        *,
+        framing: Framing | None = None,
+        positions: int = 512,
+        limits: LengthLimits | None = None,
+        device: str = "cpu",
+        device_index: int = 0,
+        compute_type: str = "int8",
+        threads: int = 0,
+    ) -> None:
+        import ctranslate2
+
+        # CTranslate2 wrote no config.json before version 3.
+        if (model / "config.json").is_file() and read_settings(model).get("decoder_start_token") is None:
+            raise CadecError(f"the model in {model} has no token to start translations with")
+        self._source, self._target = source, target
+        self._source_pieces, self._target_pieces = source.vocabulary, target.vocabulary
+        self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))
+        self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
+        self._limits = limits or LengthLimits()
+        # Of pieces alone: what stands around them has its own.
+        self._source_room = positions - self._framing.source_size
+        self._target_room = positions - 1 - len(self._framing.target_begin)
+        load = partial(
+            ctranslate2.Translator,
+            str(model),
+            device=device,
+            device_index=device_index,
+            compute_type=usable_compute_type(compute_type, device),
+            # One batch per core: several cores at one batch wait for each other more than they work.
+            inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
+            intra_threads=1,
+        )
+        try:
+            # It tells OpenMP how many threads to use, for whichever thread loads it: told to this one, torch
+            # would compute with one core from then on.
+            with ThreadPoolExecutor(1) as other:
+                self._translator = other.submit(load).result()
+        except (RuntimeError, ValueError) as error:
+            raise CadecError(f"CTranslate2 can't load {model}: {error}") from None
+
+    def fits(self, sentence: str, target: str = "") -> bool:
+        """Tell whether the model has positions for the whole sentence, and for a translation of it."""
+        return _has_room(sentence, self._source, self._source_room) and _has_room(
+            target, self._target, self._target_room
+        )
+
+    def split(self, sentence: str) -> list[str]:
+        """Cut an over-long sentence into pieces that fit: after punctuation if possible, else at a space."""
+        if self.fits(sentence) or len(sentence) < 2:
+            return [sentence]
+        middle = len(sentence) // 2
+        for pattern in (r"[;:.!?…]\s+", r"[,)—-]\s+", r"\s+"):
+            cuts = [match.end() for match in re.finditer(pattern, sentence.strip())]
+            cuts = [cut for cut in cuts if len(sentence) // 8 < cut < len(sentence) - len(sentence) // 8]
+            if cuts:
+                middle = min(cuts, key=lambda cut: abs(cut - len(sentence) // 2))
+                break
+        halves = (sentence[:middle].strip(), sentence[middle:].strip())
+        return [piece for half in halves if half for piece in self.split(half)]
+
+    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        """The `count` best translations of every sentence; repeated sentences are translated once.
+
+        Nothing is remembered from call to call: what a call gives depends on its arguments alone, so that
+        a translation taken up again goes on as it would have.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        found = dict(zip(distinct, self._translate(distinct, count), strict=True))
+        return [found[text] for text in sentences]
+
+    def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
+        """Translates texts of any length by beam search, and nothing more."""
+
+        def translate(texts: Sequence[str]) -> list[str]:
+            return self._whole(texts, lambda pieces: [_first(nbest) for nbest in self.nbest(pieces, beam)])
+
+        return translate
+
+    def sampler(self, seed: int, temperature: float = 1.0) -> Callable[[Sequence[str]], list[str]]:
+        """Translates texts of any length with words drawn as likely as the model finds them.
+
+        A temperature below 1 draws likely words more often still.
+        """
+        import ctranslate2
+
+        ctranslate2.set_random_seed(seed)
+        return lambda texts: self._whole(texts, lambda pieces: self._sample(pieces, temperature))
+
+    def _whole(self, texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
+        """Texts in pieces that fit, translated together, and put together again."""
+        pieces = [self.split(text) for text in texts]
+        found = iter(translate([piece for of_text in pieces for piece in of_text]))
+        return [" ".join(next(found) for _ in of_text) for of_text in pieces]
+
+    def _sample(self, sentences: Sequence[str], temperature: float) -> list[str]:
+        pieces = self._pieces(sentences)
+        begin = list(self._framing.target_begin)
+        results = self._translator.translate_batch(
+            [self._framing.frame(source) for source in pieces],
+            target_prefix=[begin] * len(pieces) if begin else None,
+            beam_size=1,
+            sampling_topk=0,  # of all words
+            sampling_temperature=temperature,
+            max_decoding_length=max(map(self._limit, pieces), default=1) + len(begin),
+            max_input_length=0,
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+        )
+        return [
+            self._target.decode([self._target_ids[token] for token in result.hypotheses[0][len(begin) :]])
+            for result in results
+        ]
+
+    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """log p(ỹ|x) of given translations, one per sentence.
+
+        What becomes the same pieces is scored once, so that it ties whatever the batch.
+        """
+        distinct = list(dict.fromkeys(sentences))
+        sources = dict(zip(distinct, self._pieces(distinct), strict=True))
+        written = {text: tuple(self._target.encode(text)) for text in dict.fromkeys(targets)}
+        for text, ids in written.items():
+            if len(ids) > self._target_room:
+                raise CadecError(
+                    f"a translation has {len(ids):,} tokens, too many for the model: {text[:60]!r}…"
+                )
+        pairs = [(source, written[target]) for source, target in zip(sentences, targets, strict=True)]
+        asked = list(dict.fromkeys(pairs))
+        scores = self._log_probs(
+            [sources[source] for source, _ in asked],
+            [[self._target_pieces[index] for index in ids] for _, ids in asked],
+        )
+        known = dict(zip(asked, scores, strict=True))
+        return [known[pair] for pair in pairs]
+
+    def token_log_probs(
+        self, sentences: Sequence[str], targets: Sequence[str]
+    ) -> list[list[tuple[int, float]]]:
+        """log p of every token of given translations, with the number of the word that it belongs to."""
+        begin = self._framing.target_begin
+        ids = [self._target.encode(target) for target in targets]
+        results = self._translator.score_batch(
+            [self._framing.frame(source) for source in self._pieces(sentences)],
+            [[*begin, *(self._target_pieces[index] for index in own)] for own in ids],
+            max_input_length=0,
+            batch_type="tokens",
+            max_batch_size=BATCH_TOKENS,
+        )
+        # Detokenisation joins what it likes: only what was written so far tells which word one is at.
+        words = [
+            [max(0, len(self._target.decode(own[: place + 1]).split()) - 1) for place in range(len(own))]
+            for own in ids
+        ]
+        return [
+            list(zip(of_text, result.log_probs[len(begin) :], strict=False))
+            for of_text, result in zip(words, results, strict=True)
+        ]
+
+    def copies(self, pieces: Sequence[str]) -> bool:
+        """Tell whether both vocabularies have all of some pieces: our own learn placeholders so."""
+        return set(pieces) <= set(self._source_pieces) & set(self._target_pieces)
+
+    def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
+        pieces = [[self._source_pieces[index] for index in self._source.encode(text)] for text in sentences]
+        for text, source in zip(sentences, pieces, strict=True):
+            if len(source) > self._source_room:
+                raise CadecError(
+                    f"a sentence has {len(source):,} tokens, the model reads {self._source_room:,}: "
+                    f"{text[:60]!r}…"
+                )
+        return pieces
+
+    def _translate(self, sentences: Sequence[str], count: int) -> list[NBest]:
+        pieces = self._pieces(sentences)
+        lists = [NBest(text, ()) for text in sentences]
+        groups = [group for group in _of_one_size(map(len, pieces)) if pieces[group[0]]]
+        # CTranslate2 has one limit for a call: that of its sentences' one length.
+        limits = [self._limit(pieces[group[0]]) for group in groups]
+        begun = [
+            self._begin_up_to(limit, [pieces[index] for index in group], count)
+            for limit, group in zip(limits, groups, strict=True)
+        ]
+        for limit, group, results in zip(limits, groups, begun, strict=True):
+            for index, scored in zip(group, self._collect_results(results), strict=True):
+                # A hypothesis that reaches the limit has no EOS yet.
+                if any(len(tokens) >= limit for tokens, _ in scored):
+                    scored = self._rescore(pieces[index], [tokens for tokens, _ in scored])
+                lists[index] = NBest(sentences[index], self._hypotheses(scored), self._target.identity)
+        return lists
+
+    def _limit(self, source: Sequence[str]) -> int:
+        """The longest translation that makes sense, rounded up: to few values, for large batches."""
+        most = self._limits.most(len(source))
+        return min(self._target_room, most + -most % LIMIT_STEP)
+
+    def _begin_up_to(self, limit: int, sources: Sequence[list[str]], count: int) -> list[Any]:
+        """Begin to translate sources of one length, which is often one batch, and one core's work."""
+        begin = list(self._framing.target_begin)
+        begun: list[Any] = self._translator.translate_batch(
+            [self._framing.frame(source) for source in sources],
+            target_prefix=[begin] * len(sources) if begin else None,
+            beam_size=count,
+            num_hypotheses=count,
+            length_penalty=0,
+            min_decoding_length=0,
+            max_decoding_length=limit + len(begin),
+            max_input_length=0,
+            max_batch_size=max(BATCH_TOKENS // count, 1) * 4,
+            batch_type="tokens",
+            return_scores=True,
+            asynchronous=True,
+        )
+        return begun
+
+    def _collect_results(self, begun: Sequence[Any]) -> Iterator[list[tuple[list[str], float]]]:
+        forced = len(self._framing.target_begin)
+        for awaited in begun:
+            try:
+                result = awaited.result()
+            except ValueError as error:  # what it is asked for is always the same: it must be the model
+                raise CadecError(f"CTranslate2 can't translate with this model: {error}", _DAMAGED) from None
+            written = [tokens[forced:] for tokens in result.hypotheses]
+            yield list(zip(written, result.scores, strict=True))
+
+    def _rescore(self, source: list[str], hypotheses: list[list[str]]) -> list[tuple[list[str], float]]:
+        log_probs = self._log_probs([source] * len(hypotheses), hypotheses)
+        return sorted(zip(hypotheses, log_probs, strict=True), key=lambda item: -item[1])
+
+    def _log_probs(self, sources: Sequence[list[str]], hypotheses: Sequence[list[str]]) -> list[float]:
+        begin = self._framing.target_begin
+        groups = _of_one_size(zip(map(len, sources), map(len, hypotheses), strict=True))
+        begun = [
+            self._translator.score_batch(
+                [self._framing.frame(sources[index]) for index in group],
+                [[*begin, *hypotheses[index]] for index in group],
+                max_input_length=0,
+                batch_type="tokens",
+                max_batch_size=BATCH_TOKENS,
+                asynchronous=True,
+            )
+            for group in groups
+        ]
+        log_probs = [0.0] * len(sources)
+        for group, results in zip(groups, begun, strict=True):
+            for index, awaited in zip(group, results, strict=True):
+                log_probs[index] = sum(awaited.result().log_probs[len(begin) :])
+        return log_probs
+
+    def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
+        """Best first; of those that read the same the best is kept, and empty ones only if all are."""
+        found: dict[str, Hypothesis] = {}
+        for tokens, score in scored:
+            if math.isnan(score):
+                raise CadecError("the S-NMT's scores are no numbers: it is damaged", _DAMAGED)
+            ids = self._ids(tokens)
+            text = self._target.decode(ids)
+            if text not in found:
+                found[text] = Hypothesis(text, float(score), ids)
+        written = [hypothesis for text, hypothesis in found.items() if text]
+        return tuple(written or found.values())
+
+    def _ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        try:
+            return tuple(self._target_ids[piece] for piece in tokens)
+        except KeyError as error:
+            raise CadecError(
+                f"the translation model writes {error}, which its text pipeline does not know",
+                _DAMAGED,
+            ) from None
+
+
+def _of_one_size(sizes: Iterable[Any]) -> list[list[int]]:
+    """The places of equal sizes, the largest first: what takes longest is not to be waited for at the end."""
+    places: dict[Any, list[int]] = {}
+    for place, size in enumerate(sizes):
+        places.setdefault(size, []).append(place)
+    return [places[size] for size in sorted(places, reverse=True)]
+
+
+def _first(nbest: NBest) -> str:
+    return nbest.hypotheses[0].text if nbest.hypotheses else ""
+
+
+def _has_room(sentence: str, text: TokenText, room: int) -> bool:
+    # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+    return 4 * len(sentence) <= room or len(text.encode(sentence)) <= room
+
+
+# The tokens around a sentence, for a direction of a model that may serve many.
+
+
+def framing_for(
+    settings: TranslationSettings, source_language: str | None, target_language: str | None
+) -> Framing:
+    """What the model wants around sentences of a direction; a language that it does not have is an error."""
+    own = {
+        SOURCE: _own(source_language, settings.source_languages, "source"),
+        TARGET: _own(target_language, settings.target_languages, "target"),
+    }
+
+    def fill(tokens: Sequence[str]) -> tuple[str, ...]:
+        return tuple(own.get(token, token) for token in tokens)
+
+    return Framing(
+        source_begin=fill(settings.source_begin),
+        source_end=fill(settings.source_end),
+        target_begin=fill(settings.target_begin),
+    )
+
+
+def _own(language: str | None, tokens: Sequence[str], side: str) -> str:
+    if not tokens:
+        return ""
+    if language is None:
+        raise CadecError(
+            f"the model serves {len(tokens)} {side} languages, and none was named", f"say --{side}-language"
+        )
+    return own_token(language, tokens)

@@ -1,0 +1,175 @@
+"""Beginnings of sentences after their contexts, read by a language model bit by bit: for a beam over words.
+
+All that was read is one tree of tokens, contexts and beginnings alike: what two of them have in common is
+read once, and its keys are kept. New nodes stand in one row of the network and see their ancestors alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from cadec_cli.engines.trie_rows import smooth
+from cadec_cli.errors import CadecError
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.options import ScoringOptions
+from cadec_cli.models.layers import Cache
+
+# The last layer (L, D) of a row: tokens (1, L) at positions (1, L) that see (L, S + L), after a cache of S.
+Hidden = Callable[[Tensor, Tensor, Tensor, Cache], Tensor]
+Logits = Callable[[Tensor], Tensor]  # (rows, D) → (rows, V)
+
+
+# Rows of logits that exist at a time.
+LOGIT_ROWS = 24
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What the model says of the beginning of a sentence."""
+
+    total: float  # log p of its tokens
+    following: Tensor  # (V) log p of every token after it
+
+
+class Trees:
+    """The contexts of some sentences, by term, and the beginnings that were read after them.
+
+    A term may have several contexts of a sentence: then it is the mean of log p after each of them. What does
+    not fit the model's positions is not scored.
+    """
+
+    def __init__(
+        self,
+        hidden: Hidden,
+        logits: Logits,
+        contexts: Mapping[str, Sequence[Sequence[Sequence[int]]]],  # by term and sentence, each of them c̃
+        *,
+        positions: int,
+        scoring_options: ScoringOptions,
+        device: torch.device,
+        cache: Cache,
+    ) -> None:
+        if len(scoring_options.temperatures) != 1:
+            raise ValueError("a beam is read at one temperature")
+        self._hidden, self._logits = hidden, logits
+        self._contexts = contexts
+        self._positions, self._reading, self._device = positions, scoring_options, device
+        self._cache = cache
+        self._children: list[dict[int, int]] = [{}]  # of the nodes; that of number 0 is before all tokens
+        self._seen: list[list[int]] = [[]]  # places in the row: the ancestors' and its own
+        self._read: list[Tensor] = []  # (D) of each place
+        self._following: dict[int, Tensor] = {}  # rows that may be asked for again
+        self._edges: dict[int, float] = {}  # log p of a node after its parent
+
+    @torch.inference_mode()
+    def read(self, beginnings: Sequence[tuple[int, Ids]]) -> list[dict[str, Beginning]]:
+        """What there is to say of beginnings, each of the sentence with that number, by term."""
+        wanted = [
+            {
+                term: [(context, self._fitting(number, ids)) for context in of_sentences[number]]
+                for term, of_sentences in self._contexts.items()
+            }
+            for number, ids in beginnings
+        ]
+        paths = {
+            (tuple(context), ids): None for one in wanted for pairs in one.values() for context, ids in pairs
+        }
+        nodes = self._grow([(*context, *ids) for context, ids in paths])
+        places = {path: own[len(path[0]) :] for path, own in zip(paths, nodes, strict=True)}
+        self._compute([(path[1], own) for path, own in places.items()])
+        scored = {path: self._beginning(own) for path, own in places.items()}
+        self._following = {own[-1]: self._following[own[-1]] for own in places.values()}
+        answers = []
+        for (_, whole), one in zip(beginnings, wanted, strict=True):
+            answer = {}
+            for term, pairs in one.items():
+                found = [scored[tuple(context), ids] for context, ids in pairs]
+                cut = any(len(ids) < len(whole) for _, ids in pairs)
+                answer[term] = _mean(found, cut)
+            answers.append(answer)
+        return answers
+
+    def _fitting(self, number: int, ids: Ids) -> Ids:
+        longest = max(len(context) for one in self._contexts.values() for context in one[number])
+        return ids[: max(0, self._positions - longest)]
+
+    def _grow(self, paths: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The nodes of some paths, one more than tokens: what is new of them is read now."""
+        tokens: list[int] = []
+        depths: list[int] = []
+        new: list[int] = []
+        all_nodes = []
+        for path in paths:
+            node, nodes = 0, [0]
+            for depth, token in enumerate(path):
+                child = self._children[node].get(token)
+                if child is None:
+                    child = len(self._children)
+                    self._children[node][token] = child
+                    self._children.append({})
+                    self._seen.append([*self._seen[node], child - 1])
+                    tokens.append(token)
+                    depths.append(depth)
+                    new.append(child)
+                node = child
+                nodes.append(node)
+            all_nodes.append(nodes)
+        if new:
+            before = len(self._read)
+            seen = torch.zeros(len(new), before + len(new), dtype=torch.bool)
+            for row, node in enumerate(new):
+                seen[row, self._seen[node]] = True
+            device = self._device
+            places = torch.tensor([depths], device=device)
+            hidden = self._hidden(torch.tensor([tokens], device=device), places, seen.to(device), self._cache)
+            self._read += list(hidden.unbind())
+        return all_nodes
+
+    def _compute(self, paths: Sequence[tuple[Ids, Sequence[int]]]) -> None:
+        """Learn what is asked for and not known: rows after each path, and along it edges that are new."""
+        edges: dict[int, dict[int, int]] = {}  # parent → node → token
+        ends = {nodes[-1] for _, nodes in paths}
+        for ids, nodes in paths:
+            for token, (parent, node) in zip(ids, itertools.pairwise(nodes), strict=True):
+                if node not in self._edges:
+                    edges.setdefault(parent, {})[node] = token
+        missing = [node for node in {*edges, *ends} if node not in self._following]
+        for parent in edges.keys() - set(missing):
+            self._take(edges[parent], self._following[parent])
+        for first in range(0, len(missing), LOGIT_ROWS):  # rows may be a megabyte each
+            nodes = missing[first : first + LOGIT_ROWS]
+            logits = self._logits(torch.stack([self._read[node - 1] for node in nodes])).float()
+            logits.div_(self._reading.temperatures[0])
+            rows = smooth(torch.log_softmax(logits, -1), self._reading.alpha, logits.size(-1))
+            for node, row in zip(nodes, rows, strict=True):
+                self._take(edges.get(node, {}), row)
+                if node in ends:
+                    self._following[node] = row.clone()  # not all of what it is a row of
+
+    def _take(self, tokens: Mapping[int, int], row: Tensor) -> None:
+        for node, token in tokens.items():
+            self._edges[node] = float(row[token])
+
+    def _beginning(self, nodes: Sequence[int]) -> Beginning:
+        found = Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])
+        # One that is no number makes no number of all others of its row.
+        if not (math.isfinite(found.total) and math.isfinite(float(found.following[0]))):
+            raise CadecError(
+                "the language model gives probabilities that are no numbers",
+                "its weights may be damaged; if they are not, try --compute-type float32",
+            )
+        return found
+
+
+def _mean(found: Sequence[Beginning], cut: bool) -> Beginning:
+    total = sum(one.total for one in found) / len(found)
+    following = found[0].following
+    if len(found) > 1:
+        following = torch.stack([one.following for one in found]).mean(0)
+    return Beginning(total, torch.zeros_like(following) if cut else following)

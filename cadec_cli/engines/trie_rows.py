@@ -1,0 +1,243 @@
+"""Tries after their contexts, of several documents, as rows of a network: who stands where and sees what.
+
+The blocks (context, trie) of several documents stand one after the other in one row, and each attends to
+itself alone: no padding is ever computed. Of the logits only what is needed is kept, the log-probabilities of
+a row's children. What network computes them, and in what form it takes its masks, is not known here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cadec_cli.arrays import Bools, Floats, Ints
+from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context
+from cadec_cli.method.options import ScoringOptions
+from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.models.layers import Cache, lineage
+from cadec_cli.models.output_layer import TokenLogProbs
+
+# Add-α smoothing of a D-LM's probabilities, for the scorer and for the beam: p ← (p + α/|V|) / (1 + α).
+
+
+def smooth(log_probs: Tensor, alpha: float, vocabulary: int) -> Tensor:
+    """log p, smoothed; an α of 0 changes nothing."""
+    if not alpha:
+        return log_probs
+    uniform = torch.tensor(alpha / vocabulary, device=log_probs.device, dtype=log_probs.dtype).log()
+    return torch.logaddexp(log_probs, uniform) - math.log1p(alpha)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys and values of the row that a trie was scored in."""
+
+    row: Cache
+    context: tuple[int, ...]  # where in that row c̃ stands
+    root: int  # and the trie's root, which its nodes follow
+
+    def after(self, trie: Trie, hypothesis: int) -> Cache:
+        """Those of c̃ and the hypothesis."""
+        return self._at([*self.context, *(self.root + node for node in trie.node_path(hypothesis)[1:])])
+
+    def before_root(self) -> Cache:
+        """Those of c̃ without its last token, which is the root of the next trie."""
+        return self._at(list(self.context[:-1]))
+
+    def _at(self, places: list[int]) -> Cache:
+        index = torch.tensor(places, dtype=torch.long, device=self.row.layers[0][0].device)
+        return Cache([(k.index_select(2, index), v.index_select(2, index)) for k, v in self.row.layers])
+
+
+@dataclass(frozen=True)
+class Block:
+    """One trie after its context."""
+
+    trie: Trie
+    context: Context
+    new: list[int]  # tokens of c̃ that are not remembered, the root last
+
+    @classmethod
+    def of(cls, trie: Trie, context: Context, start: int, boundary: int) -> Block:
+        """A trie after ⟨start⟩ c1 ⟨b⟩ … ck ⟨b⟩, of which what is remembered need not be read."""
+        tokens = context.tokens(boundary)
+        tokens[0] = start
+        return cls(trie, context, tokens[context.remembered :])
+
+    @property
+    def size(self) -> int:
+        """New tokens."""
+        return len(self.new) - 1 + len(self.trie)
+
+    def parents(self) -> Ints:
+        """Of each new token the one before it, by its number among them; -1 is none that is new."""
+        before = len(self.new) - 1
+        return np.concatenate([np.arange(-1, before - 1), self.trie.parents + before])
+
+    def mask(self) -> Bools:
+        """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
+        return lineage(self.parents(), self.context.remembered)
+
+
+def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
+    """Put neighbours together up to the size of a row."""
+    row: list[Block] = []
+    taken = 0
+    for block in blocks:
+        if row and taken + block.size > size:
+            yield row
+            row, taken = [], 0
+        row.append(block)
+        taken += block.size
+    if row:
+        yield row
+
+
+def distribute(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]]:
+    """The numbers of blocks in rows of about one length, for cores that take a row each."""
+    count = -(-sum(block.size for block in blocks) // size)
+    count += -count % cores
+    # The largest first, each where there is least so far.
+    rows: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(min(count, len(blocks)))]
+    for number in sorted(range(len(blocks)), key=lambda number: -blocks[number].size):
+        taken, index, row = heapq.heappop(rows)
+        row.append(number)
+        heapq.heappush(rows, (taken + blocks[number].size, index, row))
+    return [row for _, _, row in rows]
+
+
+class Layout:
+    """Several blocks in one row: tokens, positions, where each stands, and the cached keys of all of them."""
+
+    def __init__(self, blocks: Sequence[Block], device: torch.device) -> None:
+        self.blocks = blocks
+        self.device = device
+        self.cached_total = sum(block.context.remembered for block in blocks)
+        tokens: list[int] = []
+        positions: list[int] = []
+        self.roots: list[int] = []  # where each trie's root stands among the new tokens
+        self.queries: list[slice] = []  # where each block stands among the new tokens
+        self.held: list[slice] = []  # where its cached keys stand among all keys
+        self.own: list[slice] = []  # and its new ones
+        cached_start = start = 0
+        for block in blocks:
+            cached = block.context.remembered
+            before = len(block.new) - 1
+            self.queries.append(slice(start, start + block.size))
+            self.held.append(slice(cached_start, cached_start + cached))
+            self.own.append(slice(self.cached_total + start, self.cached_total + start + block.size))
+            tokens += [*block.new, *block.trie.tokens[1:]]
+            positions += [*range(cached, cached + before), *(cached + before + block.trie.depths)]
+            self.roots.append(start + before)
+            cached_start += cached
+            start += block.size
+        self.length = start
+        self.tokens = torch.tensor([tokens], device=device)
+        self.positions = torch.tensor([positions], device=device)
+
+    def cache(self) -> Cache:
+        """The cached keys of all blocks, one block after the other."""
+        memories = (block.context.memory for block in self.blocks)
+        caches = [memory for memory in memories if isinstance(memory, Cache) and memory.layers]
+        return Cache(
+            [
+                (torch.cat([k for k, _ in layer], 2), torch.cat([v for _, v in layer], 2))
+                for layer in zip(*(cache.layers for cache in caches), strict=True)
+            ]
+        )
+
+    def edges(
+        self,
+        hidden: Tensor,
+        log_probs: TokenLogProbs,
+        chunk: int,
+        vocabulary: int,
+        scoring_options: ScoringOptions,
+        *,
+        tries_only: bool = False,
+    ) -> Floats:
+        """log p of the edges of all blocks, from the last layer (L, D): (temperatures, edges).
+
+        The last layer may be that of the tries only, without contexts.
+        """
+        roots = self.roots
+        if tries_only:
+            roots = [0, *itertools.accumulate(len(block.trie) for block in self.blocks)][:-1]
+        rows = [root + block.trie.edge_nodes for root, block in zip(roots, self.blocks, strict=True)]
+        tokens = [block.trie.edge_tokens for block in self.blocks]
+        return edge_log_probs(
+            hidden,
+            np.concatenate(rows),
+            np.concatenate(tokens),
+            log_probs,
+            chunk,
+            vocabulary,
+            scoring_options,
+        )
+
+    def scored_tries(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
+        """Each block with its own edges, and with the row's keys if they are to be remembered."""
+        if np.isnan(edges).any():
+            raise CadecError("the D-LM's scores are no numbers: it is damaged", "get the bundle again")
+        scored = []
+        start = 0
+        for index, block in enumerate(self.blocks):
+            end = start + len(block.trie.edge_nodes)
+            root = self.cached_total + self.roots[index]
+            held = self.held[index]
+            context = (*range(held.start, held.stop), *range(root - len(block.new) + 1, root + 1))
+            memory = Keys(cache, context, root) if cache is not None else None
+            scored.append(ScoredTrie(block.trie, edges[:, start:end], memory))
+            start = end
+        return scored
+
+
+def edge_log_probs(
+    hidden: Tensor,
+    rows: Ints,
+    tokens: Ints,
+    log_probs: TokenLogProbs,
+    chunk: int,
+    vocabulary: int,
+    scoring_options: ScoringOptions,
+) -> Floats:
+    """log p of `tokens` after the positions `rows` of (L, D): (temperatures, edges).
+
+    `log_probs` is never asked for more than `chunk` rows.
+    """
+    if not len(rows):
+        return np.empty((len(scoring_options.temperatures), 0))
+    # Edges in the order of their rows, so that a chunk of logits serves all edges that start in it.
+    order = np.argsort(rows, kind="stable")
+    used, places = np.unique(rows[order], return_inverse=True)
+    starts = range(0, len(used), chunk)
+    bounds = [*np.searchsorted(places, starts), len(rows)]
+    own, labels = (torch.from_numpy(each).to(hidden.device) for each in (places, tokens[order]))
+    found = []
+    for start, first, last in zip(starts, bounds[:-1], bounds[1:], strict=True):
+        chosen = log_probs(
+            hidden[_index(used[start : start + chunk], hidden.device)],
+            own[first:last] - start,
+            labels[first:last],
+            scoring_options.temperatures,
+        )
+        found.append(smooth(chosen, scoring_options.alpha, vocabulary))
+    made = np.empty((len(scoring_options.temperatures), len(rows)))
+    made[:, order] = torch.cat(found, 1).double().cpu().numpy()
+    return made
+
+
+def _index(numbers: Ints, device: torch.device) -> Tensor | slice:
+    """Rising numbers as an index: where all are there, nothing is copied."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    if last - first + 1 == len(numbers):
+        return slice(first, last + 1)
+    return torch.from_numpy(numbers).to(device)

@@ -1,0 +1,284 @@
+"""Contrastive sets on disk: the published layouts and one of our own, told apart by what is in them.
+
+A malformed set is one error that names the file and the group, counted from 1. A group in which there is
+nothing to choose is not malformed (a published set has one): it is left out, and the set says so. Which keys
+are read is in docs/contrastive-sets.md. Knows nothing of languages: text is given as it was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.contrastive.groups import (
+    ContrastiveSet,
+    Group,
+    NothingToChooseError,
+    Undecidable,
+)
+from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_text
+
+SEPARATOR = "_eos"
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+# What each layout looks like, as an error shows it.
+LAYOUTS = {
+    "voita": '[{"src": "A . _eos B .", "dst": ["C . _eos D .", "C . _eos E ."], "true_ind": 0}, …]',
+    "contrapro": '[{"src segment": "B", "ref segment": "D", "errors": [{"contrastive": "E"}, …]}, …]',
+    "discevalmt": '{"1": {"examples": [{"src": ["A", "B"], "trg": {"correct": ["C", "D"], '
+    '"incorrect": ["C", "E"]}}, …]}, …}',
+    "jsonl": '{"source": "B", "context": ["C"], "candidates": ["D", "E"], "truth": 0}, one per line',
+}
+
+Record = dict[str, Any]
+Named = tuple[str, Any]
+
+
+def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYTES) -> ContrastiveSet:
+    """Read a contrastive set of `most` bytes (`-` is standard input, `.gz` and its like are decompressed)."""
+    if layout is not None and layout not in LAYOUTS:
+        raise CadecError(f"no layout {layout!r} of contrastive sets", f"there are {', '.join(LAYOUTS)}")
+    file = read_text(path, most=most)
+    text = file.text.removeprefix("\ufeff")
+    if not text.strip():
+        raise CadecError(f"{file.name} is empty", _expectation())
+    value, problem = _parse_json(text)
+    kind = layout or _detect_layout(value, text)
+    if kind is None and problem:
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expectation())
+    if kind is None:
+        raise CadecError(f"{file.name} is not a contrastive set of a known layout", _expectation())
+    if kind != "jsonl" and problem:
+        raise CadecError(f"{file.name} is not valid JSON: {problem}", _expectation(kind))
+    groups: list[Group] = []
+    undecidable: list[Undecidable] = []
+    name = ""
+    try:
+        for name, record in _records(kind, value, text):
+            try:
+                groups.append(_PARSERS[kind](name, _object(record)))
+            except NothingToChooseError as error:
+                undecidable.append(Undecidable(name, candidates=error.candidates, place=len(groups)))
+    except CadecError as error:
+        where = f"{file.name}: group {name}" if name else file.name
+        raise CadecError(f"{where}: {error.message}", error.hint or _expectation(kind)) from None
+    if undecidable and not groups:
+        raise CadecError(f"{file.name}: no group has two different candidates", _expectation(kind))
+    if not groups:
+        raise CadecError(f"{file.name} has no groups", _expectation(layout))
+    return ContrastiveSet(
+        path, kind, tuple(groups), tokenised=kind == "voita", undecidable=tuple(undecidable)
+    )
+
+
+def _parse_json(text: str) -> tuple[Any, str]:
+    """The whole file as one JSON value, or why it isn't one."""
+    try:
+        return parse_json(text), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _detect_layout(value: Any, text: str) -> str | None:
+    """The layout by its keys; any of a layout's keys in any record, so that a missing one can be named."""
+    if isinstance(value, list):
+        keys = {key for record in value if isinstance(record, dict) for key in record}
+        if not value or keys & {"dst", "true_ind"}:
+            return "voita"
+        return "contrapro" if keys & {"src segment", "ref segment", "errors"} else None
+    if isinstance(value, dict):
+        if value.keys() & {"candidates", "truth"}:
+            return "jsonl"
+        keys = {key for block in value.values() if isinstance(block, dict) for key in block}
+        return "discevalmt" if keys & {"examples", "trg"} else None
+    first, problem = _parse_json(text.strip().splitlines()[0])
+    return "jsonl" if not problem and isinstance(first, dict) else None
+
+
+def _expectation(layout: str | None = None) -> str:
+    if layout is not None:
+        return f"{layout} looks like this: {LAYOUTS[layout]}"
+    return "\n".join(["expected is one of these", *(f"{name}: {shape}" for name, shape in LAYOUTS.items())])
+
+
+def _records(layout: str, value: Any, text: str) -> Iterator[Named]:
+    """What the groups are made of, each with its name; not looked into yet."""
+    if layout == "jsonl":
+        yield from _lines(text)
+    elif layout == "discevalmt":
+        yield from _examples(value)
+    elif isinstance(value, list):
+        yield from ((str(number), record) for number, record in enumerate(value, 1))
+    else:
+        raise CadecError("it is not a list")
+
+
+def _lines(text: str) -> Iterator[Named]:
+    number = 0
+    for place, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            number += 1
+            record, problem = _parse_json(line)
+            yield str(number), CadecError(f"line {place} is not valid JSON: {problem}") if problem else record
+
+
+def _examples(value: Any) -> Iterator[Named]:
+    """DiscEvalMT's blocks, in the order in which its script reads them: by number."""
+    blocks = _object(value)
+    numbered = all(key.isdecimal() and len(key) < 20 for key in blocks)
+    for key in sorted(blocks, key=int) if numbered else blocks:
+        block = blocks[key]
+        if isinstance(block, dict) and isinstance(block.get("examples"), list):  # lexical-choice.json
+            examples = block["examples"]
+        elif isinstance(block, dict) and isinstance(block.get("trg"), list):  # anaphora.json
+            examples = [{"src": block.get("src"), "trg": target} for target in block["trg"]]
+        else:
+            yield key, CadecError("it has neither a list of “examples” nor of “trg”")
+            return
+        yield from ((f"{key}.{number}", example) for number, example in enumerate(examples, 1))
+
+
+def _voita(name: str, record: Record) -> Group:
+    """Voita et al. 2019: sentences joined by a separator, the last one is the one that differs."""
+    targets = [_segments(text, "dst") for text in _texts(record, "dst")]
+    source = _segments(_text(_value(record, "src"), "src"), "src")
+    truth = _number(_value(record, "true_ind"), "true_ind")
+    for target in targets:
+        if len(target) != len(source):
+            raise CadecError(f"“src” has {len(source)} sentences, one of “dst” has {len(target)}")
+    return _group(
+        name, source=source, targets=targets, truth=truth, distance=_optional_number(record, "ctx_dist")
+    )
+
+
+def _contrapro(name: str, record: Record) -> Group:
+    """Müller et al. 2018; contexts are not in their file, but may be added to it."""
+    errors = _value(record, "errors")
+    if not isinstance(errors, list) or not errors:
+        raise CadecError("“errors” is not a list of contrastive translations")
+    wrong = [_text(_value(_object(error), "contrastive"), "contrastive") for error in errors]
+    return Group(
+        source=_text(_value(record, "src segment"), "src segment"),
+        context_source=_context(record, "src context"),
+        context=_context(record, "ref context"),
+        candidates=(_text(_value(record, "ref segment"), "ref segment"), *wrong),
+        truth=0,
+        distance=_optional_number(record, "ante distance"),
+        name=name,
+    )
+
+
+def _discevalmt(name: str, record: Record) -> Group:
+    """Bawden et al. 2018: pairs of (sentence before, current sentence)."""
+    target = _object(_value(record, "trg"))
+    true = "correct" if "correct" in target else "semi-correct"
+    return _group(
+        name,
+        source=_texts(record, "src"),
+        targets=[_texts(target, true), _texts(target, "incorrect")],
+        truth=0,
+    )
+
+
+def _own(name: str, record: Record) -> Group:
+    return Group(
+        source=_text(_value(record, "source"), "source"),
+        context_source=_context(record, "context_source"),
+        context=_context(record, "context", required=True),
+        candidates=tuple(_texts(record, "candidates")),
+        truth=_number(_value(record, "truth"), "truth"),
+        distance=_optional_number(record, "distance"),
+        name=name,
+    )
+
+
+_PARSERS: dict[str, Callable[[str, Record], Group]] = {
+    "voita": _voita,
+    "contrapro": _contrapro,
+    "discevalmt": _discevalmt,
+    "jsonl": _own,
+}
+
+
+def _group(
+    name: str,
+    *,
+    source: Sequence[str],
+    targets: Sequence[Sequence[str]],
+    truth: int,
+    distance: int | None = None,
+) -> Group:
+    """A group of whole passages: their last sentences are scored, after what stands before the true one."""
+    if not 0 <= truth < len(targets):
+        raise CadecError(f"the true candidate is number {truth} of {len(targets)}, counted from 0")
+    return Group(
+        source=source[-1],
+        context_source=tuple(source[:-1]),
+        context=tuple(targets[truth][:-1]),
+        candidates=tuple(target[-1] for target in targets),
+        truth=truth,
+        distance=distance,
+        name=name,
+    )
+
+
+def _segments(text: str, key: str) -> list[str]:
+    segments = [segment.strip() for segment in re.split(rf"(?<!\S){SEPARATOR}(?!\S)", text)]
+    if len(segments) < 2:
+        raise CadecError(f"“{key}” has no separator “ {SEPARATOR} ” between sentences")
+    if not all(segments):
+        raise CadecError(f"“{key}” has an empty sentence")
+    return segments
+
+
+def _object(value: Any) -> Record:
+    if isinstance(value, CadecError):
+        raise value
+    if not isinstance(value, dict):
+        raise CadecError("it is not an object")
+    return value
+
+
+def _value(record: Record, key: str) -> Any:
+    if key not in record:
+        raise CadecError(f"it has no “{key}”")
+    return record[key]
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise CadecError(f"“{key}” is not text")
+    if not value.strip():
+        raise CadecError(f"“{key}” is empty")
+    return _SURROGATES.sub("\ufffd", value)  # half a character can't be written again
+
+
+def _texts(record: Record, key: str) -> list[str]:
+    value = _value(record, key)
+    if not isinstance(value, list) or not value:
+        raise CadecError(f"“{key}” is not a list of sentences")
+    return [_text(text, key) for text in value]
+
+
+def _context(record: Record, key: str, required: bool = False) -> tuple[str, ...]:
+    """Sentences before the current one; an empty one is how some sets write that there is none."""
+    value = _value(record, key) if required else record.get(key)
+    if value is None and not required:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise CadecError(f"“{key}” is not a list of sentences")
+    return tuple(_text(text, key) for text in value if text.strip())
+
+
+def _number(value: Any, key: str) -> int:
+    if type(value) is not int:  # a bool is an int too
+        raise CadecError(f"“{key}” is not a whole number")
+    return value
+
+
+def _optional_number(record: Record, key: str) -> int | None:
+    value = record.get(key)
+    return None if value is None else _number(value, key)

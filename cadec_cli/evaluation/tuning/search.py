@@ -1,0 +1,355 @@
+"""A development set, reranked with many settings at once.
+
+Every setting reranks the whole set: its choices are its own contexts, so each runs as documents of its own,
+in step with all others, through the search that translates and from the lists that it chooses from. Settings
+mostly choose alike, and what several of them ask (one list after one context) is scored once, with all
+temperatures in one pass. N-best lists and context-free scores are computed once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+
+import numpy as np
+
+from cadec_cli.arrays import Floats
+from cadec_cli.decoding.search.lattice import Column, LatticeSearch
+from cadec_cli.decoding.state import PartialPath
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.engines.protocols import Models
+from cadec_cli.errors import CadecError
+from cadec_cli.evaluation.aligned import Advance, CountProgress, no_progress
+from cadec_cli.evaluation.quality.measures import Count, Measure, bleu_measure, chrf_measure
+from cadec_cli.evaluation.quality.significance import FEWEST, Difference, Resampling, difference
+from cadec_cli.evaluation.tuning.settings import Setting
+from cadec_cli.method.options import ScoringOptions, TranslationOptions
+from cadec_cli.method.terms import Scoring
+from cadec_cli.text.sentences import split_sentences
+
+# How settings did on a development set, and how far one is above another.
+
+
+@dataclass(frozen=True)
+class Point:
+    """How a setting did; `changed` is the share of sentences that it translates otherwise than the S-NMT."""
+
+    setting: Setting
+    bleu: float
+    chrf: float
+    changed: float
+    accuracies: tuple[float, ...] = ()  # on the contrastive sets, if there are any
+    counts: Floats | None = field(default=None, repr=False, compare=False)  # BLEU's, (lines, statistics)
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over the contrastive sets, of which there must be one."""
+        return sum(self.accuracies) / len(self.accuracies)
+
+
+def above(baseline: Point, points: Sequence[Point]) -> list[Difference]:
+    """How far each of the points is above the baseline in BLEU; all see the same samples of lines."""
+    counts = [point.counts for point in (baseline, *points) if point.counts is not None]
+    assert len(counts) == len(points) + 1, "these points were not measured here"
+    resampling = Resampling(np.arange(len(counts[0])))
+    sums = resampling.sums(np.hstack(counts))
+    first, *samples = map(bleu_measure().scores, np.split(sums, len(counts), axis=1))
+    return [
+        difference(point.bleu - baseline.bleu, sample, first, units=resampling.count)
+        for point, sample in zip(points, samples, strict=True)
+    ]
+
+
+def measure_settings(
+    settings: Sequence[Setting],
+    chosen: Sequence[Sequence[Sequence[int]]],
+    texts: Sequence[Sequence[Sequence[str]]],
+    references: Sequence[Sequence[str]],
+    lines: Sequence[int] | None = None,
+) -> tuple[Point, list[Point]]:
+    """The sentence level's figures and each setting's; `texts` are the hypotheses of every sentence.
+
+    References are of lines; `lines` tells how many sentences each has, all one where it is not given.
+    """
+    wanted = [text for document in references for text in document]
+    sizes = lines or [1] * len(wanted)
+    counters = [_Counter.of(measure) for measure in (bleu_measure(), chrf_measure())]
+
+    def point(setting: Setting, indices: Sequence[Sequence[int]]) -> Point:
+        picked = _pick_texts(indices, texts, sizes)
+        bleu, chrf = (counter.counts(picked, wanted) for counter in counters)
+        changed = [index != 0 for of_document in indices for index in of_document]
+        return Point(
+            setting,
+            counters[0].score(bleu),
+            counters[1].score(chrf),
+            sum(changed) / max(len(changed), 1),
+            counts=bleu,
+        )
+
+    level = point(Setting(1.0, 0.0), [[0] * len(document) for document in texts])
+    return level, [point(setting, indices) for setting, indices in zip(settings, chosen, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """A measure that remembers the lines it has counted."""
+
+    measure: Measure
+    count: Count
+
+    @classmethod
+    def of(cls, measure: Measure) -> _Counter:
+        assert measure.count is not None
+        return cls(measure, lru_cache(maxsize=None)(measure.count))
+
+    def counts(self, picked: Sequence[str], wanted: Sequence[str]) -> Floats:
+        return np.array([self.count(*pair) for pair in zip(picked, wanted, strict=True)], dtype=np.float64)
+
+    def score(self, counts: Floats) -> float:
+        return float(self.measure.scores(counts.sum(0)))
+
+
+def _pick_texts(
+    chosen: Sequence[Sequence[int]], texts: Sequence[Sequence[Sequence[str]]], lines: Sequence[int]
+) -> list[str]:
+    """What was chosen, line by line."""
+    sentences = (
+        hypotheses[index] if hypotheses else ""
+        for document, indices in zip(texts, chosen, strict=True)
+        for hypotheses, index in zip(document, indices, strict=True)
+    )
+    return [" ".join(islice(sentences, size)) for size in lines]
+
+
+# Which of the settings to take: the paper's two protocols, and whether a difference is more than noise.
+
+
+PROTOCOLS = ("best", "strongest")
+
+
+def choose(protocol: str, level: Point, points: Sequence[Point]) -> Point:
+    """The paper's two protocols: the best BLEU; or the strongest D-LM that does not lower it."""
+    if protocol == "best":
+        return max(points, key=lambda point: (point.bleu, point.chrf))
+    good = [point for point in points if point.bleu >= level.bleu]
+    if not good:
+        raise CadecError(
+            f"every setting has a lower BLEU than the sentence level's {level.bleu:.2f}",
+            "try higher temperatures or smaller weights",
+        )
+    return max(good, key=lambda point: point.setting.strength)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is taken, why, and how far what the protocol chose is above what it was held against."""
+
+    point: Point
+    reason: str
+    difference: Difference | None = None
+
+
+def decide(protocol: str, level: Point, points: Sequence[Point], present: Point) -> Decision:
+    """The protocol's choice; the best BLEU only if it is more than chance, else what is used at present.
+
+    p is that of one comparison. The best of many settings is a little better by chance than a single one, so
+    a p just below 0.05 is weak evidence even so.
+
+    The strongest D-LM is the paper's as it is, as its aim is not BLEU: not below the sentence level is
+    enough, and p tells what that means.
+    """
+    candidate = choose(protocol, level, points)
+    if protocol != "best":
+        (over_level,) = above(level, [candidate])
+        reason = (
+            f"{candidate.setting}: BLEU {over_level.delta:+.2f} over the sentence level ({p_of(over_level)})"
+        )
+        return Decision(candidate, reason, over_level)
+    if candidate.bleu <= present.bleu:
+        return Decision(present, f"{present.setting} stays: nothing tried has a higher BLEU")
+    (over_present,) = above(present, [candidate])
+    gain = f"BLEU {over_present.delta:+.2f} over {present.setting}"
+    if over_present.significant:
+        return Decision(candidate, f"{candidate.setting}: {gain} ({p_of(over_present)})", over_present)
+    reason = f"within noise ({p_of(over_present)}): {present.setting} stays; {candidate.setting} has {gain}"
+    return Decision(present, reason, over_present)
+
+
+def p_of(difference: Difference) -> str:
+    """The p-value as people write it, or why there is none."""
+    if difference.p is None:
+        return f"fewer than {FEWEST} lines can't be tested"
+    return f"p = {difference.p:.2g}" if difference.p >= 0.001 else "p < 0.001"
+
+
+CHUNK = 256  # sentences translated at once
+
+# A document of the lattice; None where there is nothing to choose from.
+Columns = Sequence[Column | None]
+
+
+def reranking_translator(
+    models: Models, options: TranslationOptions, name: str, language: str = ""
+) -> Translator:
+    """What translates with some options, by reranking and with another objective, whose weights are tuned."""
+    if models.language is None:
+        raise CadecError("this bundle has no document language model: there is nothing to tune")
+    reranking = dataclasses.replace(options, search="rerank", objective=name, weight={})
+    return Translator(models, reranking, language=language)
+
+
+def grid_search(translator: Translator, settings: Sequence[Setting]) -> LatticeSearch:
+    """The translator's search for all settings at once: it reads the D-LM at all their temperatures."""
+    assert isinstance(translator.search, LatticeSearch), "only lists are reranked"
+    temperatures = tuple(dict.fromkeys(setting.temperature for setting in settings))
+    return dataclasses.replace(
+        translator.search, scoring_options=ScoringOptions(temperatures, translator.options.alpha)
+    )
+
+
+def rerank_with_all(
+    search: LatticeSearch,
+    documents: Sequence[Columns],
+    settings: Sequence[Setting],
+    advance: Advance = lambda sentences: None,
+) -> list[list[list[int]]]:
+    """What each setting chooses: settings × documents × sentences."""
+    temperatures = search.scoring_options.temperatures
+    scorings = [
+        Scoring(search.objective.with_weights(setting.weights), temperatures.index(setting.temperature))
+        for setting in settings
+    ]
+    chosen: list[list[list[int]]] = [[[] for _ in documents] for _ in settings]
+    beams = [[[PartialPath()] for _ in documents] for _ in settings]
+    for step in range(max(map(len, documents), default=0)):
+        live = [number for number, document in enumerate(documents) if step < len(document)]
+        jobs = [
+            (place, number, column)
+            for number in live
+            if (column := documents[number][step]) is not None
+            for place in range(len(settings))
+        ]
+        extended = search.advance(
+            [beams[place][number] for place, number, _ in jobs],
+            [column for _, _, column in jobs],
+            [scorings[place] for place, _, _ in jobs],
+        )
+        for (place, number, _), beam in zip(jobs, extended, strict=True):
+            choice = beam[0].choice
+            assert choice is not None
+            beams[place][number] = [
+                PartialPath(context=beam[0].context)
+            ]  # what was chosen is taken down here
+            chosen[place][number].append(choice.index)
+        for number in live:
+            if documents[number][step] is None:
+                for of_setting in chosen:
+                    of_setting[number].append(0)
+        advance(len(live))
+    return chosen
+
+
+@dataclass(frozen=True)
+class PreparedLists:
+    """A development set whose lists are made and scored as far as no context is needed."""
+
+    search: LatticeSearch
+    documents: Sequence[Columns]
+    texts: Sequence[Sequence[Sequence[str]]]
+    references: Sequence[Sequence[str]]
+    lines: Sequence[int]
+
+    def points(
+        self, settings: Sequence[Setting], counted: CountProgress = no_progress
+    ) -> tuple[Point, list[Point]]:
+        """Translate it with every setting; the sentence level's figures come first."""
+        with counted("reranked", sum(map(len, self.documents))) as advance:
+            chosen = rerank_with_all(self.search, self.documents, settings, advance)
+        return measure_settings(settings, chosen, self.texts, self.references, self.lines)
+
+
+def prepare_lists(
+    translator: Translator,
+    sources: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    settings: Sequence[Setting],
+    *,
+    split_language: str | None = None,
+    counted: CountProgress = no_progress,
+) -> PreparedLists:
+    """Make the lists that a translator would choose from, to be reranked at the temperatures of settings.
+
+    With `split_language` a line is a paragraph of that language: its sentences are translated one by one, and
+    measured as one.
+    """
+    lines = [
+        [[line] if split_language is None else split_sentences(line, split_language) for line in document]
+        for document in sources
+    ]
+    sentences = [sentence for document in lines for line in document for sentence in line]
+    search = grid_search(translator, settings)
+    made: list[list[tuple[Column | None, Sequence[str]]]] = []
+    with counted("translated", len(sentences)) as advance:
+        for start in range(0, len(sentences), CHUNK):
+            lists = translator.lists(sentences[start : start + CHUNK])
+            columns = iter(search.columns([piece.nbest for pieces in lists for piece in pieces]))
+            made += [[(next(columns), piece.texts) for piece in pieces] for pieces in lists]
+            advance(len(lists))
+    of_sentence = iter(made)
+    by_line = [
+        [[piece for _ in line for piece in next(of_sentence)] for line in document] for document in lines
+    ]
+    pieces = [[piece for line in document for piece in line] for document in by_line]
+    return PreparedLists(
+        search,
+        [[column for column, _ in document] for document in pieces],
+        [[texts for _, texts in document] for document in pieces],
+        references,
+        [len(line) for document in by_line for line in document],
+    )
+
+
+# Finding several weights of an objective together: one after the other, again and again.
+
+
+# What a weight is multiplied by, to be tried; 0 is without it.
+FACTORS = (0.0, 0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
+ROUNDS = 3
+
+
+def coordinate_search(
+    development: PreparedLists,
+    start: Mapping[str, float],
+    temperature: float = 1.0,
+    *,
+    rounds: int = ROUNDS,
+    counted: CountProgress = no_progress,
+) -> tuple[Point, list[Point]]:
+    """The sentence level's figures, and those of all that was tried, in that order; the best is among them.
+
+    BLEU never falls on the way: the start is tried too, and left only for something better.
+    """
+    first = _setting(temperature, start)
+    level, tried = development.points([first], counted)
+    best = tried[0]
+    for _ in range(rounds):
+        before = best
+        for name, value in start.items():
+            values = dict.fromkeys(factor * (best.setting.weights[name] or value) for factor in FACTORS)
+            settings = [_setting(temperature, {**best.setting.weights, name: one}) for one in values]
+            known = {point.setting for point in tried}
+            new = [setting for setting in settings if setting not in known]
+            if new:
+                tried += development.points(new, counted)[1]
+                best = choose("best", level, tried)
+        if best.bleu <= before.bleu:
+            break
+    return level, tried
+
+
+def _setting(temperature: float, weights: Mapping[str, float]) -> Setting:
+    return Setting(temperature, named=tuple(weights.items()))

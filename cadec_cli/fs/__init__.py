@@ -1,0 +1,1 @@
+"""Files: reading, whole writes, locks, paths."""

@@ -1,0 +1,253 @@
+"""Where something is to be written: what a name leads to, and whether it can be, known before the work.
+
+Links are followed, as a shell follows them. A name may also be that of a stream: a pipe, a terminal,
+`/dev/null`, or an open descriptor as in `/dev/stdout` and `>(…)`. Nothing is created here.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import IO
+
+from cadec_cli.errors import CadecError
+
+# What almost every file system allows for a name, in bytes; and Linux for a path, with the zero at its end.
+NAME_LIMIT = 255
+_PATH_LIMIT = 4096
+_MAX_DEPTH = 200  # directories in each other, which are made one by one
+# What a name gets besides on its way: see `unfinished`.
+ROOM_FOR_PARTS = 32
+
+_OWN_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/(?:self|thread-self)/fd)/([0-9]{1,9})")
+_LINKS_IN_A_ROW = 40  # as many as Linux follows
+
+_UNWRITABLE = {stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
+
+
+def resolve_path(path: Path) -> Path:
+    """The path behind all links, whether something is there or not; links in a circle are a CadecError."""
+    try:
+        place = Path(os.path.realpath(path))  # Path.resolve would fail with links in a circle
+    except ValueError:  # a zero byte, or half a character
+        raise CadecError(f"no file can be named {str(path)!r}") from None
+    with contextlib.suppress(OSError):  # a name that is too long is that of no link
+        if place.is_symlink():
+            raise CadecError(f"{path} is a link that leads to itself", "name a file")
+    return place
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a name is that of a pipe, a character device or an open descriptor."""
+    if _own_descriptor(path) is not None:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def open_stream(path: Path) -> IO[bytes]:
+    """Open what `is_stream` for writing; a named pipe waits for its reader."""
+    number = _own_descriptor(path)
+    # A copy of the descriptor, not what it leads to opened again: that would write over a file's beginning.
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY) if number is None else os.dup(number)
+    return os.fdopen(descriptor, "wb")
+
+
+def check_writable(path: Path, *, directory: bool = False) -> None:
+    """Raise an error, OSError or CadecError, if nothing could be written under this name, as far as is known.
+
+    What is there already is none unless it is of another kind: a directory, where a file is to be written.
+    """
+    if is_stream(path):
+        _check_stream(path, directory)
+        return
+    place = resolve_path(path)
+    _check_parent(place)
+    with contextlib.suppress(FileNotFoundError):
+        mode = place.lstat().st_mode
+        if kind := _UNWRITABLE.get(stat.S_IFMT(mode)):
+            raise CadecError(f"{path} is {kind}: it can't be replaced", "name a file")
+        if stat.S_ISDIR(mode) and not directory:
+            raise CadecError(f"{path} is a directory, not a file", "name a file in it")
+        if not stat.S_ISDIR(mode) and directory:
+            raise CadecError(f"{path} is a file, not a directory", "name a directory")
+        if directory and place.is_mount():
+            raise CadecError(
+                f"{path} is where another file system begins: it can't be replaced",
+                "name a directory in it",
+            )
+
+
+def shorten_name(name: str, room: int) -> str:
+    """A name that takes no more than so many bytes: itself, or its beginning and a digest of all of it."""
+    raw = os.fsencode(name)
+    if len(raw) <= room:
+        return name
+    digest = hashlib.sha256(raw).hexdigest()[:12]
+    # Half a character at the end would be no UTF-8.
+    return raw[: room - 13].decode("utf-8", "ignore") + "~" + digest
+
+
+def sibling_path(path: Path, ending: str) -> Path:
+    """The companion of a file: its name with an ending, shortened if that would be too long."""
+    return path.with_name(shorten_name(path.name, NAME_LIMIT - len(ending)) + ending)
+
+
+def name_limit(directory: Path) -> int:
+    """How many bytes a name in a directory may have."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        limit = os.pathconf(directory, "PC_NAME_MAX")
+        return limit if limit > 0 else NAME_LIMIT
+    return NAME_LIMIT
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """The number of the descriptor that a name stands for, by whatever links."""
+    path = path.absolute()
+    for _ in range(_LINKS_IN_A_ROW):
+        if match := _OWN_DESCRIPTOR.fullmatch(os.path.normpath(path)):
+            return int(match[1])
+        try:
+            path = path.parent / path.readlink()
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+def _check_stream(path: Path, directory: bool) -> None:
+    if directory:
+        raise CadecError(f"{path} is no directory", "name a directory")
+    number = _own_descriptor(path)
+    if number is None:
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "you may not write to it")
+        return
+    os.fstat(number)  # or it is not open
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise CadecError(f"{path} is open for reading only")
+
+
+def _check_parent(place: Path) -> None:
+    """The directory that is to hold it is there and open to us, or can be made."""
+    parent = next((above for above in place.parents if os.path.lexists(above)), place)
+    if not parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a file, not a directory")
+    limit = name_limit(parent)
+    if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
+        raise OSError(errno.ENAMETOOLONG, f"the name is too long; {limit} bytes is the most that is allowed")
+    if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT or len(place.parts) > _MAX_DEPTH:
+        raise OSError(errno.ENAMETOOLONG, "the path is too long")
+    effective = os.access in os.supports_effective_ids
+    if not os.access(parent, os.W_OK | os.X_OK, effective_ids=effective):
+        if os.statvfs(parent).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, f"{parent} is on a read-only file system")
+        raise PermissionError(errno.EACCES, f"you may not write to the directory {parent}")
+
+
+# Where cadec keeps things between runs (the XDG specification), and locks between those who share them.
+
+
+# Below it nothing can be made or found. A user of whom no home is known has no cache, and none is made up.
+_NOWHERE = Path(os.devnull)
+
+
+def cache_directory() -> Path:
+    """$CADEC_CACHE, or cadec's place in the user's cache: what is there can be made again."""
+    if named := os.environ.get("CADEC_CACHE"):
+        return expand_user(named)
+    return _xdg("XDG_CACHE_HOME", ".cache")
+
+
+def data_directory() -> Path:
+    """$CADEC_DATA, or cadec's place among the user's data: models that were fetched or added by name."""
+    if named := os.environ.get("CADEC_DATA"):
+        return expand_user(named)
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def state_directory() -> Path:
+    """cadec's place among the user's state, where sessions and histories are kept."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def open_lock(path: Path) -> IO[str]:
+    """Open a file that is there only to be locked; make it if need be, readable by nobody else.
+
+    Whatever it holds stays. A link or a special file under its name is a CadecError: to open it would be to
+    open something else. A file that may not be opened is an OSError, as everywhere.
+    """
+    # Without blocking: a FIFO or a device would make us wait before we see what it is.
+    flags = os.O_RDWR | os.O_CREAT
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError:
+        if os.path.lexists(path):
+            _refuse_special(path, os.lstat(path))
+        raise
+    try:
+        _refuse_special(path, os.fstat(descriptor))
+        return os.fdopen(descriptor, "r+")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_special(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+        raise CadecError(f"the lock {path} is {kind}", "delete it: cadec makes it anew")
+
+
+def expand_user(path: str | Path) -> Path:
+    """A path with ~ for what it stands for; that of a user who is not there is a CadecError."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise CadecError(f"nobody knows which directory the ~ in {path} is", "name it, or set HOME") from None
+
+
+def lock(file: IO[str], *, wait: bool) -> bool:
+    """Lock an open file until it is closed, against other processes; tell whether nobody else has it.
+
+    The kernel frees the lock when the process ends, however it ends. Where the system has no locks the
+    answer is yes; where the file system refuses them, as some network file systems do, it is no.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _xdg(variable: str, usual: str) -> Path:
+    named = os.environ.get(variable)
+    # The specification says to ignore relative paths.
+    return (Path(named) if named and Path(named).is_absolute() else _home() / usual) / "cadec"
+
+
+def _home() -> Path:
+    """The user's home, by $HOME if that can be one, else by the system's list of users."""
+    if (named := os.environ.get("HOME")) and Path(named).is_absolute():
+        return Path(named)
+    try:
+        import pwd
+
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except ImportError:
+        return Path.home()
+    except KeyError:  # as in many containers
+        return _NOWHERE

@@ -1,0 +1,517 @@
+"""Files as everyone here reads them: compressed or not, text in an encoding, JSON. `whole_files` writes them.
+
+Whoever reads text passes an encoding only if its user could name one with --encoding. Without, a file is
+UTF-8 or an error, and the error says to convert it.
+
+A small file can unpack to more than there is memory. So whatever is read whole is counted as it is unpacked,
+and refused above a limit; so is a single line of what is read as a stream.
+"""
+
+import codecs
+import contextlib
+import hashlib
+import io
+import json
+import lzma
+import os
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from cadec_cli.errors import CadecError, UsageError
+
+# Compressed files, unpacked as they are read, in bounded memory: `.xz`, `.gz` and `.zst`.
+
+
+# Bytes unpacked at once: of four can come 128 KiB, so of these no more than 32 MiB.
+_PACKED = 1 << 10
+# What unpacking may hold in memory beside the result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
+MEMORY = 1 << 28
+_ZSTD_WINDOW = 1 << 27
+_GZIP_ONLY = 31  # for zlib, which has formats of its own
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How frames begin, what unpacks one, and in what multiples zeros may follow one; 0 is none at all."""
+
+    name: str
+    beginnings: tuple[bytes, ...]  # all of one length
+    frame: Callable[[], Any]
+    padding: int
+
+
+def _open_xz(path: Path) -> BinaryIO:
+    def frame() -> Any:
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MEMORY)
+
+    return _frames(path, _Format("xz", (b"\xfd7zXZ\0",), frame, padding=4))
+
+
+def _open_gzip(path: Path) -> BinaryIO:
+    def frame() -> Any:
+        return zlib.decompressobj(wbits=_GZIP_ONLY)
+
+    return _frames(path, _Format("gzip", (b"\x1f\x8b",), frame, padding=1))
+
+
+def _open_zstd(path: Path) -> BinaryIO:
+    try:
+        import zstandard
+    except ImportError:
+        raise CadecError(
+            f"{path} is compressed with zstd, and the zstandard package is not installed",
+            "pip install 'cadec[zstd]'",
+        ) from None
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    skippable = (bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))  # of no text, as it says
+    beginnings = (zstandard.FRAME_HEADER, *skippable)
+    return _frames(path, _Format("zstd", beginnings, decompressor.decompressobj, padding=0))
+
+
+def _frames(path: Path, form: _Format) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Frames(path.open("rb"), form)))
+
+
+class _Frames(io.RawIOBase):
+    """The content of a compressed file, frame after frame.
+
+    Unlike the libraries' own readers it can be read by lines, tells when the file is truncated or has
+    something else at its end, and keeps the limits on memory that the decompressor was made with.
+    """
+
+    def __init__(self, stream: BinaryIO, form: _Format) -> None:
+        self._stream, self._format = stream, form
+        self._frame: Any = None
+        self._packed = b""  # read, and after the frame
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            within = self._frame is not None and not self._frame.eof
+            if not within and not self._begin_frame():
+                return 0
+            packed = self._packed or self._stream.read(_PACKED)
+            if not packed:
+                raise EOFError("it ends too early")
+            self._ready = memoryview(self._frame.decompress(packed))
+            self._packed = self._frame.unused_data if self._frame.eof else b""
+        taken = self._ready[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._ready = self._ready[len(taken) :]
+        return len(taken)
+
+    def _begin_frame(self) -> bool:
+        """Go to the next frame, if there is one; the first there has to be."""
+        padded = self._frame is not None and self._format.padding
+        if padded and self._skip_zeros() % padded:
+            raise OSError(f"zeros follow its {self._format.name} data that are no padding")
+        length = len(self._format.beginnings[0])
+        while len(self._packed) < length and (more := self._stream.read(_PACKED)):
+            self._packed += more
+        if not self._packed.startswith(self._format.beginnings):
+            if self._packed:
+                where = "it is not" if self._frame is None else "something else follows what is"
+                raise OSError(f"{where} compressed with {self._format.name}")
+            if self._frame is None:
+                raise EOFError("it is empty, which no compressed file is")
+            return False
+        self._frame = self._format.frame()
+        return True
+
+    def _skip_zeros(self) -> int:
+        """Pass over zeros, and tell how many there were."""
+        count = 0
+        while packed := self._packed or self._stream.read(_PACKED):
+            self._packed = packed.lstrip(b"\0")
+            count += len(packed) - len(self._packed)
+            if self._packed:
+                break
+        return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+# What opens a file, by the end of its name.
+UNPACKED: dict[str, Callable[[Path], BinaryIO]] = {".xz": _open_xz, ".gz": _open_gzip, ".zst": _open_zstd}
+
+
+_WIDE_MARKS = {
+    # UTF-32 first: its little-endian mark begins with that of UTF-16
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+}
+_TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
+_MAX_MARK_LENGTH = 4
+_BLOCK = 1 << 16  # bytes that are read of a stream at once
+
+# What a text that is read whole may hold, in bytes, unless --max-input says otherwise: a hundred novels.
+MAX_INPUT_BYTES = 64_000_000
+MAX_LINE_LENGTH = 16_000_000  # bytes; a corpus has no such line, so this is no text, or not of lines
+_MAX_JSON = 1_000_000_000
+_MAX_JSON_DEPTH = 100  # objects and lists in each other
+
+_CHUNK = 1 << 20
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """Open a file for reading, decompressing `.xz`, `.gz` and `.zst`; `-` is standard input."""
+    if str(path) == "-":
+        return sys.stdin.buffer
+    with read_errors(path):
+        check_name(path)
+        unpacked = UNPACKED.get(path.suffix)
+        return unpacked(path) if unpacked is not None else path.open("rb")
+
+
+@dataclass(frozen=True)
+class WholeText:
+    """All that a text file holds."""
+
+    name: str  # what messages call the file
+    text: str  # a byte order mark is kept as its first character
+    encoding: str  # turns the text into the file's bytes again
+
+
+def read_text(path: Path, encoding: str | None = None, *, most: int = MAX_INPUT_BYTES) -> WholeText:
+    """Read a whole text file of `most` bytes at most; `-` is standard input, which stays open."""
+    with read_errors(path):
+        stream = open_binary(path)
+        try:
+            data = _read_bounded(stream, most, path)
+        finally:
+            if str(path) != "-":
+                stream.close()
+    name = name_of(path)
+    return WholeText(name, *decode(data, encoding, name))
+
+
+def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
+    """All that a stream has; never more than the limit and a chunk of it are in memory."""
+    data = bytearray()
+    while chunk := stream.read(_CHUNK):
+        data += chunk
+        if len(data) > most:
+            raise too_large(path, most, hint)
+    return bytes(data)
+
+
+def too_large(path: Path, most: int, hint: str = "") -> CadecError:
+    """What there is to say of a file that is larger than it may be."""
+    packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
+    return CadecError(
+        f"{name_of(path)}{packed} is larger than {size_name(most)}",
+        hint
+        or f"if that is meant to be read as a whole, say so: --max-input {size_name(_enough(path, most))}",
+    )
+
+
+def _enough(path: Path, most: int) -> int:
+    """A limit that will do for a file, if its size tells; else a larger one."""
+    packed = str(path) == "-" or path.suffix in UNPACKED
+    with contextlib.suppress(OSError):
+        if not packed and (size := path.stat().st_size) > most:
+            step = int("1" + "0" * (len(str(size)) - 2)) if size >= 100 else 1
+            return size + -size % step
+    return 2 * most
+
+
+def size_name(size: int) -> str:
+    """A number of bytes as --max-input takes it: 64MB."""
+    for unit, count in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
+        if size >= count and size % (count // 10 or 1) == 0:
+            return f"{size / count:g}{unit}"
+    return f"{size}B"
+
+
+def name_of(path: Path) -> str:
+    """Return what messages call a file; names that are not Unicode can be shown too."""
+    return "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
+
+
+def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
+    """Decode a file, and return with it the encoding that turns the text into the same bytes again."""
+    try:
+        exact = _exact(encoding, data)
+        return data.decode(exact), exact
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _not_in(encoding, f"{name}: line {line}", error, _guess(data)) from None
+    except (LookupError, ValueError, TypeError):
+        raise _unknown(encoding) from None
+
+
+def _exact(encoding: str | None, start: bytes) -> str:
+    """The encoding that turns the text of a file that starts like this into its bytes again."""
+    exact = codecs.lookup("utf-8" if encoding is None else encoding).name
+    if exact in _TOLD_BY_MARK:
+        marked = (wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark) and wide[:6] == exact)
+        return next(marked, f"{exact}-le")
+    return "utf-8" if exact == "utf-8-sig" else exact
+
+
+def _guess(start: bytes) -> str:
+    """The encoding that a file may be in which is not in the one that was named."""
+    return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
+
+
+def is_streamed(path: Path) -> bool:
+    """Tell whether a file may have to be waited for: standard input, if it is a pipe or a terminal."""
+    if str(path) != "-" or sys.stdin is None:
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+    except OSError:
+        return True  # no file at all
+
+
+def stream_text(encoding: str | None = None) -> "TextStream":
+    """Standard input as text that can be read as it comes; how much of it to hold is the reader's to say."""
+    stream = sys.stdin.buffer
+    # The buffer would wait until it is full.
+    return TextStream(getattr(stream, "raw", stream), name_of(Path("-")), encoding)
+
+
+class TextStream:
+    """Text that comes bit by bit: the same text, in the end, as `decode` makes of all its bytes."""
+
+    def __init__(self, stream: io.RawIOBase | BinaryIO, name: str, encoding: str | None = None) -> None:
+        self.name = name
+        self._stream, self._wanted = stream, encoding
+        try:
+            self.encoding = _exact(encoding, b"")
+            self._by_mark = codecs.lookup(encoding or "utf-8").name in _TOLD_BY_MARK
+            "".encode(self.encoding)  # rot13 and its like are no encodings of text
+        except (LookupError, ValueError, TypeError):
+            raise _unknown(encoding) from None
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._held = self._start = b""
+        self._lines = 0  # that ended in what was read
+        self._ended = False
+        self._failure: CadecError | None = None
+
+    def waiting(self) -> bool:
+        """Tell whether more can be read without a wait."""
+        if self._ended or self._failure is not None:
+            return True
+        try:
+            return bool(select.select([self._stream.fileno()], [], [], 0)[0])
+        except io.UnsupportedOperation:
+            return True  # it is in memory
+        except (OSError, ValueError):
+            return False
+
+    def read(self) -> str:
+        """Wait for more text and return it; "" is the end. What comes before an error is returned first."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if self._ended:
+                return ""
+            data = self._bytes()
+            self._ended = not data
+            if text := self._decode(data):
+                return text
+
+    def _bytes(self) -> bytes:
+        with read_errors(Path(self.name)):
+            while (data := self._stream.read(_BLOCK)) is None:
+                select.select([self._stream.fileno()], [], [])  # somebody told the pipe never to wait
+            return data
+
+    def _decode(self, data: bytes) -> str:
+        self._lines += data.count(b"\n")
+        if self._decoder is None:
+            data = self._held + data
+            if self._by_mark and len(data) < _MAX_MARK_LENGTH and not self._ended:
+                self._held = data
+                return ""
+            self.encoding = _exact(self._wanted, data)
+            self._decoder = codecs.getincrementaldecoder(self.encoding)()
+        self._start = (self._start + data)[:_MAX_MARK_LENGTH]
+        before = self._decoder.getstate()
+        try:
+            return self._decoder.decode(data, self._ended)
+        except UnicodeDecodeError as error:
+            line = self._lines - error.object.count(b"\n", error.start) + 1
+            where = f"{self.name}: line {line}"
+            self._complete_mark()
+            self._failure = _not_in(self._wanted, where, error, _guess(self._start))
+            self._decoder.setstate(before)
+            return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
+
+    def _complete_mark(self) -> None:
+        """Read on while what was read may be the first part of a byte order mark: guesses go by it."""
+        while any(mark.startswith(self._start) and mark != self._start for mark in _WIDE_MARKS.values()):
+            if not (more := self._bytes()):
+                return
+            self._start += more
+
+
+def read_lines(path: Path, encoding: str | None = None, *, most: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text file without their ends. Streams; a BOM and CR before LF are dropped.
+
+    Whoever keeps all of them says how many bytes they may have at `most`.
+    """
+    size = 0
+    with read_errors(path), open_binary(path) as stream:
+        for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE_LENGTH + 1), b""), 1):
+            size += len(raw)
+            if most is not None and size > most:
+                raise too_large(path, most)
+            if len(raw) > MAX_LINE_LENGTH:
+                raise CadecError(
+                    f"{name_of(path)}: line {number} is longer than {size_name(MAX_LINE_LENGTH)}",
+                    "is it text, with a line break after every line?",
+                )
+            try:
+                line = raw.decode("utf-8" if encoding is None else encoding)
+            except UnicodeDecodeError as error:
+                raise _not_in(encoding, f"{name_of(path)}: line {number}", error, "cp1251") from None
+            except (LookupError, ValueError, TypeError):
+                raise _unknown(encoding) from None
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            yield line.rstrip("\r\n")
+
+
+def _not_in(encoding: str | None, where: str, error: UnicodeDecodeError, guess: str) -> CadecError:
+    hint = (
+        f"convert the file to UTF-8 first, e.g. with iconv -f {guess} -t utf-8"
+        if encoding is None
+        else f"say which encoding it is with --encoding, e.g. --encoding {guess}"
+    )
+    return CadecError(f"{where} is not {encoding or 'utf-8'} (byte {error.object[error.start]:#04x})", hint)
+
+
+def _unknown(encoding: str | None) -> UsageError:
+    return UsageError(
+        f"unknown encoding: {encoding}", "give --encoding a name such as utf-8, cp1251 or latin-1"
+    )
+
+
+@contextlib.contextmanager
+def read_errors(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while reading `path` into a CadecError that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise CadecError(f"no such file: {path}") from None
+    except IsADirectoryError:
+        raise CadecError(f"{path} is a directory, not a file") from None
+    except PermissionError:
+        raise CadecError(f"not allowed to read {path}") from None
+    except lzma.LZMAError as error:
+        if str(error) == "Memory usage limit exceeded":
+            raise _unpacking_needs(path) from None
+        raise CadecError(
+            f"can't read {path}: {error}", "the file may be truncated or of another format"
+        ) from None
+    except OSError as error:
+        # Without a number it is what unpacks that complains, not the system.
+        hint = "" if error.errno else "the file may be truncated or of another format"
+        raise CadecError(f"can't read {path}: {error.strerror or error}", hint) from None
+    except (zlib.error, EOFError) as error:
+        raise CadecError(
+            f"can't read {path}: {error}", "the file may be truncated or of another format"
+        ) from None
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        if "too much memory" in str(error):
+            raise _unpacking_needs(path) from None
+        raise CadecError(
+            f"can't read {path}: {error}", "the file may be truncated or of another format"
+        ) from None
+
+
+def _unpacking_needs(path: Path) -> CadecError:
+    return CadecError(
+        f"{name_of(path)} needs more than {MEMORY >> 20} MiB of memory to be unpacked",
+        "unpack it with xz or zstd first, if you trust it",
+    )
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that no file can have."""
+    try:
+        possible = "\0" not in str(path) and bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise CadecError(f"no file can have the name {name_of(path)}")
+
+
+def read_json(path: Path, *, strict: bool = False) -> Any:
+    """Read a JSON file; a broken one is a CadecError.
+
+    A `strict` one, as we write them, has no key twice, of which readers would take one or the other, and no
+    NaN or Infinity, which are no JSON.
+    """
+    with read_errors(path):
+        check_name(path)
+        with path.open("rb") as stream:
+            raw = _read_bounded(
+                stream, _MAX_JSON, path, "no JSON file of cadec is: is it the one that you mean?"
+            )
+    try:
+        return parse_json(raw, strict=strict)
+    except ValueError as error:
+        raise CadecError(f"{path} is not valid JSON: {error}") from None
+
+
+def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
+    """A JSON value; why something is none, and what is nested so deeply that nobody wrote it, ValueErrors."""
+    deep = f"it is nested more than {_MAX_JSON_DEPTH} deep"
+    try:
+        if strict:
+            value = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+        else:
+            value = json.loads(text)
+    except RecursionError:
+        raise ValueError(deep) from None
+    # Parsing it is not all: whoever copies or writes it again must not run out of stack either.
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    brackets = raw.count(b"[") + raw.count(b"{")
+    if brackets > _MAX_JSON_DEPTH and _depth(value) > _MAX_JSON_DEPTH:
+        raise ValueError(deep)
+    return value
+
+
+def _depth(value: Any) -> int:
+    """How many objects and lists are in each other."""
+    level, depth = [value], 0
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def sha256(path: Path) -> str:
+    """Return the checksum of a file, in hexadecimal."""
+    with read_errors(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,436 @@
+"""Files translated document by document, by a pool: each document by itself, whoever is at work beside it.
+
+So its translation depends on nothing but itself: not on its neighbours, on how many work, or on which part of
+the files they were given. Documents that are done are on disk, and a file is written whole when all of its
+own are. In memory are the files that documents in hand belong to, however many there will be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from cadec_cli.decoding.confidence import FlaggedSentence, Judge, flagged_sentences
+from cadec_cli.decoding.translation import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.locks import remove_if_unlocked
+from cadec_cli.fs.paths import resolve_path
+from cadec_cli.fs.read import sha256
+from cadec_cli.jobs.done import DoneDocuments, FinishedFile, FinishedFiles, document_key
+from cadec_cli.jobs.in_step import output_pieces
+from cadec_cli.jobs.json_output import journal_record
+from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.method.context import Context
+from cadec_cli.parallel import Task, WorkerLostError, WorkerPool
+from cadec_cli.text.documents import Document
+from cadec_cli.text.formats import TextFile
+
+# A document translated by itself: what a worker of a pool does, wherever it is at work.
+
+
+@dataclass(frozen=True)
+class DocumentTask:
+    """A document as it is handed to who translates it."""
+
+    texts: tuple[str, ...]
+    first: bool  # of its file: what comes before all files comes before it
+    speakers: bool = False  # it is of subtitles
+
+
+@dataclass(frozen=True)
+class DocumentWorker:
+    """What a worker of a pool does to a document; `side_output` is what else to make of each sentence."""
+
+    translator: Translator
+    judge: Judge
+    json_lines: bool = False
+    before: Context = field(default_factory=Context)
+    side_output: Callable[[Translation], Any] | None = None
+
+    def __call__(self, document: DocumentTask) -> list[Any]:
+        """What is kept of its sentences."""
+        context = self.before if document.first else Context()
+        return [
+            journal_record(translation, self.judge, json_lines=self.json_lines, beside=self.side_output)
+            for translation in self.translator.translate_documents(
+                [document.texts], contexts=[context], speakers=[document.speakers]
+            )
+        ]
+
+
+# (files or sentences, how many there will be) → the same, counted aloud
+Count = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What there is to do, seen once through all files."""
+
+    order: tuple[int, ...]  # of the files: those with the longest documents first
+    documents: tuple[int, ...]  # in each file
+    digests: tuple[bytes, ...]  # of each file's documents
+    sentences: Counter[str]  # of each document by its key, as often as it is there
+
+    @property
+    def total(self) -> int:
+        """How many sentences there are."""
+        return self.sentences.total()
+
+
+@dataclass(frozen=True)
+class ReportSegmentRecord:
+    """What was made beside a sentence's translation, and where that is."""
+
+    file: int
+    document: int
+    sentence: int
+    place: str
+    made: Any
+
+
+def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
+    """Nobody is looking."""
+    return items
+
+
+@dataclass(frozen=True)
+class BulkTranslation:
+    """Files, and how a pool translates them.
+
+    `read` gives the file of a number, anew each time. `way` tells all that the outcome depends on but the
+    files; `before` are the sentences that come before the first document of each. What is at an output's
+    place, and was not written by this translation, is only replaced where that is asked for.
+    """
+
+    plan: OutputPlan
+    read: Callable[[int], TextFile]
+    task: Task[DocumentTask, list[Any]]
+    way: Mapping[str, Any]
+    json_lines: bool = False
+    before: tuple[str, ...] = ()
+    replace: bool = False
+    side_output: Callable[[Iterable[ReportSegmentRecord]], None] | None = (
+        None  # is given, at the end, what was made beside
+    )
+    finished: FinishedFiles | None = None  # where to put files on record that are complete
+    inputs: Sequence[Path] = ()  # what they are on record with
+
+    def survey(self, count: Count = no_progress) -> Survey:
+        """Look through all files: what is wrong with one is said here, before the work."""
+        sentences: Counter[str] = Counter()
+        longest, documents, digests = [], [], []
+        for number in count(range(len(self.plan.paths)), len(self.plan.paths)):
+            file = self.read(number)
+            keys = self.keys_of(file)
+            for document, key in zip(file.documents, keys, strict=True):
+                sentences[key] += len(document)
+            longest.append(max(map(len, file.documents), default=0))
+            documents.append(len(file.documents))
+            digests.append(_digest_of(keys))
+        order = sorted(range(len(longest)), key=lambda number: -longest[number])
+        return Survey(tuple(order), tuple(documents), tuple(digests), sentences)
+
+    def run(
+        self,
+        pool: WorkerPool,
+        survey: Survey,
+        *,
+        resume: bool,
+        count: Count = no_progress,
+        resumed: Callable[[int], None] = lambda sentences: None,
+        damaged: Callable[[str], None] = lambda message: None,
+        doubted: Callable[[int, Sequence[FlaggedSentence]], None] | None = None,
+    ) -> None:
+        """Translate what is not done yet, and write every file as soon as it is complete.
+
+        `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
+        written, `doubted` which sentences of a file are worth a look. Interrupted, it says how many are done.
+        """
+        with self._done_documents(resume) as done:
+            if done.damage:
+                damaged(done.damage)
+            work = _Work(self, done, survey, doubted)
+            work.refuse_foreign()
+            if already := _sentences_done(done, survey):
+                resumed(already)
+            try:
+                for _ in count(work.translated_by(pool), survey.total - already):
+                    pass
+                if self.side_output is not None:
+                    self.side_output(work.segment_records())
+            except KeyboardInterrupt:
+                kept = _sentences_done(done, survey)
+                raise Interrupted(
+                    f"{kept:,} of {survey.total:,} sentences are done; {done.resume_hint}"
+                ) from None
+            if self.finished is not None:
+                done.complete()
+                self.finished.add(work.completed)
+            done.finish()
+
+    def unfinished_files(self) -> list[int]:
+        """The numbers of those files that are not on record as finished, or not as they were."""
+        known = self.finished.read() if self.finished is not None else set()
+        if not known:
+            return list(range(len(self.plan.paths)))
+        return [
+            number
+            for number, path in enumerate(self.plan.paths)
+            if not os.path.lexists(path)
+            or self.finished_file(number, _digest(path), self.source_of(number)) not in known
+        ]
+
+    def only(self, numbers: Sequence[int]) -> BulkTranslation:
+        """The translation of some of the files."""
+        return replace(
+            self,
+            plan=self.plan.part(numbers, self.plan.journal),
+            read=lambda number: self.read(numbers[number]),
+            inputs=[self.inputs[number] for number in numbers],
+        )
+
+    def finished_file(self, number: int, digest: str, source: str) -> FinishedFile:
+        """A file as it is on record."""
+        assert self.finished is not None
+        name = _relative(self.plan.paths[number], self.finished.path)
+        return FinishedFile(name, digest, self.inputs[number].name, source)
+
+    def source_of(self, number: int) -> str:
+        """The checksum of an input, if anybody will ask for it."""
+        return sha256(self.inputs[number]) if self.finished is not None else ""
+
+    def _done_documents(self, resume: bool) -> DoneDocuments:
+        assert self.plan.journal is not None, "what goes to a pipe is not done in bulk"
+        if self.plan.starts_over:
+            remove_if_unlocked(self.plan.journal)
+        return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.way)
+
+    def keys_of(self, file: TextFile) -> list[str]:
+        """What the documents of a file are known by."""
+        return [
+            document_key(document.texts, () if number else self.before, speakers=document.speakers)
+            for number, document in enumerate(file.documents)
+        ]
+
+    def may_write(self, path: Path, done: DoneDocuments) -> bool:
+        """Tell whether an output's place is free, or is taken by what this translation wrote."""
+        return self.replace or not os.path.lexists(path) or done.is_own(self._name(path), _digest(path))
+
+    def _name(self, path: Path) -> str:
+        """What the journal calls an output; it may be moved together with them."""
+        assert self.plan.journal is not None
+        return _relative(path, self.plan.journal)
+
+    def write(self, number: int, content: bytes, done: DoneDocuments) -> str:
+        """Write a file, unless it is there as it should be; returns its checksum."""
+        path = self.plan.paths[number]
+        digest = hashlib.sha256(content).hexdigest()
+        if _digest(path) == digest:
+            done.note_output(self._name(path), digest)  # what is as we would write it is as good as ours
+            return digest
+        if not self.may_write(path, done):
+            raise CadecError(
+                f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
+            )
+        done.note_output(self._name(path), digest)
+        with atomic_file(path) as stream:
+            stream.write(content)
+        return digest
+
+
+@dataclass(eq=False)
+class _OpenFile:
+    """A file of which documents are in hand."""
+
+    number: int
+    file: TextFile
+    keys: Sequence[str]
+    source: str  # the checksum of what was read
+    missing: set[str] = field(default_factory=set)
+
+    @property
+    def documents(self) -> Iterator[tuple[str, Document]]:
+        """Its documents with their keys."""
+        return zip(self.keys, self.file.documents, strict=True)
+
+    def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, DocumentTask]]:
+        """Its documents that are missing and that nobody has in hand, the longest first."""
+        new = {
+            key: DocumentTask(document.texts, first=number == 0, speakers=document.speakers)
+            for number, (key, document) in enumerate(self.documents)
+            if key in self.missing and key not in known
+        }
+        return sorted(new.items(), key=lambda item: -len(item[1].texts))
+
+
+@dataclass(eq=False)
+class _Work:
+    """One run: which documents are in hand, and which files wait for them."""
+
+    translation: BulkTranslation
+    done: DoneDocuments
+    survey: Survey
+    flagged: Callable[[int, Sequence[FlaggedSentence]], None] | None
+    waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
+    in_progress: dict[int, str] = field(default_factory=dict)
+    completed: list[FinishedFile] = field(default_factory=list)
+
+    def refuse_foreign(self) -> None:
+        """Refuse to begin where an output's place is taken by something that is not this translation's."""
+        paths = self.translation.plan.paths
+        foreign = [
+            path
+            for number, path in enumerate(paths)
+            if not self.translation.may_write(path, self.done) and not self._is_there(number, path)
+        ]
+        if foreign:
+            others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
+            raise CadecError(
+                f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
+                f"--resume --force replaces {'it' if len(foreign) == 1 else 'them'}, and keeps what is done",
+            )
+
+    def _is_there(self, number: int, path: Path) -> bool:
+        """Tell whether a file that nothing is noted of is what we would write: its line may be damaged."""
+        opened = self._open(number)
+        return not opened.missing and _digest(path) == hashlib.sha256(self._content(opened)[1]).hexdigest()
+
+    def translated_by(self, pool: WorkerPool) -> Iterator[None]:
+        """Have it done; yields once for every sentence."""
+        documents = self._documents()
+        first = next(documents, None)
+        if first is None:  # all is done already, and nobody needs to begin
+            return
+        results = pool.run(self.translation.task, itertools.chain([first], documents))
+        # Whoever stops here ends the pool's work, and not only when memory is cleared.
+        closing = contextlib.closing(cast("Generator[Any, None, None]", results))
+        lost: list[CadecError] = []
+        with closing, self._name_culprits():
+            for number, sentences in results:
+                if isinstance(sentences, WorkerLostError):
+                    lost.append(self._culprit(sentences, number))
+                    continue
+                key = self.in_progress.pop(number)
+                self.done.add(key, sentences)
+                for file in self.waiting.pop(key):
+                    file.missing.discard(key)
+                    if not file.missing:
+                        self._complete(file)
+                yield from itertools.repeat(None, self.survey.sentences[key])
+        if lost:
+            others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+            raise CadecError(
+                f"{lost[0].message}{others}",
+                f"{lost[0].hint}; all else is done, and --resume tries this again",
+            )
+        if self.waiting or next(documents, None) is not None:
+            raise RuntimeError("a pool has left documents undone")
+
+    @contextlib.contextmanager
+    def _name_culprits(self) -> Iterator[None]:
+        """A document that takes workers down has a name only here."""
+        try:
+            yield
+        except WorkerLostError as error:
+            if error.number is None:
+                raise
+            raise self._culprit(error, error.number) from None
+
+    def _culprit(self, error: WorkerLostError, number: int) -> CadecError:
+        key = self.in_progress[number]
+        opened = self.waiting[key][0]
+        path = self.translation.plan.paths[opened.number]
+        which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
+        return CadecError(f"{which}: {error.message}", error.hint)
+
+    def _documents(self) -> Iterator[DocumentTask]:
+        """What is to be handed out, file by file; a document that is there twice is done once."""
+        handed_out = itertools.count()
+        for number in self.survey.order:
+            opened = self._open(number)
+            if not opened.missing:
+                self._complete(opened)
+                continue
+            new = opened.new_documents(self.waiting)
+            for key in opened.missing:
+                self.waiting.setdefault(key, []).append(opened)
+            for key, document in new:
+                self.in_progress[next(handed_out)] = key
+                yield document
+
+    def _open(self, number: int) -> _OpenFile:
+        """Read a file again, which is to be as it was."""
+        source = self.translation.source_of(number)  # first: if it changes now, it is not what is on record
+        file = self.translation.read(number)
+        keys = self.translation.keys_of(file)
+        if _digest_of(keys) != self.survey.digests[number]:
+            raise CadecError(
+                f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
+                "the same command with --resume takes it as it is now",
+            )
+        return _OpenFile(number, file, keys, source, {key for key in keys if key not in self.done})
+
+    def _complete(self, opened: _OpenFile) -> None:
+        """All documents of a file are done: it can be written."""
+        outputs, content = self._content(opened)
+        digest = self.translation.write(opened.number, content, self.done)
+        if self.translation.finished is not None:
+            self.completed.append(self.translation.finished_file(opened.number, digest, opened.source))
+        if self.flagged is not None:
+            self.flagged(opened.number, list(flagged_sentences(outputs, opened.file.documents)))
+
+    def _content(self, opened: _OpenFile) -> tuple[dict[tuple[int, int], Any], bytes]:
+        """What the sentences of a file became, and the file that they make."""
+        with_beside = self.translation.side_output is not None
+        outputs = {
+            (number, sentence): _in_document(done[0] if with_beside else done, number)
+            for number, (key, document) in enumerate(opened.documents)
+            for sentence, done in enumerate(self.done.sentences(key, len(document)))
+        }
+        pieces = output_pieces(opened.file, list(outputs.values()), json_lines=self.translation.json_lines)
+        return outputs, b"".join(pieces)
+
+    def segment_records(self) -> Iterator[ReportSegmentRecord]:
+        """What was made beside all translations, in the order of the files."""
+        for number in range(len(self.translation.plan.paths)):
+            opened = self._open(number)
+            for position, (key, document) in enumerate(opened.documents):
+                yield from self._document_records(number, position, key, document)
+
+    def _document_records(
+        self, number: int, position: int, key: str, document: Document
+    ) -> Iterator[ReportSegmentRecord]:
+        for sentence, (_, made) in enumerate(self.done.sentences(key, len(document))):
+            yield ReportSegmentRecord(number, position, sentence, document.sentences[sentence].place, made)
+
+
+def _in_document(output: Any, number: int) -> Any:
+    """What is written of a sentence; its document has a number only in its file."""
+    return [{**record, "document": number} for record in output] if isinstance(output, list) else output
+
+
+def _sentences_done(done: DoneDocuments, survey: Survey) -> int:
+    return sum(count for key, count in survey.sentences.items() if key in done)
+
+
+def _digest_of(keys: Sequence[str]) -> bytes:
+    return hashlib.sha256("".join(keys).encode()).digest()
+
+
+def _relative(path: Path, record: Path) -> str:
+    """Where a file is, seen from a record of it: they may be moved together."""
+    return os.path.relpath(resolve_path(path), resolve_path(record).parent)
+
+
+def _digest(path: Path) -> str:
+    """The checksum of what is at a place; none of what is no file."""
+    return sha256(path) if path.is_file() else ""

@@ -1,0 +1,139 @@
+"""N-best lists as files: our JSON lines, and the `|||` format of Moses and Marian.
+
+JSON lines, one sentence per line, a blank line (or another "document") between documents:
+
+    {"source": "You know.", "hypotheses": [{"text": "Ты знаешь.", "log_prob": -2.31}, …]}
+
+Moses and Marian, one hypothesis per line, sentences numbered from 0:
+
+    0 ||| Ты знаешь . ||| F0= -2.31 ||| -0.46
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.formats.layout import one_line
+from cadec_cli.text.tokenizers.lines import whole_characters
+
+
+def read_documents(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> list[list[NBest]]:
+    """The n-best lists of a file by document; `read_nbest` says how."""
+    documents: list[list[NBest]] = [[]]
+    for nbest in read_nbest(path, feature=feature, most=most):
+        if nbest is None:
+            documents.append([])
+        else:
+            documents[-1].append(nbest)
+    return [document for document in documents if document]
+
+
+def read_nbest(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> Iterator[NBest | None]:
+    """Yield the n-best lists of a file; None is a document boundary. Hypotheses are text alone.
+
+    Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
+    A file of more than `most` bytes is refused.
+    """
+    lines = read_lines(path, most=most)
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise CadecError(f"{path} has no n-best lists")
+    with_first = _again(first, lines)
+    if "|||" in first and not first.lstrip().startswith("{"):
+        yield from _moses(path, with_first, feature)
+    else:
+        yield from _json_lines(path, with_first)
+
+
+def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
+    document: object = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            yield None
+            continue
+        try:
+            record: Any = parse_json(line)
+            hypotheses = [(_text(item["text"]), float(item["log_prob"])) for item in _hypotheses(record)]
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            raise CadecError(
+                f"{path}: entry {number} is not an n-best list",
+                'one object per line: {"source": …, "hypotheses": [{"text": …, "log_prob": …}, …]}',
+            ) from None
+        if number > 1 and record.get("document") != document:
+            yield None
+        document = record.get("document")
+        nbest = _nbest(f"{path}: entry {number}", _sentence(str(record.get("source", ""))), hypotheses)
+        # what stands around the translated words, as `translate --json` writes it
+        yield replace(
+            nbest,
+            before=_sentence(str(record.get("before", ""))),
+            after=_sentence(str(record.get("after", ""))),
+        )
+
+
+def _hypotheses(record: Any) -> Any:
+    """Those of a record; where there was nothing to translate, `translate --json` writes none."""
+    return record.get("hypotheses", []) if "translation" in record else record["hypotheses"]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a hypothesis is text")
+    return _sentence(value)
+
+
+def _sentence(text: str) -> str:
+    """A text as one line: there is one per sentence in what is written. Half a character is none."""
+    return one_line(whole_characters(text))
+
+
+def _moses(path: Path, lines: Iterator[str], feature: str) -> Iterator[NBest | None]:
+    current = ""
+    hypotheses: list[tuple[str, float]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        fields = [part.strip() for part in line.split("|||")]
+        if len(fields) < 3:
+            raise CadecError(f"{path}: line {number} is not «number ||| text ||| features ||| score»")
+        if hypotheses and fields[0] != current:
+            yield _nbest(f"{path}: sentence {current}", "", hypotheses)
+            hypotheses = []
+        current = fields[0]
+        hypotheses.append((_sentence(fields[1]), _score(f"{path}: line {number}", fields, feature)))
+    if hypotheses:
+        yield _nbest(f"{path}: sentence {current}", "", hypotheses)
+
+
+def _score(where: str, fields: list[str], feature: str) -> float:
+    words = fields[2].split() if feature else [fields[-1]]
+    if feature:
+        names = [word.rstrip("=") for word in words]
+        words = words[names.index(feature) + 1 :] if feature in names else []
+    try:
+        return float(words[0])
+    except (IndexError, ValueError):
+        raise CadecError(f"{where} has no score" + (f" {feature}" if feature else "")) from None
+
+
+def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]]) -> NBest:
+    """Best first, of equal texts the best."""
+    if any(not math.isfinite(score) for _, score in hypotheses):
+        raise CadecError(f"{where} has a score that is no number")
+    found: dict[str, Hypothesis] = {}
+    for text, score in sorted(hypotheses, key=lambda item: -item[1]):
+        if text not in found:
+            found[text] = Hypothesis(text, score)
+    return NBest(source, tuple(found.values()))

@@ -1,0 +1,202 @@
+"""Where translations of files go: one file, a directory, or a name made for every input from a template.
+
+    film.en.srt → out/film.ru.srt               (-o out/)
+    film.en.srt → film.ru.vtt                   (-o '{stem}.{to}.vtt')
+
+Knows names only: what is there, and whether it may be replaced, is not asked here.
+"""
+
+import itertools
+import os
+import string
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.paths import resolve_path, sibling_path
+from cadec_cli.text.formats import COMPRESSED
+from cadec_cli.text.languages import iso_code
+from cadec_cli.validation import quote_value
+
+PLACEHOLDERS = ("stem", "name", "from", "to", "ext")
+_IN_A_DIRECTORY = "{stem}.{to}{ext}"
+
+
+class TemplateError(ValueError):
+    """An output's name has something in braces that is no placeholder."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """From which language to which: what names of files say."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    """The file that each input becomes, and where to note what is done so far."""
+
+    paths: tuple[Path, ...]
+    journal: Path | None  # none where they go down a pipe, beside which nothing can be kept
+    starts_over: bool = False  # a journal that is there gives way when there is another one to begin
+
+    def has(self, path: Path) -> bool:
+        """Tell whether a file is one of these, however it is spelt."""
+        own = [*self.paths, *([self.journal] if self.journal is not None else [])]
+        return resolve_path(path) in map(resolve_path, own)
+
+    def part(self, numbers: Sequence[int], journal: Path | None) -> "OutputPlan":
+        """The plan for some of the files, with a journal of their own."""
+        return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
+
+
+# What a name that ends so is meant to be: a file that we write, and one that we can't.
+_FILES = frozenset({".txt", ".md", ".jsonl", ".srt", ".vtt", ".ass", ".ssa", ".html"})
+_FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
+
+
+def is_template(output: str) -> bool:
+    """Tell whether a name has placeholders; braces with anything else in them are a TemplateError."""
+    try:
+        found = [part[1:] for part in string.Formatter().parse(output) if part[1] is not None]
+    except ValueError:
+        raise TemplateError(f"{output!r} has a brace too many; {{{{ is one that is meant") from None
+    for name, form, conversion in found:
+        if name not in PLACEHOLDERS or form or conversion:
+            known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+            raise TemplateError(f"{{{name}}} is no placeholder; there are {known}; {{{{ is a brace")
+    return bool(found)
+
+
+def plan_outputs(
+    output: str, inputs: Sequence[Path], languages: Languages, *, ext: str | None = None
+) -> OutputPlan:
+    """Name the file that each input becomes; `ext` is the ending of all of them, if it is not the inputs'.
+
+    Two inputs that would become one file, and names that can't be made, are a CadecError.
+    """
+    templated = is_template(output)
+    if templated:
+        paths = [Path(_fill_template(output, path, languages, ext)) for path in inputs]
+    elif _is_directory(output, inputs):
+        output = _unescape(output)
+        paths = [Path(output, _fill_template(_IN_A_DIRECTORY, path, languages, ext)) for path in inputs]
+    else:
+        paths = [Path(_unescape(output))]
+    if not all(path.name for path in paths):
+        raise CadecError(f"{output} leaves a file without a name", "use {stem}, the name of the input")
+    in_directory = len(paths) > 1 and not templated
+    twice = [path for path, count in Counter(paths).items() if count > 1]
+    if twice:
+        same = [str(path) for path, target in zip(inputs, paths, strict=True) if target == twice[0]]
+        raise CadecError(
+            f"{' and '.join(same)} would both become {twice[0]}",
+            "translate them one by one",
+        )
+    for path in paths:
+        if path.suffix.lower() in _FOREIGN:
+            raise CadecError(f"{path}: {path.suffix} can't be written", "text, jsonl, srt, vtt and ass can")
+        if path.suffix.lower() in COMPRESSED:
+            raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
+    journal = Path(output, ".cadec-journal") if in_directory else sibling_path(paths[0], ".cadec-journal")
+    return OutputPlan(tuple(paths), journal)
+
+
+def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
+    """Where to note what is done, whichever files there are: in the directory that all of them go to.
+
+    For a single output that is beside it. `part` tells several of these apart.
+    """
+    directory = _common_directory(output, plan)
+    name = f".cadec-journal{part}"
+    return sibling_path(plan.paths[0], name) if directory is None else directory / name
+
+
+def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> Path:
+    """Where to keep, out of sight, what is known of files that are finished."""
+    directory = _common_directory(output, plan)
+    first = plan.paths[0]
+    return (
+        sibling_path(first.with_name(f".{first.name}"), name)
+        if directory is None
+        else directory / f"{name}{part}"
+    )
+
+
+def _common_directory(output: str, plan: OutputPlan) -> Path | None:
+    """The directory that all outputs go to, by whatever name; none where there is but one output."""
+    if is_template(output):
+        fixed = itertools.takewhile(lambda name: not is_template(name), Path(output).parts[:-1])
+        return Path(*map(_unescape, fixed))
+    return Path(_unescape(output)) if is_directory_of(output, plan) else None
+
+
+def is_directory_of(output: str, plan: OutputPlan) -> bool:
+    """Tell whether an output is the directory that the files of a plan are in."""
+    return all(path.parent == Path(_unescape(output)) for path in plan.paths)
+
+
+def _unescape(output: str) -> str:
+    return output.replace("{{", "{").replace("}}", "}")
+
+
+def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
+    place = str(Path(_unescape(output)))
+    if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
+        return True
+    if len(inputs) > 1 and (os.path.exists(place) or Path(place).suffix.lower() in _FILES):  # noqa: PTH110
+        raise CadecError(
+            f"{output} is a file, and there are {len(inputs)} inputs",
+            "name a directory, or files by a template such as '{stem}.{to}{ext}'",
+        )
+    return len(inputs) > 1
+
+
+def _fill_template(template: str, path: Path, languages: Languages, ext: str | None) -> str:
+    stem, ending = stem_and_ending(path.name, languages.source)
+    if str(path) == "-":
+        used = {name for _, name, _, _ in string.Formatter().parse(template)}
+        if used & {"stem", "name", "ext"}:
+            raise CadecError("standard input has no name to make others of", "name the file to write")
+    values = {
+        "stem": stem,
+        "name": path.name,
+        "from": languages.source,
+        "to": languages.target,
+        "ext": ending if ext is None else ext,
+    }
+    for placeholder in ("from", "to"):
+        if not _stays(values[placeholder]):
+            raise CadecError(
+                f"no file's name can have {quote_value(values[placeholder])} for {{{placeholder}}}"
+            )
+    return template.format_map(values)
+
+
+def _stays(value: str) -> bool:
+    """Tell whether something that a bundle may have said leaves a file in the directory it is meant for."""
+    return value not in (".", "..") and not any(character in value for character in "/\\\0")
+
+
+def stem_and_ending(name: str, language: str) -> tuple[str, str]:
+    """A file's name without what says in which format and, if it is the given one, in which language it is.
+
+    `film.en.srt.gz` is (`film`, `.srt`), `dev.en` is (`dev`, ``).
+    """
+    path = Path(name)
+    if path.suffix.lower() in COMPRESSED:
+        path = Path(path.stem)
+    ending = path.suffix
+    if _is_of(ending, language):
+        return path.stem, ""
+    stem = path.stem
+    language_ending = Path(stem).suffix
+    return (Path(stem).stem if _is_of(language_ending, language) else stem), ending
+
+
+def _is_of(ending: str, language: str) -> bool:
+    return bool(language) and iso_code(ending.removeprefix(".")) == iso_code(language)

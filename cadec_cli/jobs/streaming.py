@@ -1,0 +1,100 @@
+"""Text translated as it comes, on a pipe or from a terminal: what is complete is not kept waiting.
+
+All that is there at a time is translated in step, as the documents of a file are. A document may come in
+several parts; each goes on where the last one stopped. Knows nothing of pipes and terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
+from cadec_cli.decoding.state import DocumentState, PartialPath, State
+from cadec_cli.decoding.translation import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs.in_step import Track, document_by_document, no_progress
+from cadec_cli.method.context import Context
+from cadec_cli.text.documents import Sentence
+from cadec_cli.text.formats import TextFile
+from cadec_cli.text.formats.stream import StreamedText
+
+
+@dataclass(eq=False)
+class _OpenDocument:
+    """A document as far as it has come: where its translation stands, and what came since."""
+
+    number: int
+    state: DocumentState
+    done: int = 0
+    came: list[Sentence] = field(default_factory=list)
+
+
+@dataclass
+class StreamTranslation:
+    """A stream, and what it is translated with; to who shows and writes, it is like a `FileTranslation`.
+
+    `file` is how it is written; `before` is the context of the first document; sentences with a confidence
+    below `below` are flagged. Where the search does not
+    settle a sentence before it knows the next, the stream has to come in whole documents.
+    """
+
+    translator: Translator
+    text: StreamedText
+    file: TextFile
+    below: float = FLAG_BELOW
+    before: Context = field(default_factory=Context)
+    sentences: int = 0  # so far
+    plan: None = None  # it goes to standard output
+
+    @property
+    def judge(self) -> Judge:
+        """Who says which sentences are worth a look."""
+        return self.translator.judge(self.below)
+
+    def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
+        """Translations document by document, as the text comes; nobody knows how many there will be."""
+        yield from track(self._translations(), None)
+
+    def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
+        """The bytes of the text in its layout, as early as translations allow."""
+        return self.file.restore(translation.text for translation in translations)
+
+    def _translations(self) -> Iterator[Translation]:
+        current: _OpenDocument | None = None
+        begun = 0
+        for lines in self.text.to_translate():
+            here: list[_OpenDocument] = []
+            for line in lines:
+                if line.ends_before:
+                    current = None
+                if line.sentences:
+                    if current is None:
+                        context = Context() if begun else self.before
+                        current = _OpenDocument(begun, DocumentState([PartialPath(context=context)]))
+                        begun += 1
+                    if current not in here[-1:]:
+                        here.append(current)
+                    current.came += line.sentences
+                if line.ends_after:
+                    current = None
+            if here:
+                yield from self._translate_batch(here)
+
+    def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
+        """What has come of some documents, in step."""
+        texts = [[sentence.text for sentence in document.came] for document in documents]
+        state = State(0, [document.state for document in documents])
+        made = self.translator.translate_documents(texts, start=state)
+        for translation in document_by_document(made, list(map(len, texts))):
+            document = documents[translation.document]
+            self.sentences += 1
+            yield replace(
+                translation,
+                document=document.number,
+                sentence=document.done + translation.sentence,
+                place=document.came[translation.sentence].place,
+            )
+        for document in documents:
+            document.done += len(document.came)
+            document.came = []

@@ -1,0 +1,90 @@
+"""Compile the operations in C into libraries, as the install does: `python -m cadec_cli.models.int8.compile`.
+
+Once for every level of the instruction set that `compiled` may ask for, so that a wheel, or an environment on
+a shared disk, serves every CPU. The install imports this file by itself: nothing of cadec is there yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+KERNELS = Path(__file__).parent
+SOURCES = ("lanes.h", "rows.c", "attention.c")
+# Products and sums are contracted where the CPU can, and nothing is reordered but by `omp simd`.
+FLAGS = [
+    *("-std=gnu11", "-O3", "-fPIC", "-shared", "-w"),
+    *("-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
+]
+# The features that torch asks a CPU for before it calls it AVX512 or AVX2.
+X86 = {
+    "avx512": [
+        *("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"),
+        "-mprefer-vector-width=512",
+    ],
+    "avx2": ["-mavx2", "-mfma"],
+}
+PLAIN = "plain"
+SECONDS = 120  # one takes half a second
+
+
+def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
+    """Compile for every level that a compiler here knows, over what was there; return what was made."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")
+    made = []
+    for level, flags in {**(X86 if x86 else {}), PLAIN: []}.items():
+        output = library_path(level, into)
+        output.unlink(missing_ok=True)
+        if _compile(flags, sources, output):
+            made.append(output)
+    return made
+
+
+def library_path(level: str, directory: Path = KERNELS) -> Path:
+    """Where the library of a level is."""
+    return directory / f"kernels-{level}.so"
+
+
+def identity(sources: Path = KERNELS) -> str:
+    """A checksum of all that libraries are compiled from."""
+    found = hashlib.sha256()
+    for name in SOURCES:
+        found.update((sources / name).read_bytes())
+    return found.hexdigest()
+
+
+def compilers() -> list[str]:
+    """The C compilers there are, that of CC first; what Windows has is not asked."""
+    names = [os.environ.get("CC", ""), "cc", "gcc", "clang"] if os.name == "posix" else []
+    return list(dict.fromkeys(found for name in names if name and (found := shutil.which(name))))
+
+
+def _compile(flags: list[str], sources: Path, output: Path) -> bool:
+    """Tell whether a compiler has made it; whoever fails is told about, and the next one tries."""
+    part = output.with_suffix(f".{os.getpid()}.part")
+    files = [str(sources / name) for name in SOURCES if name.endswith(".c")]
+    for compiler in compilers():
+        source = f'-DCADEC_SOURCE="{identity(sources)}"'
+        command = [compiler, *FLAGS, *flags, source, *files, "-o", str(part), "-lm"]
+        try:
+            subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+            part.replace(output)
+        except (OSError, subprocess.SubprocessError) as error:
+            part.unlink(missing_ok=True)
+            reason = str(getattr(error, "stderr", None) or error).strip()
+            print(f"{output.name}: {compiler} has not compiled it: {reason[-500:]}", file=sys.stderr)
+        else:
+            return True
+    return False
+
+
+if __name__ == "__main__":
+    print(
+        "\n".join(map(str, compile_all()))
+        or "nothing was compiled: there is no C compiler, or none that works"
+    )

@@ -1,0 +1,396 @@
+"""What the compiled operations do to rows of float32 on a CPU, as functions of tensors (of those it `takes`).
+
+C believes what it is told of addresses and sizes: everything here is allocated as it expects, whatever the
+defaults of torch are, and what comes from elsewhere is looked at first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.arrays import Ints
+from cadec_cli.models.int8.compile import PLAIN, identity, library_path
+
+# The compiled library that fits this CPU, if cadec was installed where there is a C compiler.
+
+
+# By what torch says of the CPU: the libraries that it can run, the best first.
+LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
+
+_POINTER, _COUNT, _FLOAT, _KIND = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int32
+_ARGUMENTS = {
+    "cadec_round": [_POINTER, _COUNT, _COUNT, _COUNT, _POINTER, _POINTER],
+    "cadec_round_left_over": [_POINTER, _COUNT, _COUNT, _COUNT, _POINTER, _POINTER, _POINTER],
+    "cadec_norm_round": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT, _POINTER, _POINTER, _POINTER],
+    "cadec_activate_round": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _KIND, _POINTER, _POINTER],
+    "cadec_scale": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER],
+    "cadec_scale_add": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER],
+    "cadec_scale_add_norm_round": [
+        *(_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER),
+        *(_POINTER, _POINTER, _FLOAT, _POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_log_softmax": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT],
+    "cadec_log_probs": [
+        *(_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT),
+        *(_COUNT, _POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_attend_round": [
+        *(_POINTER, _COUNT, _KIND, _POINTER, _POINTER, _POINTER, _POINTER),
+        *(_COUNT, _COUNT, _POINTER, _POINTER),
+    ],
+}
+
+
+def library() -> ctypes.CDLL | None:
+    """The library, which lets other threads work while it computes; None where there is none."""
+    return _load_best()[1]
+
+
+def level() -> str | None:
+    """The level of the instruction set that it was compiled for."""
+    return _load_best()[0]
+
+
+@cache
+def _load_best() -> tuple[str | None, ctypes.CDLL | None]:
+    if os.environ.get("CADEC_COMPILED") == "0":
+        return None, None
+    return next(((name, found) for name in runnable() if (found := load(library_path(name)))), (None, None))
+
+
+def runnable() -> tuple[str, ...]:
+    """The levels that this CPU has, the best first."""
+    import torch
+
+    return (*LEVELS.get(torch.backends.cpu.get_cpu_capability(), ()), PLAIN)
+
+
+def load(path: Path) -> ctypes.CDLL | None:
+    """A library by its file; None if it is not there, can't be loaded, or was made of other sources."""
+    try:
+        found = ctypes.CDLL(str(path))
+        found.cadec_source.restype = ctypes.c_char_p
+        if found.cadec_source() != identity().encode():
+            return None
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(found, name)
+            function.argtypes = arguments
+            function.restype = ctypes.c_int32 if name == "cadec_attend_round" else None
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+# Linears of rounded rows and int8 weights, as functions that TorchScript can take (`scripting`).
+
+
+# Rows become integers from 1 to 255, zero at 128.
+ACTIVATION_LIMIT, ZERO = 127, 128
+# oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
+# and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
+ROWS_STEP = 8
+# What rounding leaves over is at most ½: times this, it is from -127 to 127.
+FINER = 2.0 * ACTIVATION_LIMIT
+
+# x (…, in), packed weights, their scales (out) and zeros (out), bias (out) or none → (…, out)
+Linear = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Tensor]
+
+
+def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None) -> Tensor:
+    """A linear of rows rounded to 8 bits."""
+    rows = x.reshape(-1, x.size(-1))
+    scale = _largest(rows)
+    product = integer_product(_round_to_bytes(_spread(rows, scale)), weight, scales, zeros)
+    return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+
+
+def fine(
+    x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None, finer: float = FINER
+) -> Tensor:
+    """A linear of rows rounded to 16 bits: rounded to 8, and what that left over likewise."""
+    rows = x.reshape(-1, x.size(-1))
+    scale = _largest(rows)
+    spread = _spread(rows, scale)
+    integers = _round_to_bytes(spread.clone())
+    product = integer_product(integers, weight, scales, zeros)
+    product.add_(
+        integer_product(_round_to_bytes(_left_over(spread, integers)), weight, scales, zeros),
+        alpha=1 / finer,
+    )
+    return with_scales(product[: rows.size(0)], scale, bias).view(x.size()[:-1] + scales.size())
+
+
+def _largest(rows: Tensor) -> Tensor:
+    """The largest number of each row, whatever its sign: (rows, 1)."""
+    # torch's norm and aminmax along rows are ten times slower than this.
+    return torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
+
+
+def _spread(rows: Tensor, largest: Tensor, limit: int = ACTIVATION_LIMIT) -> Tensor:
+    """Rows whose largest numbers are the largest integer."""
+    return rows * (limit / largest)
+
+
+def _round_to_bytes(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
+    """Numbers from -127 to 127, which are written over, as bytes.
+
+    Behind the rows come some of anything, up to a round number.
+    """
+    count = spread.size(0)
+    made = torch.empty([count + -count % step, spread.size(1)], dtype=torch.uint8)
+    # Without its fraction, a number that ½ was added to is rounded. torch takes five times as long from
+    # float32 to uint8 at once: that goes through 64 bits.
+    made[:count] = spread.add_(zero + 0.5).to(torch.int16)
+    return made
+
+
+def _left_over(spread: Tensor, integers: Tensor, zero: int = ZERO, finer: float = FINER) -> Tensor:
+    return (spread - integers[: spread.size(0)].float().sub_(zero)).mul_(finer)
+
+
+def integer_product(
+    integers: Tensor,
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+    limit: int = ACTIVATION_LIMIT,
+    zero: int = ZERO,
+) -> Tensor:
+    """Rows of bytes times packed weights, over 127."""
+    nothing: list[int | float | complex | None] = []
+    # No bias here: it is added after the row's own scale.
+    made: Tensor = torch.ops.onednn.qlinear_pointwise(
+        integers, 1 / limit, zero, weight, scales, zeros, None, 1.0, 0, torch.float32, "none", nothing, ""
+    )
+    return made
+
+
+def with_scales(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
+    """Products with the scales of their rows, and the bias."""
+    if bias is None:
+        return product.mul_(scale)
+    return torch.addcmul(bias, product, scale, out=product)
+
+
+# By the names in configs.ACTIVATIONS, as numbered in rows.c.
+ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
+
+# How it is told what a query sees, and what a job is made of, as in attention.c.
+_BYTES, _PARENTS = 0, 1
+_JOB = np.dtype(
+    [
+        (name, np.int64)
+        for name in (
+            *("batch", "query", "queries", "cached", "cached_keys", "own", "own_keys"),
+            *("mask", "mask_stride", "out"),
+        )
+    ]
+)
+Jobs = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class QuantisedRows:
+    """Rows of bytes, of which some at the end may be anything, and the largest number of each row before."""
+
+    integers: Tensor  # (rows, rounded up, in)
+    largest: Tensor  # (rows)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.largest.size(0)
+
+    @classmethod
+    def empty(cls, rows: int, width: int) -> QuantisedRows:
+        """Room for some."""
+        integers = torch.empty((rows + -rows % ROWS_STEP, width), dtype=torch.uint8, device="cpu")
+        return cls(integers, _floats(rows))
+
+
+def available() -> bool:
+    """Tell whether there is a compiled library here."""
+    return library() is not None
+
+
+def takes(rows: Tensor) -> bool:
+    """Tell whether there is one for what these rows are made of."""
+    return available() and rows.dtype is torch.float32 and rows.device.type == "cpu"
+
+
+def _floats(*shape: int) -> Tensor:
+    return torch.empty(shape, dtype=torch.float32, device="cpu")
+
+
+def quantise_rows(rows: Tensor) -> QuantisedRows:
+    """Rows (rows, in), which may be apart from each other, as bytes."""
+    rows = rows if rows.stride(1) == 1 else rows.contiguous()
+    made = QuantisedRows.empty(*rows.shape)
+    _library().cadec_round(
+        rows.data_ptr(), rows.stride(0), *rows.shape, made.integers.data_ptr(), made.largest.data_ptr()
+    )
+    return made
+
+
+def quantise_remainder(rows: Tensor, first: QuantisedRows) -> QuantisedRows:
+    """What rounding has left over of rows, rounded likewise, in steps that are 254 times as fine."""
+    rows = rows if rows.stride(1) == 1 else rows.contiguous()
+    made = QuantisedRows(torch.empty_like(first.integers), first.largest)
+    _library().cadec_round_left_over(
+        *(rows.data_ptr(), rows.stride(0), *rows.shape),
+        *(first.largest.data_ptr(), first.integers.data_ptr(), made.integers.data_ptr()),
+    )
+    return made
+
+
+def norm_and_quantise(rows: Tensor, norm: nn.LayerNorm) -> QuantisedRows:
+    """Rows (rows, in), one after the other, normed."""
+    made = QuantisedRows.empty(*rows.shape)
+    scratch = _floats(rows.size(1))
+    _library().cadec_norm_round(
+        *(rows.data_ptr(), *rows.shape, norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
+        *(scratch.data_ptr(), made.integers.data_ptr(), made.largest.data_ptr()),
+    )
+    return made
+
+
+def activate_and_quantise(product: Tensor, of: QuantisedRows, bias: Tensor, activation: int) -> QuantisedRows:
+    """A product of rounded rows, which is written over, with its scales, its bias and an activation."""
+    made = QuantisedRows.empty(of.rows, product.size(1))
+    _library().cadec_activate_round(
+        *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr(), bias.data_ptr(), activation),
+        *(made.integers.data_ptr(), made.largest.data_ptr()),
+    )
+    return made
+
+
+def scale(product: Tensor, of: QuantisedRows, bias: Tensor | None) -> Tensor:
+    """A product of rounded rows, which is written over, with its scales and its bias: (rows, out)."""
+    _library().cadec_scale(
+        *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
+        None if bias is None else bias.data_ptr(),
+    )
+    return product[: of.rows]
+
+
+def scale_and_add(product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor) -> Tensor:
+    """The same, added to what the rows were before."""
+    made = torch.empty_like(before)
+    _library().cadec_scale_add(
+        *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr(), bias.data_ptr()),
+        *(before.data_ptr(), made.data_ptr()),
+    )
+    return made
+
+
+def add_norm_and_quantise(
+    product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor, norm: nn.LayerNorm
+) -> tuple[Tensor, QuantisedRows]:
+    """The same, and that again normed and rounded."""
+    width = product.size(1)
+    made, normed, scratch = torch.empty_like(before), QuantisedRows.empty(of.rows, width), _floats(width)
+    _library().cadec_scale_add_norm_round(
+        *(product.data_ptr(), of.rows, width, of.largest.data_ptr(), bias.data_ptr()),
+        *(before.data_ptr(), made.data_ptr(), norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps),
+        *(scratch.data_ptr(), normed.integers.data_ptr(), normed.largest.data_ptr()),
+    )
+    return made, normed
+
+
+def log_softmax(product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float) -> Tensor:
+    """Logits that are a product of rounded rows, which is written over, as log-probabilities: (rows, V)."""
+    _library().cadec_log_softmax(
+        *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
+        *(None if bias is None else bias.data_ptr(), temperature),
+    )
+    return product[: of.rows]
+
+
+def log_probs(
+    product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float, rows: Tensor, tokens: Tensor
+) -> Tensor:
+    """Log-probabilities of some tokens, after rows in rising order; the product stays as it is."""
+    rows, tokens = rows.contiguous(), tokens.contiguous()
+    made = _floats(len(rows))
+    _library().cadec_log_probs(
+        *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
+        *(None if bias is None else bias.data_ptr(), temperature),
+        *(len(rows), rows.data_ptr(), tokens.data_ptr(), made.data_ptr()),
+    )
+    return made
+
+
+def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> QuantisedRows:
+    """Attention of (B, H, T, D/H) to (B, H, S, D/H), where a boolean mask lets it: rows (B·T, D)."""
+    batch, _, count, _ = queries.shape
+    keys, values = (each.expand(batch, -1, -1, -1) for each in (keys, values))
+    row = np.arange(batch)
+    jobs = np.zeros(batch, _JOB)
+    jobs["batch"], jobs["queries"], jobs["own_keys"], jobs["out"] = row, count, keys.size(2), row * count
+    if mask is not None:
+        mask = mask.expand(batch, 1, count, keys.size(2))
+        if mask.dtype is not torch.bool:
+            raise TypeError(f"a mask of {mask.dtype}")
+        if mask.stride(3) != 1:
+            mask = mask.contiguous()
+        jobs["mask"], jobs["mask_stride"] = mask.data_ptr() + row * mask.stride(0), mask.stride(2)
+    return _attend(queries, keys, values, jobs, batch * count, _BYTES)
+
+
+def attend_in_parts_and_quantise(
+    queries: Tensor, keys: Tensor, values: Tensor, places: list[list[int]], parents: list[Ints]
+) -> QuantisedRows:
+    """Attention of the parts of one row, each to its own cached and new keys: rows (queries of all, D).
+
+    A part's places are where its queries, its cached keys and its new keys start and end; its queries are the
+    last of its new keys, and see themselves, their parents, and so on, and all that is cached.
+    """
+    first, last, cached, cached_end, own, own_end = np.array(places).T
+    jobs = np.zeros(len(places), _JOB)
+    jobs["query"], jobs["queries"] = first, last - first
+    jobs["cached"], jobs["cached_keys"] = cached, cached_end - cached
+    jobs["own"], jobs["own_keys"] = own, own_end - own
+    parents = [np.ascontiguousarray(of_keys, dtype=np.int64) for of_keys in parents]
+    jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
+    ends = np.cumsum(last - first)
+    jobs["out"][1:] = ends[:-1]
+    return _attend(queries, keys, values, jobs, int(ends[-1]), _PARENTS)
+
+
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> QuantisedRows:
+    """Attention of some queries, in the order of jobs, which have so many rows."""
+    heads, size = queries.size(1), queries.size(3)
+    if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape:
+        raise TypeError(f"attention of {queries.dtype} to {keys.dtype} and {values.dtype}")
+    queries, keys, values = (
+        each if each.stride(3) == 1 else each.contiguous() for each in (queries, keys, values)
+    )
+    if keys.stride() != values.stride():
+        keys, values = keys.contiguous(), values.contiguous()
+    made = QuantisedRows.empty(rows, heads * size)
+    strides = (ctypes.c_int64 * 9)(
+        *(stride for each in (queries, keys, values) for stride in each.stride()[:3])
+    )
+    enough = _library().cadec_attend_round(
+        *(jobs.ctypes.data, len(jobs), told, queries.data_ptr(), keys.data_ptr(), values.data_ptr()),
+        *(strides, heads, size, made.integers.data_ptr(), made.largest.data_ptr()),
+    )
+    if not enough:
+        raise MemoryError("attention")
+    return made
+
+
+def _library() -> ctypes.CDLL:
+    found = library()
+    assert found is not None
+    return found

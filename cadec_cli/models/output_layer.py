@@ -1,0 +1,74 @@
+"""From the last layer of a network to log-probabilities, by compiled operations where the output is int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+
+from cadec_cli.models.int8 import kernels
+from cadec_cli.models.int8.linear import Int8Linear
+
+# log p of tokens (edges) after rows, numbered in rising order, of a last layer (rows, D), at each of some
+# temperatures: (temperatures, edges)
+TokenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
+
+
+def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -> Tensor:
+    """log p of every token after each position of a last layer: (…, D) → (…, V)."""
+    if _is_compiled(output) and kernels.takes(hidden):  # so that no logits are written twice
+        rounded = kernels.quantise_rows(hidden.reshape(-1, hidden.size(-1)))
+        made = kernels.log_softmax(output(rounded), rounded, output.bias, temperature)
+        return made.view(*hidden.shape[:-1], -1)
+    logits: Tensor = output(hidden).float()
+    if temperature != 1:
+        logits.div_(temperature)
+    return torch.log_softmax(logits, -1)
+
+
+def output_log_probs(output: nn.Module) -> TokenLogProbs:
+    """How an output layer gives the log-probabilities of some tokens."""
+    by_torch = logit_log_probs(output)
+    if not _is_compiled(output):
+        return by_torch
+
+    def token_log_probs(
+        hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
+    ) -> Tensor:
+        if not kernels.takes(hidden):
+            return by_torch(hidden, rows, tokens, temperatures)
+        rounded = kernels.quantise_rows(hidden)
+        product = output(rounded)
+        return torch.stack(
+            [
+                kernels.log_probs(product, rounded, output.bias, temperature, rows, tokens)
+                for temperature in temperatures
+            ]
+        )
+
+    return token_log_probs
+
+
+def logit_log_probs(logits: Callable[[Tensor], Tensor]) -> TokenLogProbs:
+    """How logits (rows, V) of (rows, D) give the log-probabilities of some tokens."""
+
+    def token_log_probs(
+        hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
+    ) -> Tensor:
+        made = logits(hidden).float()  # (rows, V)
+        found = []
+        for number, temperature in enumerate(temperatures, 1):
+            scaled = made
+            if temperature != 1:
+                scaled = made.div_(temperature) if number == len(temperatures) else made / temperature
+            # torch has no quicker way to a log-sum-exp than this, by three times and more.
+            found.append(scaled.log_softmax(-1)[rows, tokens])
+        return torch.stack(found)
+
+    return token_log_probs
+
+
+def _is_compiled(output: nn.Module) -> TypeGuard[Int8Linear]:
+    return type(output) is Int8Linear and kernels.available()

@@ -1,0 +1,308 @@
+"""What a bundle knows of a pretrained model of another toolkit, beside its weights: JSON, checked when read.
+
+No torch and no tokenizer here: these are the words in which converters tell engines how to use a model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_json
+from cadec_cli.text.languages import language_misfit
+from cadec_cli.text.tokenizers.vocabulary import TextSettings as TextSettings
+from cadec_cli.validation import Bound, Number, Whole, field_misfits, misfits, quote_value, text_misfit
+
+# Sizes in other toolkits' configurations, looked at before a network of these sizes is built.
+
+
+LAYERS, HEADS = Whole(1, 1024), Whole(1, 1 << 12)
+# Of fixed tables that are computed, and so in no file.
+POSITIONS = Whole(1, 1 << 16)
+_WIDTH, _TOKENS = Whole(1, 1 << 20), Whole(1, 1 << 24)
+_LABELS = Whole(0, 1 << 16)  # each gets a name
+_MORE_LAYERS, _MORE = Whole(0, LAYERS.most), Whole(-1, 1 << 24)
+
+# What architectures call their sizes; what is in none of these lists is not built in proportion to it.
+_SIZES: Mapping[Whole, tuple[str, ...]] = {
+    LAYERS: ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers"),
+    _MORE_LAYERS: ("num_decoder_layers", "num_encoder_layers", "num_nextn_predict_layers", "num_mem_blocks"),
+    HEADS: (
+        "num_attention_heads",
+        "n_head",
+        "num_heads",
+        "encoder_attention_heads",
+        "decoder_attention_heads",
+    ),
+    _WIDTH: (
+        *("hidden_size", "n_embd", "d_model", "intermediate_size", "ffn_dim", "d_ff", "d_kv", "head_dim"),
+        *("encoder_ffn_dim", "decoder_ffn_dim", "word_embed_proj_dim", "embedding_size", "n_inner"),
+    ),
+    _TOKENS: ("vocab_size", "decoder_vocab_size"),
+    _LABELS: ("num_labels",),
+    _MORE: (
+        *("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "sliding_window"),
+        *("num_experts", "num_local_experts", "n_routed_experts", "num_key_value_heads", "num_buckets"),
+    ),
+}
+_BOUNDS = {name: bound for bound, names in _SIZES.items() for name in names}
+
+# Numbers in tables that are computed when a network is built, such as sinusoids.
+_MAX_COMPUTED = 1 << 28
+
+# What logits are multiplied or divided by.
+_SCALES = ("logit_scale", "lm_head_multiplier", "logits_scaling", "final_logit_softcapping")
+_SCALE = Number(-1e6, 1e6)
+
+# Where code to run would be named.
+_CODE = ("attn_implementation", "_attn_implementation")
+
+
+def check_configuration(config: Any, origin: str) -> None:
+    """Refuse a configuration of transformers with sizes that no model has, or that asks for others' code."""
+    wrong = []
+    for name, value in _fields(config if isinstance(config, Mapping) else config.to_dict()):
+        bound = _BOUNDS.get(name)
+        several = value if isinstance(value, list | tuple) else [value]  # some have one for each layer
+        if bound is not None and not all(one is None or bound.allows(one) for one in several):
+            wrong.append(f"{name} must be {bound}, not {quote_value(value)}")
+        if name in _SCALES and value is not None and not _SCALE.allows(value):
+            wrong.append(f"{name} must be {_SCALE}, not {quote_value(value)}")
+        if name in _CODE and isinstance(value, str) and "/" in value:
+            wrong.append(f"{name} must not be code from elsewhere, as {quote_value(value)} is")
+    if wrong:
+        raise CadecError(f"the configuration of {origin} can't be right: {'; '.join(wrong[:8])}")
+
+
+def check_stored_configuration(directory: Path) -> None:
+    """Look at the configuration of a model as it is stored: transformers builds tables of what it reads."""
+    path = directory / "config.json"
+    config = read_json(path) if path.is_file() else {}
+    if isinstance(config, Mapping):
+        check_configuration(config, str(directory))
+
+
+def check_room(outline: Any, most: int, origin: str) -> None:
+    """Refuse a network with more weights than its files can hold; `outline` has no memory yet."""
+    weights = sum(weight.numel() for weight in outline.parameters())
+    if weights > most:
+        raise CadecError(
+            f"the configuration of {origin} asks for {weights:,} weights, which its files can't hold",
+            "it is another model's, or the files are not complete",
+        )
+    computed = sum(table.numel() for table in outline.buffers())
+    if computed > _MAX_COMPUTED:
+        raise CadecError(f"the configuration of {origin} asks for tables of {computed:,} numbers")
+
+
+def weight_bytes(files: Iterable[Path]) -> int:
+    """The size of some files of weights; what isn't there is nothing, nor what systems hide beside them."""
+    return sum(path.stat().st_size for path in files if path.is_file() and not path.name.startswith("."))
+
+
+def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """All fields of a configuration, and of those within it: of the text part of a model with pictures."""
+    for name, inner in value.items():
+        yield str(name), inner
+        if isinstance(inner, Mapping):
+            yield from _fields(inner)
+
+
+FORMAT_VERSION = 1
+# Where a run of fine-tuning keeps the model that it started from; its run.json names that too.
+ORIGIN = "origin"
+TRANSLATION_SETTINGS = "translation-model.json"
+LANGUAGE_SETTINGS = "language-model.json"
+
+# Where, beside the settings of an S-NMT, its network is that torch steps.
+NETWORK = "network"
+
+# More is not read at once by any model; nor has any as many tokens.
+_MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
+# Of what is shown of a model: its name, its licence, how it was verified.
+MAX_TEXT_LENGTH = 2000
+# What is computed for every sentence, once per text.
+_MOST_CONTEXTS, _MOST_CONTEXT = 64, 10_000
+
+# Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
+SOURCE, TARGET = "{source}", "{target}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationSettings:
+    """An S-NMT of another toolkit, run by CTranslate2."""
+
+    family: str  # marian, nllb, fairseq …: what the converter took it for
+    origin: str  # the name it had where it came from
+    licence: str | None  # as its authors state it
+    weights: str  # a checksum of the original's weights
+    positions: int  # source tokens, all that frames them included
+    source: TextSettings
+    target: TextSettings
+    source_begin: tuple[str, ...] = ()  # tokens around every source sentence, and before every translation
+    source_end: tuple[str, ...] = ()
+    target_begin: tuple[str, ...] = ()
+    source_languages: tuple[str, ...] = ()  # the model's own tokens, where it has any
+    target_languages: tuple[str, ...] = ()
+    start: int | None = None  # the id that its network in torch starts from, where it can be kept
+    verified: str = ""  # how it was found to say the same as the original
+
+    def __post_init__(self) -> None:
+        told = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(8, _MOST_POSITIONS)}, told)
+        if self.start is not None:
+            _check(self, {"start": Whole(0, _MOST_TOKENS)})
+        for side in (self.source, self.target):
+            _refuse([f"{quote_value(name)} is no file's name" for name in side.files if not _is_plain(name)])
+        _refuse(
+            [
+                problem
+                for token in (*self.source_languages, *self.target_languages)
+                if (problem := language_misfit(token))
+            ]
+        )
+
+    @property
+    def directions(self) -> bool:
+        """Tell whether it is told the languages, and so can serve many."""
+        return bool(self.source_languages or self.target_languages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageSettings:
+    """A pretrained causal language model as a D-LM, run by transformers."""
+
+    family: str  # gpt2, gemma3_text …: transformers' model_type
+    origin: str
+    licence: str | None
+    weights: str
+    positions: int  # tokens that it reads at most: within its positions and within its sliding window
+    boundary: str  # the text that ends a sentence: one token, a line break
+    start: str | None  # the token that begins every sequence; the boundary where there is none
+    no_context: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    verified: str = ""
+
+    def __post_init__(self) -> None:
+        told = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
+        _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
+        for texts in self.no_context.values():
+            if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
+                most = f"{_MOST_CONTEXTS} texts of {_MOST_CONTEXT:,} characters"
+                _refuse([f"no_context must be at most {most} in a language"])
+
+
+def _check(
+    settings: TranslationSettings | LanguageSettings, bounds: Mapping[str, Bound], texts: tuple[str, ...] = ()
+) -> None:
+    """Refuse numbers out of their bounds and texts that can't be shown."""
+    values = {name: getattr(settings, name) for name in texts}
+    wrong = misfits(settings, bounds)
+    wrong += [
+        f"{name}: {problem}"
+        for name, value in values.items()
+        if (value is not None or name != "licence") and (problem := text_misfit(value, MAX_TEXT_LENGTH))
+    ]
+    _refuse(wrong)
+
+
+def _refuse(wrong: list[str]) -> None:
+    if wrong:
+        raise CadecError("these can't be the settings of a model: " + "; ".join(wrong))
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name is that of a file in the same directory."""
+    return name not in ("", ".", "..") and "/" not in name and "\\" not in name
+
+
+def is_fine_tuning(directory: Path) -> bool:
+    """Tell whether a directory is a training run that goes on with a pretrained language model."""
+    if not (directory / "run.json").is_file():
+        return False
+    record = read_json(directory / "run.json")
+    return isinstance(record, dict) and record.get("origin") == ORIGIN
+
+
+Settings = TypeVar("Settings", TranslationSettings, LanguageSettings)
+
+
+def write_settings(path: Path, settings: TranslationSettings | LanguageSettings) -> None:
+    """Write settings beside the files they speak of."""
+    value = {"format": FORMAT_VERSION, **dataclasses.asdict(settings)}
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
+
+
+def read_translation_settings(directory: Path) -> TranslationSettings:
+    """The settings of an S-NMT; anything odd about them is a CadecError."""
+
+    def parse(value: dict[str, Any]) -> TranslationSettings:
+        texts: dict[str, Any] = {side: _text_settings(value.pop(side)) for side in ("source", "target")}
+        lists = ("source_begin", "source_end", "target_begin", "source_languages", "target_languages")
+        texts.update({name: _strings(value.pop(name)) for name in lists})
+        _refuse(field_misfits({**texts, **value}, TranslationSettings))
+        return TranslationSettings(**texts, **value)
+
+    return _read(directory / TRANSLATION_SETTINGS, parse)
+
+
+def read_language_settings(directory: Path) -> LanguageSettings:
+    """The settings of a D-LM; anything odd about them is a CadecError."""
+
+    def parse(value: dict[str, Any]) -> LanguageSettings:
+        texts = {
+            str(language): tuple(_strings(text) for text in contexts)
+            for language, contexts in value.pop("no_context").items()
+        }
+        _refuse(field_misfits({**value, "no_context": texts}, LanguageSettings))
+        return LanguageSettings(no_context=texts, **value)
+
+    return _read(directory / LANGUAGE_SETTINGS, parse)
+
+
+def _read(path: Path, parse: Callable[[dict[str, Any]], Settings]) -> Settings:
+    value = read_json(path, strict=True)
+    if not isinstance(value, dict) or value.pop("format", None) != FORMAT_VERSION:
+        raise CadecError(
+            f"{path} is not of format {FORMAT_VERSION}", "upgrade cadec, or build the bundle anew"
+        )
+    try:
+        settings = parse(value)
+        _check_types(settings)
+        return settings
+    except CadecError as error:
+        raise CadecError(f"{path}: {error.message}", "build the bundle anew with `cadec convert`") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CadecError(
+            f"{path} is damaged: {type(error).__name__} {error}", "build the bundle anew with `cadec convert`"
+        ) from None
+
+
+def _text_settings(value: Mapping[str, Any]) -> TextSettings:
+    options = {str(name): _string(given) for name, given in value["options"].items()}
+    return TextSettings(kind=_string(value["kind"]), files=_strings(value["files"]), options=options)
+
+
+def _strings(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f"{quote_value(values)} is not a list")
+    return tuple(_string(value) for value in values)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{quote_value(value)} is not a text")
+    return value
+
+
+def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
+    """See that texts which are none of a reader's business are texts all the same."""
+    if isinstance(settings, LanguageSettings):
+        _string(settings.boundary)
+        if settings.start is not None:
+            _string(settings.start)

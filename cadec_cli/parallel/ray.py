@@ -1,0 +1,347 @@
+"""A pool of actors on a Ray cluster, or on one that is started here for as long as it takes.
+
+Ray says where there is room and keeps the machines together. What workers are told and answer is the same as
+on one machine, so that errors come back as they were raised, and all that Ray itself raises here is the loss
+of a worker. Ray's own words stay out of the terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import pickle
+import re
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.fs.atomic import new_part
+from cadec_cli.parallel import Item, Result, Results, Task, answers, available_cores
+from cadec_cli.parallel.processes import WorkItem, dispatch
+from cadec_cli.version import __version__
+
+# Seconds until an address counts as one where nobody answers.
+_ANSWERING = 20
+
+# Seconds between two looks at how large the cluster is; machines may join or go.
+_LOOKING = 5.0
+
+# How often it is tried to start a cluster: parts of Ray wait 15 seconds for others, and no longer, however
+# busy the machine is.
+_STARTS = 3
+
+# Seconds that Ray's processes have to leave.
+_LEAVING = 5.0
+
+# Bytes of shared memory of a cluster that is started here: what is handed out is text.
+_SHARED_MEMORY = 128 * 2**20
+
+# The longest path of a directory in which there is room for one of ours, and in that for Ray's sockets, whose
+# paths have 107 characters at most.
+_MAX_DIRECTORY_LENGTH = 40 - len("/.ray.cadec-12345678.part")
+
+
+# Ray talks gRPC: HTTP/2, where both sides begin with their settings.
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"
+_HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
+
+
+class RayPool:
+    """Actors of a Ray cluster, each with `cores` cores and `gpus` GPUs; 0 workers: as many as have room."""
+
+    def __init__(self, workers: int, address: str | None, *, cores: float = 1, gpus: float = 0) -> None:
+        self._asked = workers
+        self._address = address
+        self._cores = cores
+        self._gpus = gpus
+
+    @property
+    def size(self) -> int:
+        """How many work at a time, as far as that is known before the cluster is seen."""
+        return self._asked or max(1, int(available_cores() // self._cores))
+
+    def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
+        """Yield each item's number with what was made of it, as they are done."""
+        ray = _import_ray()
+        pickled = pickle.dumps(task)
+        with _connection(ray, self._address, self._asked * self._cores) as signals:
+            worker_set = _RayWorkerSet(ray, pickled, self._asked, self._cores, self._gpus)
+            try:
+                yield from dispatch(worker_set, items)
+            finally:
+                signals.ignore()
+                for worker in [*worker_set.workers]:
+                    worker_set.remove(worker)
+
+
+@dataclass(eq=False)
+class _RayWorker:
+    """One actor, seen from here."""
+
+    ray: Any
+    actor: Any
+    reference: Any  # of what it will answer
+    work_item: WorkItem[Any] | None = None
+
+    def take(self, item: bytes) -> None:
+        """Hand it an item; if it is lost already, its answer will tell."""
+        self.reference = self.actor.work.remote(item)
+
+    def answer(self) -> tuple[str, Any]:
+        """What it says; what Ray says in its place is that it was lost."""
+        try:
+            said = self.ray.get(self.reference)
+        except self.ray.exceptions.RayTaskError as error:  # nothing of the task: that is in its answers
+            return answers.FAILED, CadecError(f"a Ray worker can't work: {_line(error.cause or error)}")
+        except self.ray.exceptions.RayError as error:
+            return answers.LOST, _line(error)
+        if isinstance(said, str):
+            return answers.FAILED, CadecError(
+                said, f"install cadec {__version__} on all machines of the cluster"
+            )
+        answer: tuple[str, Any] = pickle.loads(said)
+        return answer
+
+
+class _RayWorkerSet:
+    """All actors that there are."""
+
+    kind = "Ray workers"
+    hint = "perhaps memory ran out: try fewer --workers, or give each more --threads"
+
+    def __init__(self, ray: Any, task: bytes, most: int, cores: float, gpus: float) -> None:
+        self.workers: list[_RayWorker] = []
+        self._ray = ray
+        self._actor = ray.remote(_actor_class()).options(num_cpus=cores, num_gpus=gpus)
+        self._task = ray.put(task)
+        self._most = most
+        self._each = {"CPU": cores, "GPU": gpus}
+        self._looked = 0.0
+        self._room = 0
+        if not self.capacity():
+            wanted = ", ".join(f"{count:g} {name}" for name, count in self._each.items() if count)
+            raise CadecError(
+                f"no machine of the Ray cluster has room for a worker ({wanted})",
+                "ask for fewer --threads, or for another --device",
+            )
+
+    def capacity(self) -> int:
+        """As many as were asked for and fit onto the machines, whatever else these are doing."""
+        now = time.monotonic()
+        if not self._looked or now - self._looked > _LOOKING:
+            self._looked = now
+            machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+            self._room = sum(map(self._fitting, machines))
+        return min(self._most, self._room) if self._most else self._room
+
+    def _fitting(self, machine: dict[str, float]) -> int:
+        """How many fit onto one machine."""
+        return min(int(machine.get(name, 0) // count) for name, count in self._each.items() if count)
+
+    def add(self) -> None:
+        """Ask for one more actor; it begins when there is a place for it."""
+        actor = self._actor.remote()
+        self.workers.append(_RayWorker(self._ray, actor, actor.begin.remote(__version__, self._task)))
+
+    def wait_for_answers(self) -> list[_RayWorker]:
+        """Wait until something is heard of some, but not longer than until it is time to look for room."""
+        of = {worker.reference: worker for worker in self.workers}
+        done, _ = self._ray.wait(list(of), num_returns=1, timeout=_LOOKING)
+        return [of[reference] for reference in done]
+
+    def remove(self, worker: _RayWorker) -> None:
+        """End an actor."""
+        self.workers.remove(worker)
+        self._ray.kill(worker.actor)
+
+
+def _actor_class() -> type:
+    """What an actor is. As a class within a function it travels whole, also to where there is no cadec."""
+
+    class CadecWorker:
+        def begin(self, version: str, task: bytes) -> bytes | str:
+            try:
+                from cadec_cli.parallel import answers
+                from cadec_cli.terminal import console
+                from cadec_cli.version import __version__
+            except ImportError as error:
+                return f"a machine of the Ray cluster has no cadec that would do: {error}"
+            if __version__ != version:
+                return f"a machine of the Ray cluster has cadec {__version__}, here is {version}"
+            console.set_quiet(True)
+            self._answer = answers.answer
+            self._work, said = answers.start_task(task)
+            return said
+
+        def work(self, item: bytes) -> bytes:
+            return self._answer(self._work, item)
+
+    return CadecWorker
+
+
+def _import_ray() -> Any:
+    """Ray, which is asked to be quiet and to report to nobody."""
+    for name, value in (
+        ("RAY_USAGE_STATS_ENABLED", "0"),
+        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),  # its new way, which it else announces
+        ("RAY_enable_metrics_collection", "0"),
+        ("RAY_prestart_worker_first_driver", "0"),  # nothing but the actors will run
+        ("RAY_enable_worker_prestart", "0"),
+    ):
+        os.environ.setdefault(name, value)
+    try:
+        ray = importlib.import_module("ray")
+        importlib.import_module("ray.exceptions")
+    except ImportError as error:
+        raise CadecError(f"Ray is not installed ({error})", "pip install 'cadec[ray]'") from error
+    return ray
+
+
+@contextlib.contextmanager
+def _connection(ray: Any, address: str | None, cores: float) -> Iterator[_Signals]:
+    """A cluster to work on, which ends with this if it was started for it."""
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(_own_signals())
+        if address is None:
+            directory = stack.enter_context(_short_directory())
+        stack.callback(ray.shutdown)
+        stack.callback(signals.ignore)
+        if address is None:
+            _start(ray, cores, directory)
+        else:
+            _connect(ray, address)
+        signals.take_back()
+        yield signals
+
+
+@dataclass(frozen=True)
+class _Signals:
+    """What ends a command, and what is done about it in the main thread, which alone may say so."""
+
+    before: Mapping[signal.Signals, Any]
+
+    def take_back(self) -> None:
+        """Take SIGTERM back from Ray, which tells of it at length: all is ended first, in silence."""
+        if signal.SIGTERM in self.before:
+            handler = self.before[signal.SIGTERM]
+            signal.signal(signal.SIGTERM, _exit if handler == signal.SIG_DFL else handler)
+
+    def ignore(self) -> None:
+        """Ctrl-C pressed again would leave half of Ray's processes behind, and all is ending anyway."""
+        for number in self.before:
+            signal.signal(number, signal.SIG_IGN)
+
+    def restore(self) -> None:
+        """Leave them as they were."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[_Signals]:
+    """Signals, which are as before when this ends."""
+    ours = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if ours else ()
+    signals = _Signals({number: signal.getsignal(number) for number in numbers})
+    try:
+        yield signals
+    finally:
+        signals.restore()
+
+
+def _exit(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
+def _start(ray: Any, cores: float, directory: Path) -> None:
+    """Start a cluster of this machine alone; it has the cores that were asked for, be they there or not."""
+    for attempt in range(1, _STARTS + 1):
+        try:
+            ray.init(
+                address="local",
+                num_cpus=max(cores, available_cores()),
+                object_store_memory=_SHARED_MEMORY,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.CRITICAL,
+                _node_ip_address="127.0.0.1",  # nobody else is to hear of it
+                _temp_dir=str(directory),
+            )
+            return
+        except Exception as error:  # Ray raises just that
+            ray.shutdown()
+            if attempt == _STARTS:
+                raise CadecError(f"Ray can't be started: {_line(error)}", "--workers needs no Ray") from error
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connect to a cluster, or say why not."""
+    unreachable = f"no Ray cluster can be reached at {address}"
+    host, port = _host_and_port(address)
+    try:
+        if host:
+            _check_port(host, port)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except OSError as error:
+        hint = "is it running? `ray start --head` starts one" if address == "auto" else "is it running there?"
+        raise CadecError(f"{unreachable}: {_line(error)}", hint) from error
+    except (RuntimeError, ValueError, ImportError, AssertionError) as error:
+        raise CadecError(f"{unreachable}: {_line(error)}") from error
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise an OSError unless something answers as Ray does: Ray itself would wait for minutes."""
+    with socket.create_connection((host, port), timeout=_ANSWERING) as connection:
+        if os.environ.get("RAY_USE_TLS", "0") not in ("0", ""):
+            return  # then only Ray knows how to ask
+        connection.sendall(_HTTP_2)
+        answer = connection.recv(len(_SETTINGS))
+        if answer[3:4] != _SETTINGS[3:4]:
+            raise ConnectionError("what answers there is not Ray")
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """Where to knock before Ray does, which takes long to find that nobody is there; '' where it can tell."""
+    if address == "auto":
+        return "", 0
+    found = re.fullmatch(r"(?:ray://)?\[?([^/\[\]]+?)\]?:(\d{1,5})", address)
+    if found is None or int(found[2]) > 65535:
+        hint = "e.g. 10.0.0.1:6379, ray://head:10001 or auto"
+        raise UsageError(f"{address} is no address of a Ray cluster", hint)
+    return found[1], int(found[2])
+
+
+@contextlib.contextmanager
+def _short_directory() -> Iterator[Path]:
+    """A directory for Ray's sockets and logs, which ends with this; its name is short enough for those.
+
+    One that a killed command left is removed: it can't do that itself.
+    """
+    usual = Path(tempfile.gettempdir())
+    place = (usual if len(str(usual)) <= _MAX_DIRECTORY_LENGTH else Path("/tmp")) / "ray"
+    part = new_part(place, directory=True, mode=0o700)
+    try:
+        yield part.path
+    finally:
+        deadline = time.monotonic() + _LEAVING
+        while part.path.exists() and time.monotonic() < deadline:  # its last processes may still write
+            shutil.rmtree(part.path, ignore_errors=True)
+            time.sleep(0.05)
+        part.close()
+
+
+def _line(error: BaseException) -> str:
+    """What an error says in one line; Ray's go on for many."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,1 @@
+"""A document that grows, with choices and corrections: what the REPL keeps."""

@@ -1,0 +1,221 @@
+"""A session as JSON, and back: every sentence with its translation and the hypotheses it came from.
+
+What is read may have been written by anybody, and with another bundle: then only source and target count. A
+file by hand needs no more than {"documents": [[{"source": …, "target": …}, …], …]}. What says that it is of
+this format has a checksum at its end: damaged, it is an error rather than something that nobody said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.decoding.state import part_of
+from cadec_cli.decoding.translation import TranslatedPart
+from cadec_cli.engines.protocols import ContextReader
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_errors, read_json
+from cadec_cli.method.context import room
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.session.session import Direction, Entry, Session, context_after
+
+# Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
+# those of 2 had no checksum, and identities of bundles that no bundle has any more.
+FORMAT = "cadec session 3"
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """What a file says; `options` only where it was written with the same bundle."""
+
+    documents: tuple[tuple[Entry, ...], ...]
+    options: TranslationOptions | None
+    after: tuple[str, ...] = ()
+
+
+def session_json(session: Session) -> str:
+    """A session as JSON, one sentence per line."""
+    head = {
+        "format": FORMAT,
+        "bundle": session.direction.identity,
+        "options": dataclasses.asdict(session.options),
+        "after": session.after,
+    }
+    documents = ",\n".join(
+        "[" + ",\n".join(entry.json for entry in document) + "]" for document in session.documents
+    )
+    content = json.dumps(head)[:-1] + f', "documents": [\n{documents}]'
+    return content + _end(content.encode())
+
+
+def read_session(
+    path: Path,
+    direction: Direction,
+    reader: ContextReader | None,
+    options: TranslationOptions | None = None,
+) -> StoredSession:
+    """Read a session's file; one that is damaged or something else is one CadecError."""
+    data = read_json(path)
+    if isinstance(data, dict) and (data.get("format") == FORMAT or "checksum" in data):
+        with read_errors(path):
+            raw = path.read_bytes().replace(b"\r\n", b"\n")
+        content, separator, _ = raw.rpartition(b",\n")
+        if not separator or raw.rstrip() != content + _end(content).encode().rstrip():
+            raise CadecError(
+                f"{path} is damaged: it is not as it was written",
+                'if you changed it by hand, take "format" and "checksum" out: then source and target count',
+            )
+    return stored_session(data, direction, reader, str(path), options)
+
+
+def _end(content: bytes) -> str:
+    """How a session ends that begins like this."""
+    return f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"}}\n'
+
+
+def stored_session(
+    data: Any,
+    direction: Direction,
+    reader: ContextReader | None,
+    name: str,
+    options: TranslationOptions | None = None,
+) -> StoredSession:
+    """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
+    try:
+        _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
+        whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
+        stored = _options(data["options"]) if whole else None
+        after = data.get("after", [])
+        _require(isinstance(after, list), "what comes before is no list of sentences")
+        after = tuple(_text(text, "sentence that comes before") for text in after)
+        entries = _EntryReader(reader, stored or options or TranslationOptions(), whole=whole)
+        documents = tuple(
+            entries.document(document, place) for place, document in enumerate(data["documents"], 1)
+        )
+    except (_MisfitError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise CadecError(f"{name} is not a session of cadec: {error}") from None
+    return StoredSession(documents, stored, after)
+
+
+class _MisfitError(Exception):
+    """Why data is no session."""
+
+
+def _require(fits: bool, message: str) -> None:
+    if not fits:
+        raise _MisfitError(message)
+
+
+@dataclass(frozen=True)
+class _EntryReader:
+    reader: ContextReader | None
+    options: TranslationOptions
+    whole: bool  # with hypotheses; else source and target only
+
+    def document(self, data: Any, place: int) -> tuple[Entry, ...]:
+        _require(isinstance(data, list), f"document {place} is no list of sentences")
+        entries: list[Entry] = []
+        for number, item in enumerate(data, 1):
+            entries.append(self.entry(item, f"sentence {number} of document {place}", entries))
+        return tuple(entries)
+
+    def entry(self, data: Any, where: str, before: Sequence[Entry]) -> Entry:
+        _require(isinstance(data, dict), f"{where} is no object")
+        source, target = (_text(data.get(key), f"{key} of {where}") for key in ("source", "target"))
+        if not self.whole:
+            return self._bare(source, target, before)
+        parts = tuple(part_of(part) for part in data["parts"])
+        for part in parts:
+            self._check_part(part, where)
+        edited = target if data["edited"] is True else None
+        context_ids, read = (tuple(tuple(ids) for ids in data[key]) for key in ("context_ids", "read"))
+        self._check_ids([*context_ids, *read], where)
+        pinned, picked = data.get("pinned", 0), data.get("picked", False)
+        _check_pinned(pinned, read, where)
+        _require(type(picked) is bool, f"{where} was picked or not, and not {picked!r}")
+        speakers = data.get("speakers", False)
+        _require(type(speakers) is bool, f"{where} is of subtitles or not, and not {speakers!r}")
+        options = _options(data["options"])
+        entry = Entry(source, parts, context_ids, read, options, edited, pinned, picked, speakers)
+        _require(entry.text == target, f"the hypotheses of {where} do not have its target")
+        return entry
+
+    def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
+        """A sentence of which source and target are all that is known."""
+        if self.reader is None:
+            return Entry(source, (), (), (), self.options, target)
+        ids = tuple(self.reader.text.encode(target))
+        newest = before if self.options.policy.rolling else before[-self.options.context - 1 :]
+        fits = room(self.reader.positions, max(len(ids), 1))
+        read = self.options.policy.read(context_after(newest, self.options), fits).sentences
+        return Entry(source, (), (ids,) if ids else (), read, self.options, target)
+
+    def _check_part(self, part: TranslatedPart, where: str) -> None:
+        _text(part.source, f"a part of {where}")
+        _text(part.nbest.vocabulary, f"the vocabulary of {where}")
+        for hypothesis in part.hypotheses:
+            _text(hypothesis.text, f"a hypothesis of {where}")
+            _require(_is_number(hypothesis.log_prob), f"a log_prob of {where} is no number")
+        if self.reader is not None and part.nbest.vocabulary == self.reader.text.identity:
+            self._check_ids([hypothesis.ids for hypothesis in part.hypotheses], where)
+        count = len(part.hypotheses)
+        _require((part.choice is None) == (count == 0), f"{where} has hypotheses or a choice, not both")
+        if part.choice is None:
+            return
+        choice = part.choice
+        _require(
+            type(choice.index) is int and 0 <= choice.index < count, f"{where} chose what is not in its list"
+        )
+        for scores in (choice.scores, *choice.terms.values()):
+            fits = len(scores) == count and all(map(_is_number, scores))
+            _require(fits, f"{where} has not one score per hypothesis")
+        self._check_ids(choice.context, where)
+        _check_pinned(choice.pinned, choice.context, where)
+
+    def _check_ids(self, sentences: Sequence[Sequence[Any]], where: str) -> None:
+        size = len(self.reader.text.vocabulary) if self.reader is not None else math.inf
+        fits = all(type(index) is int and 0 <= index < size for ids in sentences for index in ids)
+        _require(fits, f"{where} has tokens that are not in the vocabulary")
+
+
+def _options(data: Any) -> TranslationOptions:
+    """Options as stored: every value of its own type, and possible."""
+    _require(isinstance(data, dict), "its options are no object")
+    weights = data.get("weight", {})
+    _require(
+        isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are no numbers"
+    )
+    for item in dataclasses.fields(TranslationOptions):
+        if item.name == "weight":
+            continue
+        value, kind = data.get(item.name, item.default), item.metadata["type"]
+        fits = _is_number(value) if kind is float else type(value) is kind
+        _require(fits, f"the option {item.name} is {value!r}")
+    try:
+        return TranslationOptions(**data)
+    except CadecError as error:
+        raise _MisfitError(error.message) from None
+
+
+def _check_pinned(pinned: Any, read: Sequence[Any], where: str) -> None:
+    fits = type(pinned) is int and 0 <= pinned <= len(read)
+    _require(fits, f"{where} has a seed of {pinned!r} sentences in a context of {len(read)}")
+
+
+def _text(value: Any, what: str) -> str:
+    _require(isinstance(value, str), f"the {what} is no text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _MisfitError(f"the {what} is no text that can be written") from None
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)

@@ -1,0 +1,412 @@
+"""A session: documents that grow sentence by sentence, with what was chosen, picked and corrected.
+
+What a person decides becomes context: a sentence is always translated after the target sentences as they
+stand. Knows nothing of terminals, commands and files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.preceding_context import context_policy
+from cadec_cli.decoding.state import part_json
+from cadec_cli.decoding.translation import TranslatedPart
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.engines.protocols import Models
+from cadec_cli.errors import CadecError
+from cadec_cli.method.context import Context, room
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
+from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
+from cadec_cli.text.languages import iso_code
+from cadec_cli.text.sentences import split_sentences
+
+
+@dataclass(frozen=True)
+class Direction:
+    """From which language to which, as a person or a bundle says, by which models.
+
+    Two with the same identity say the same.
+    """
+
+    source: str = ""
+    target: str = ""
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A sentence of a document and its translation as it stands.
+
+    `parts` is what the models said, one but for over-long sentences, none where only the text is known.
+    `context_ids` is the translation as context, and `read` the context that its last part was chosen in, or
+    would have been, had the S-NMT not decided alone; both in the D-LM's ids. The first `pinned` of what was
+    read are a seed. What was `picked` or edited is a person's decision. With `speakers` it is of subtitles.
+    """
+
+    source: str
+    parts: tuple[TranslatedPart, ...]
+    context_ids: tuple[Ids, ...]
+    read: tuple[Ids, ...]
+    options: TranslationOptions
+    edited: str | None = None
+    pinned: int = 0
+    picked: bool = False
+    speakers: bool = False
+
+    @property
+    def is_user_choice(self) -> bool:
+        """Tell whether a person decided, and not the models."""
+        return self.picked or self.edited is not None
+
+    @property
+    def text(self) -> str:
+        """The translation: a person's own words go before the models'."""
+        return self.edited if self.edited is not None else " ".join(part.text for part in self.parts)
+
+    @property
+    def last_part(self) -> TranslatedPart:
+        """The part whose hypotheses can be ranked and picked; it has a choice."""
+        if not self.parts:
+            raise CadecError("only the text of this translation is known, not its hypotheses")
+        if self.parts[-1].choice is None:
+            raise CadecError("there was nothing to translate in this sentence")
+        return self.parts[-1]
+
+    @cached_property
+    def json(self) -> str:
+        """The entry as JSON, made once: a session is saved at every change, and may be long."""
+        data = {
+            "source": self.source,
+            "target": self.text,
+            "edited": self.edited is not None,
+            "context_ids": self.context_ids,
+            "read": self.read,
+            "pinned": self.pinned,
+            "picked": self.picked,
+            "speakers": self.speakers,
+            "options": dataclasses.asdict(self.options),
+            "parts": [part_json(part) for part in self.parts],
+        }
+        return json.dumps(data, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A sentence, counted from 1, that was chosen again and became something else."""
+
+    number: int
+    before: Entry
+    after: Entry
+
+
+class Session:
+    """Models at work on documents; the last one is the current. Sentences of it are counted from 1.
+
+    `after` is what comes before the first of the documents, in the target language.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        options: TranslationOptions,
+        *,
+        direction: Direction | None = None,
+        documents: Sequence[Sequence[Entry]] = (),
+        after: Sequence[str] = (),
+    ) -> None:
+        self.models = models
+        self.options = options
+        self.direction = direction or Direction()
+        self.language = iso_code(self.direction.source) if self.direction.source else ""
+        self._translator = self._translating(options)
+        self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
+        self.changed: int | None = None  # the sentence of the current document that a person changed last
+        self.begin(documents, after)
+
+    def begin(self, documents: Sequence[Sequence[Entry]], after: Sequence[str] = ()) -> None:
+        """Take up other documents, and what comes before the first, as far as it can ever be read."""
+        self.documents = [list(document) for document in documents] or [[]]
+        self.changed = None
+        encoded = [(text, ids) for text in after for ids in self._encode(text)]
+        if self.models.reader is not None:
+            fitting = Context(tuple(ids for _, ids in encoded)).truncate(self.models.reader.positions)
+            encoded = encoded[len(encoded) - len(fitting.sentences) :]
+        self.after = tuple(text for text, _ in encoded)
+        self._after = tuple(ids for _, ids in encoded)
+
+    @property
+    def current(self) -> list[Entry]:
+        """The sentences of the current document."""
+        return self.documents[-1]
+
+    @property
+    def last(self) -> Entry:
+        """The newest sentence of the current document."""
+        return self.sentence()
+
+    @property
+    def in_use(self) -> Context:
+        """What the D-LM will read before the next sentence."""
+        if not search_kind(self.options.search).reads_context:
+            return Context()
+        return self._read(self._before(None), 1, self.options)
+
+    @property
+    def judge(self) -> Judge:
+        """Who says how far translations with the options of now can be trusted."""
+        return self._translator.judge()
+
+    def sentence(self, number: int | None = None) -> Entry:
+        """A sentence of the current document; the newest one, if no number is given."""
+        return self.current[self._place(number)]
+
+    def configure(self, options: TranslationOptions) -> None:
+        """Translate with other options from now on; those that can't be used change nothing."""
+        if options != self.options:
+            self._translator = self._translating(options)
+            self.options = options
+
+    def _translating(self, options: TranslationOptions) -> Translator:
+        return Translator(self.models, options, language=self.language)
+
+    def sentences(self, line: str) -> list[str]:
+        """The sentences of a line; what no encoding can write is replaced."""
+        clean = line.encode("utf-8", "replace").decode("utf-8")
+        return split_sentences(clean, self.language)
+
+    def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
+        """Go on with the current document; each sentence is part of it when it is yielded.
+
+        `speakers` says whether they are of subtitles; if it does not, they are what the document is.
+        """
+        current = self.current
+        if speakers is None:
+            speakers = bool(current) and current[-1].speakers
+        before = self._before(None)
+        sources = [part.source for entry in current for part in entry.parts]
+        for translation in self._translator.translate_documents(
+            [sentences], contexts=[before], before=[sources], speakers=[speakers]
+        ):
+            entry = self._entry(
+                translation.source, translation.parts, self._before(None), self.options, speakers
+            )
+            current.append(entry)
+            yield entry
+
+    def pick(self, rank: int, number: int | None = None) -> Entry:
+        """Take another hypothesis of a sentence, the newest unless numbered; the first has the best score.
+
+        Of an over-long sentence the last part is meant.
+        """
+        place = self._place(number)
+        entry = self.current[place]
+        part = entry.last_part
+        assert part.choice is not None
+        order = part.choice.ranking
+        if not 1 <= rank <= len(order):
+            raise CadecError(
+                f"there is no hypothesis {rank}", f"there are 1 to {len(order)}; /nbest shows them"
+            )
+        parts = (*entry.parts[:-1], self._translator.with_hypothesis(part, order[rank - 1]))
+        before = self._before(place, entry.options)
+        picked = self._entry(entry.source, parts, before, entry.options, entry.speakers)
+        return self._replace(place, dataclasses.replace(picked, picked=True))
+
+    def edit(self, text: str, number: int | None = None) -> Entry:
+        """Put a person's own words in the place of a translation, the newest unless numbered."""
+        place = self._place(number)
+        text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+        ids = self._encode(text)
+        if not text or (self.models.reader is not None and not ids):
+            raise CadecError("a translation can't be empty", "/undo removes the sentence")
+        entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
+        return self._replace(place, self._reread(entry, place))
+
+    def redo(self, number: int) -> list[Change]:
+        """Choose again all that follows a sentence (0: all there is), from the same hypotheses, in order.
+
+        It is done one by one with the options of now; what a person decided stays. Either all of it is done
+        or nothing. Returns what became of those that are others now.
+        """
+        if not 0 <= number <= len(self.current):
+            raise CadecError(f"there is no sentence {number}", f"there are 1 to {len(self.current)}")
+        kept = list(self.current)
+        changes = []
+        try:
+            for place in range(number, len(kept)):
+                self.current[place] = self._retranslate(place)
+                if self.current[place].text != kept[place].text:
+                    changes.append(Change(place + 1, kept[place], self.current[place]))
+        except BaseException:
+            self.current[:] = kept
+            raise
+        self.changed = None
+        return changes
+
+    def _retranslate(self, place: int) -> Entry:
+        """What would be chosen for a sentence as things stand; a person's decision stays."""
+        entry, options = self.current[place], self.options
+        if entry.edited is not None:
+            return self._reread(entry, place)
+        before = self._before(place)
+        needs = search_kind(options.search).needs
+        alike = options.protect == entry.options.protect  # else other texts were translated
+        if alike and needs == LISTS == search_kind(entry.options.search).needs:
+            parts = self._translator.rechoose(entry.parts, before)
+            if entry.picked:
+                parts = [*map(self._with_choice_of, parts, entry.parts)]
+            chosen = self._entry(entry.source, parts, before, options, entry.speakers)
+            return dataclasses.replace(chosen, picked=entry.picked)
+        if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
+            return entry
+        (again,) = self._translator.translate_documents(
+            [[entry.source]], contexts=[before], speakers=[entry.speakers]
+        )
+        return self._entry(entry.source, again.parts, before, options, entry.speakers)
+
+    def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
+        """A part in another context, with the hypothesis that was taken before."""
+        if part.choice is None or other.choice is None:
+            return part
+        if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
+            return other
+        return self._translator.with_hypothesis(part, other.choice.index)
+
+    def _place(self, number: int | None) -> int:
+        """Where a sentence stands in the current document; the newest one if it has no number."""
+        count = len(self.current)
+        if not count:
+            raise CadecError("there is no sentence yet in this document")
+        if number is not None and not 1 <= number <= count:
+            raise CadecError(f"there is no sentence {number}", f"there are 1 to {count}; /context shows them")
+        return (number or count) - 1
+
+    def _replace(self, place: int, entry: Entry) -> Entry:
+        self.current[place] = entry
+        self.changed = place + 1
+        return entry
+
+    def _reread(self, entry: Entry, place: int) -> Entry:
+        """An entry with what it reads where it stands now."""
+        longest = max(map(len, entry.context_ids), default=1)
+        seen = self._read(self._before(place, entry.options), longest, entry.options)
+        return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned)
+
+    def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
+        """The context before a sentence of the current document; before the next one, if none is named."""
+        start = self._after if len(self.documents) == 1 else ()
+        return context_after(self.current[:place], options or self.options, start)
+
+    def undo(self) -> Entry | None:
+        """Remove the newest sentence; from an empty document, go back to the one before."""
+        self.changed = None
+        if self.current:
+            return self.current.pop()
+        if len(self.documents) == 1:
+            raise CadecError("there is nothing to undo")
+        self.documents.pop()
+        return None
+
+    def new(self) -> None:
+        """Begin a new document, unless the current one is still empty."""
+        if self.current:
+            self.documents.append([])
+            self.changed = None
+
+    def sentence_level(self, entry: Entry) -> list[NBest]:
+        """What the S-NMT alone says of each part, best first; empty where there is nothing to translate."""
+        return self._translator.sentence_level(entry.parts, entry.options)
+
+    def explain(self) -> Explanation:
+        """What the context does to the newest translation and to the sentence level's, token by token.
+
+        Of an over-long sentence that nobody edited, the last part.
+        """
+        entry = self.last
+        if not entry.context_ids:
+            if self.models.reader is None:
+                return explain(None, (), Context(), entry.options.scoring_options)
+            raise CadecError("there was nothing to translate in this sentence")
+        rows = self._to_explain(entry)
+        read = Context(entry.read, pinned=entry.pinned)
+        return explain(self.models.language, rows, read, entry.options.scoring_options)
+
+    def _to_explain(self, entry: Entry) -> list[ExplainedText]:
+        alone = self.sentence_level(entry)
+        if entry.edited is not None:
+            text = entry.edited
+            rows = [ExplainedText("edited", NBest(entry.source, (Hypothesis(text, 0.0),)), None)]
+            alone = alone if len(alone) == 1 else []  # an edit is of the whole, not of a part
+        else:
+            part = entry.last_part
+            assert part.choice is not None
+            text = part.text
+            rows = [ExplainedText.of("chosen", part, part.choice.index)]
+        if alone and alone[-1].hypotheses and alone[-1].hypotheses[0].text != text:
+            rows.append(ExplainedText.of("sentence level", TranslatedPart(alone[-1], None), 0))
+        return rows
+
+    def _entry(
+        self,
+        source: str,
+        parts: Sequence[TranslatedPart],
+        context: Context,
+        options: TranslationOptions,
+        speakers: bool,
+    ) -> Entry:
+        reader = self.models.reader
+        context_ids: list[Ids] = []
+        read: tuple[Ids, ...] = ()
+        pinned = 0
+        for part in parts:
+            if part.choice is None or reader is None:
+                continue
+            ids = part.nbest.ids_for(reader.text)
+            context_ids.append(ids[part.choice.index])
+            read, pinned = part.choice.context, part.choice.pinned
+            if not options.weighted_objective.uses_lm:
+                # The S-NMT decided alone. Whoever asks why sees what stood before, and a window rolls on.
+                seen = self._read(context, max(map(len, ids)), options)
+                read = seen.sentences
+                context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
+        return Entry(
+            source, tuple(parts), tuple(context_ids), read, options, pinned=pinned, speakers=speakers
+        )
+
+    def _encode(self, text: str) -> tuple[Ids, ...]:
+        reader = self.models.reader
+        ids = tuple(reader.text.encode(text)) if reader is not None else ()
+        return (ids,) if ids else ()
+
+    def _read(self, before: Context, longest: int, options: TranslationOptions) -> Context:
+        """What the D-LM reads of a context before something of that length."""
+        reader = self.models.reader
+        if reader is None:
+            return Context()
+        if options.formality not in self._seeds:
+            self._seeds[options.formality] = context_policy(self.models, options).seed
+        policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
+        return policy.read(before, room(reader.positions, longest)).without_memory()
+
+
+def context_after(
+    entries: Sequence[Entry], options: TranslationOptions, start: Sequence[Ids] = ()
+) -> Context:
+    """The context after some entries, and what comes before them: if it rolls, since the window began.
+
+    The window is as long as it was; what is in it is what stands there now.
+    """
+    everything = (*start, *(ids for entry in entries for ids in entry.context_ids))
+    if not options.policy.rolling:
+        return Context(everything)
+    newest = next((entry for entry in reversed(entries) if entry.context_ids), None)
+    if newest is None:
+        return Context(everything)
+    return Context(everything[-(len(newest.read) - newest.pinned + 1) :])

@@ -1,0 +1,1 @@
+"""What the commands share: flags, inputs, outputs, progress and views."""

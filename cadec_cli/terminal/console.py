@@ -1,0 +1,221 @@
+"""The one console on standard error: messages, progress, and who may use colour.
+
+Results never go through here: they are plain text on standard output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.segment import Segment
+from rich.text import Text
+
+from cadec_cli.validation import is_showable
+
+if TYPE_CHECKING:
+    from cadec_cli.evaluation.aligned import Advance, CountProgress
+
+
+T = TypeVar("T")
+
+_MAX_LENGTH = 2000  # characters of a message
+
+
+class SafeConsole(Console):
+    """A console that shows text and never obeys it: an ESC in a file's name or a bundle's is drawn.
+
+    Whoever draws a table should still ask for what is `visible`, as widths are counted before this.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render what may hold anything; colours and the cursor are Rich's own and stay."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text=visible_lines(segment.text))
+
+
+# Rich honours NO_COLOR and FORCE_COLOR by itself.
+stderr = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
+
+_state = {"quiet": False, "debug": False, "drawing": False}
+
+
+def set_quiet(quiet: bool) -> None:
+    """Silence notes and progress; errors are still shown."""
+    _state["quiet"] = quiet
+
+
+def is_quiet() -> bool:
+    """Tell whether the user asked for silence."""
+    return _state["quiet"]
+
+
+def set_debug(debug: bool) -> None:
+    """Show tracebacks."""
+    _state["debug"] = debug
+
+
+def debugging() -> bool:
+    """Tell whether the user asked for tracebacks."""
+    return _state["debug"]
+
+
+def note(message: str) -> None:
+    """Say something useful to the person at the terminal."""
+    if not _state["quiet"]:
+        stderr.print(_harmless(message), style="dim")
+
+
+def warn(message: str) -> None:
+    """Say something that may need attention."""
+    stderr.print(f"[yellow]warning:[/yellow] {_harmless(message)}")
+
+
+def error(message: str, hint: str = "") -> None:
+    """Say what failed, in red, and what to do about it."""
+    stderr.print(f"[bold red]error:[/bold red] {_harmless(message)}")
+    if hint:
+        stderr.print(f"[dim]hint: {_harmless(hint)}[/dim]")
+
+
+def visible(text: str) -> str:
+    """Replace what is not showable (an ESC above all) by its picture; what ends lines too."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        character
+        if is_showable(character)
+        else chr(0x2400 + ord(character))
+        if ord(character) < 0x20
+        else "\ufffd"
+        for character in text
+    )
+
+
+def visible_lines(text: str) -> str:
+    """The same, but lines stay lines."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def _harmless(message: str) -> str:
+    """A message that names what people wrote: no markup, nothing that commands the terminal, and no novel."""
+    if len(message) > _MAX_LENGTH:  # the line of a file, perhaps, that was one long line
+        message = f"{message[:_MAX_LENGTH]} …"
+    return escape(visible_lines(message))
+
+
+def live() -> bool:
+    """Tell whether progress may be drawn: a terminal, and nobody asked for quiet."""
+    return stderr.is_terminal and not _state["quiet"]
+
+
+def track(items: Iterable[T], description: str, total: int | None = None, unit: str = "lines") -> Iterator[T]:
+    """Yield the items and draw how far we are, how fast, and how long it will take."""
+    if not live():
+        yield from items
+        return
+    with progress(unit) as bar:
+        task = bar.add_task(visible(description), total=total)
+        for item in items:
+            yield item
+            bar.advance(task)
+
+
+@contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Show that something is being loaded, for as long as it is, unless something else is drawn already."""
+    if not live() or _state["drawing"]:
+        yield
+        return
+    with _drawing(), stderr.status(_harmless(f"loading {what} …"), spinner_style="dim"):
+        yield
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """There is room for one moving thing on a terminal."""
+    before, _state["drawing"] = _state["drawing"], True
+    try:
+        yield
+    finally:
+        _state["drawing"] = before
+
+
+@contextmanager
+def progress(unit: str = "lines") -> Iterator[Progress]:
+    """Open a progress display in the project's style; invisible where nobody can see it."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        _Count(),
+        _Rate(unit),
+        TimeElapsedColumn(),
+        _Left(),
+    )
+    with _drawing(), Progress(*columns, console=stderr, disable=not live(), transient=True) as bar:
+        yield bar
+
+
+class _Count(MofNCompleteColumn):
+    """How many are done, and of how many if anybody knows."""
+
+    def render(self, task: Task) -> Text:
+        known = task.total is not None
+        return super().render(task) if known else Text(f"{task.completed:,.0f}", style="progress.download")
+
+
+class _Left(TimeRemainingColumn):
+    """The time left, where it can be told."""
+
+    def render(self, task: Task) -> Text:
+        return Text("left ").append_text(super().render(task)) if task.total is not None else Text("")
+
+
+class _Rate(TextColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__("")
+        self.unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f} {self.unit}/s" if speed else "", style="dim")
+
+
+# Progress bars for the work of the evaluation room, which draws none itself.
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Advance]:
+    """One bar, gone when the work is done."""
+    with progress_bars() as each, each(what, total) as advance:
+        yield advance
+
+
+@contextmanager
+def progress_bars() -> Iterator[CountProgress]:
+    """Bars one below the other, all gone at the end."""
+    with progress("sentences") as bar:
+
+        @contextmanager
+        def one_more(what: str, total: int) -> Iterator[Advance]:
+            task = bar.add_task(visible(what), total=total)
+            yield lambda sentences: bar.advance(task, sentences)
+
+        yield one_more

@@ -1,0 +1,362 @@
+"""Flags that several commands have: each is written once."""
+
+import dataclasses
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
+from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
+from cadec_cli.parallel.shard import Shard
+
+# Options that take one of a few names: help shows them, the shell completes them, any other is refused.
+
+
+# Names that together are longer than this would take the help's room: there the text has to tell them.
+_COLUMN = 34
+
+
+def one_of(
+    names: Iterable[str],
+    *declarations: str,
+    help: str,
+    also: str = "",
+    panel: str | None = None,
+    show_default: bool | str = True,
+) -> Any:
+    """An option that is one of some names, or of a form that a regular expression describes (`also`)."""
+    known = tuple(names)
+    return typer.Option(
+        *declarations,
+        help=help,
+        metavar=metavar(known),
+        callback=_check_choice(known, also),
+        autocompletion=complete_from(known),
+        rich_help_panel=panel,
+        show_default=show_default,
+    )
+
+
+def metavar(names: tuple[str, ...]) -> str:
+    """What a help shows in place of the value."""
+    shown = f"<{'|'.join(names)}>"
+    return shown if len(shown) <= _COLUMN else "<name>"
+
+
+def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """What the shell is offered for what was begun."""
+    known = tuple(names)
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return complete
+
+
+def _check_choice(names: tuple[str, ...], also: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        given = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        for one in given:
+            if one not in names and not (also and re.fullmatch(also, one)):
+                near = difflib.get_close_matches(one, names, n=1)
+                meant = f" Did you mean {near[0]}?" if near else ""
+                raise typer.BadParameter(f"{one!r} is not one of {', '.join(names)}.{meant}")
+        return value
+
+    return check
+
+
+# Command-line flags made of option dataclasses, so that an option is described in one place only.
+
+
+def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
+
+    Each dataclass's flags stand in a help panel of their own, named by the keyword. `source` is what a flag
+    that is not given comes from before its default counts: "bundle's" reads as [default: the bundle's, else
+    20]. Fields without a default are not a user's to choose, and get no flag.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
+        hints = {
+            name: hint
+            for name, hint in get_type_hints(command, include_extras=True).items()
+            if name != "flags"
+        }
+        names = []
+        for panel, kind in panels.items():
+            for item in dataclasses.fields(kind):
+                if item.default is dataclasses.MISSING:
+                    continue
+                annotation = _flag(item, panel.replace("_", " ").capitalize(), source)
+                names.append(item.name)
+                hints[item.name] = annotation
+                parameters.append(
+                    inspect.Parameter(
+                        item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+                    )
+                )
+
+        def run(**arguments: Any) -> None:
+            given = {name: value for name in names if (value := arguments.pop(name)) is not None}
+            command(**arguments, flags=given)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        # inspect reads this attribute; the type of functions does not have it
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = hints
+        return run
+
+    return decorate
+
+
+def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
+    kind = item.metadata.get("type", type(item.default))
+    name = "--" + item.name.replace("_", "-")
+    declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
+    text = _sentence(item.metadata["help"])
+    if item.default is not None:
+        default = item.default
+        if kind is bool:
+            default = "on" if item.default else "off"
+        if not item.metadata.get("stored", True):
+            source = ""
+        # The backslash keeps the help from reading the bracket as markup.
+        text += f" [dim]\\[default: {f'the {source}, else ' if source else ''}{default}][/dim]"
+    if names := item.metadata.get("choices", ()):
+        also = item.metadata.get("also", "")
+        return Annotated[
+            str | None, one_of(names, declaration, help=text, also=also, panel=panel, show_default=False)
+        ]
+    return Annotated[
+        kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
+    ]
+
+
+def _sentence(text: str) -> str:
+    """A help text as a sentence; where options are listed in a table, it is a phrase."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".")
+
+
+# Sizes as people write them: 64MB, 1.5GB, 200MiB.
+
+
+_UNITS = {"": 1, "B": 1, **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}}
+_UNITS |= {f"{letter}IB": 1024**power for power, letter in enumerate("KMGT", 1)}
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([A-Za-z]{0,3})")
+
+
+def size_in_bytes(text: str | int) -> int:
+    """A size in bytes; anything else is a usage error."""
+    match = _SIZE.fullmatch(str(text))
+    unit = _UNITS.get(match[2].upper()) if match else None
+    size = int(float(match[1]) * unit) if match and unit else 0
+    if size < 1:
+        raise typer.BadParameter(f"{text!r} is no size: give a number and a unit, such as 500MB or 2GB.")
+    return size
+
+
+# What the tables in text.formats, evaluation.contrastive and evaluation.tuning hold, without the time that
+# importing those takes: --help has to be quick.
+FORMATS = ("text", "jsonl", "srt", "vtt", "ass", "ssa")
+LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
+PROTOCOLS = ("best", "strongest")
+
+POOL_ENGINES = ("processes", "ray")
+
+DEVICES = ("auto", "cpu", "cuda")
+NUMBERED_GPU = r"cuda:\d+"
+
+BundleOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bundle",
+        "-b",
+        help="The bundle to use. [dim]\\[default: CADEC_BUNDLE, else the embedded one][/dim]",
+        show_default=False,
+    ),
+]
+BundleArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The bundle to look at. [dim]\\[default: CADEC_BUNDLE, else the embedded one][/dim]",
+        show_default=False,
+    ),
+]
+SourceLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Language to translate from, if the S-NMT knows several. [dim]\\[default: the bundle's][/dim]",
+        show_default=False,
+        metavar="LANGUAGE",
+    ),
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="Language to translate to, if the models know several. [dim]\\[default: the bundle's][/dim]",
+        show_default=False,
+        metavar="LANGUAGE",
+    ),
+]
+Device = Annotated[
+    str,
+    one_of(DEVICES, "--device", help="Device to compute on; cuda:1 is the second GPU.", also=NUMBERED_GPU),
+]
+ComputeType = Annotated[
+    str,
+    one_of(
+        COMPUTE_TYPES,
+        "--compute-type",
+        help="Number format: int8 or float32; on a GPU also int8_float16, float16 or bfloat16.",
+    ),
+]
+ExactComputeType = Annotated[
+    str,
+    one_of(
+        COMPUTE_TYPES,
+        "--compute-type",
+        help="Number format: float32, or int8 (faster; scores vary by about 0.01); on a GPU also "
+        "int8_float16, float16 or bfloat16.",
+    ),
+]
+InputFormat = Annotated[
+    str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
+]
+Threads = Annotated[
+    int, typer.Option(help="Number of CPU threads; 0 means all cores, and one for each worker.", min=0)
+]
+_MANY = "Many documents"
+
+
+def _workers(does: str, alone: str = "this process alone") -> Any:
+    """--workers of those who each do something."""
+    return typer.Option(
+        "--workers",
+        help=f"Number of processes that each hold the models and {does}; the result is the same for any "
+        f"number. 0 is {alone}. With ray, 0 is as many as the cluster has room for.",
+        min=0,
+        max=10_000,
+        rich_help_panel=_MANY,
+    )
+
+
+Workers = Annotated[
+    int, _workers("take document after document", "this process alone, all documents in step")
+]
+ScoringWorkers = Annotated[int, _workers("score a part of the groups")]
+LineWorkers = Annotated[int, _workers("translate a part of the lines")]
+Engine = Annotated[
+    str,
+    one_of(
+        POOL_ENGINES, "--engine", help="Where workers run: on this machine, or on a Ray cluster.", panel=_MANY
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="The Ray cluster: host:port, ray://…, or auto for the one on this machine. "
+        "[dim]\\[default: one is started here, for as long as it takes][/dim]",
+        show_default=False,
+        metavar="ADDRESS",
+        rich_help_panel=_MANY,
+    ),
+]
+ShardOption = Annotated[
+    Shard | None,
+    typer.Option(
+        "--shard",
+        help="Translate one part of the files, the second of eight with 2/8: a job for each part does all of "
+        "them. Parts are about equal in size.",
+        parser=Shard.parse,
+        show_default=False,
+        metavar="I/N",
+        rich_help_panel=_MANY,
+    ),
+]
+After = Annotated[
+    Path | None,
+    typer.Option(
+        "--after",
+        help="What comes before, in the target language: the last episode, a letter. Its last sentences are "
+        "the context of the first ones here.",
+        show_default=False,
+        metavar="FILE",
+    ),
+]
+Lines = Annotated[bool, typer.Option("--lines", help="Every line is one sentence: do not split lines.")]
+TranslationOutput = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="PATH",
+        help="File to write, in the format of its name (.srt, .vtt, .ass, .txt, .jsonl); a directory, for "
+        "names such as film.ru.srt; or a template: '{stem}.{to}{ext}', '{from}', '{name}'. stdout if "
+        "omitted.",
+    ),
+]
+OutputEncoding = Annotated[
+    str, typer.Option(help="Encoding of the output. A byte order mark in UTF-8 stays.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace outputs that exist already.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the input.")]
+MaxInput = Annotated[
+    int,
+    typer.Option(
+        "--max-input",
+        help="Refuse texts that are larger than this when decompressed, e.g. 500MB or 2GB. "
+        f"[dim]\\[default: {size_name(MAX_INPUT_BYTES)}][/dim]",
+        parser=size_in_bytes,
+        metavar="SIZE",
+        show_default=False,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Weights of the objective by name, as lm=0.5; a bare number is the D-LM's. "
+        "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]",
+        show_default=False,
+    ),
+]
+Alpha = Annotated[float, typer.Option(help="Add-alpha smoothing of the D-LM's probabilities.", min=0)]
+ContextSize = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of target sentences before that count as context. [dim]\\[default: the bundle's][/dim]",
+        min=0,
+        show_default=False,
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Also write a page to look at in a browser: one HTML file that needs nothing else.",
+        metavar="FILE.html",
+    ),
+]
+SetLayout = Annotated[
+    str | None, one_of(LAYOUTS, "--format", help="Layout of the sets. Detected if omitted.")
+]
+
+# what contrastive tests can score with
+CONTRASTIVE_OBJECTIVES = (*OBJECTIVES, *DOCUMENT_OBJECTIVES)
+OBJECTIVE_NAMES = ", ".join(CONTRASTIVE_OBJECTIVES)
+
+# Help of --for-beam, which stands in different panels.
+FOR_BEAM = (
+    "Also keep the S-NMT's original network, which --search beam needs (Hugging Face models only). "
+    "This makes the bundle larger."
+)

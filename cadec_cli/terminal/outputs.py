@@ -1,0 +1,280 @@
+"""What may be written, and where: everything that is wrong with it is said before the work.
+
+Nothing that is read is written over, and nothing that is there already unless that is asked for. Every
+command that writes where a user says asks `check_outputs`; `OutputRequest` is what those that translate files
+are told about it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.errors import CadecError, as_usage_error
+from cadec_cli.fs.atomic import write_errors
+from cadec_cli.fs.paths import check_writable, is_stream, resolve_path
+from cadec_cli.terminal.console import visible_lines
+
+if TYPE_CHECKING:
+    from cadec_cli.jobs.output_names import OutputPlan
+    from cadec_cli.text.formats import TextFile
+
+
+STANDARD_STREAM = Path("-")
+FORCE = "--force replaces {them}"
+_NOT_KNOWN = "nothing tells that this very translation, of these inputs, wrote {them}; " + FORCE
+
+# Letters that no text in the script can do without, to find out early that an encoding lacks them.
+_LETTERS = {
+    "Greek": "αιο",
+    "Cyrillic": "аиосн",
+    "Armenian": "աեի",
+    "Hebrew": "אוי",
+    "Arabic": "اول",
+    "Devanagari": "कार",
+    "Bengali": "কার",
+    "Tamil": "கார",
+    "Telugu": "కార",
+    "Malayalam": "കാര",
+    "Sinhala": "කාර",
+    "Thai": "กาน",
+    "Georgian": "აეი",
+    "Kana": "のにか",
+    "Hangul": "이다",
+}
+
+
+def check_outputs(
+    outputs: Iterable[Path | None],
+    *,
+    inputs: Iterable[Path | str | None] = (),
+    force: bool = False,
+    hint: str = FORCE,
+    directories: bool = False,
+    kept: Iterable[Path | None] = (),
+) -> None:
+    """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
+
+    Refused is also what could not be written, as far as that is known ahead. Standard streams and outputs
+    that are not wanted (None) are left out. A pipe or a device is in nobody's way, nor is an empty directory
+    where the outputs are directories. What is `kept` of the work beside them, as the journal, is none of the
+    inputs and outputs either.
+    """
+    wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
+    given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
+    known: _Inputs | None = None  # before anything is to be written nobody asks what is read
+    there = []
+    for output in wanted:
+        with write_errors(output):
+            if not _is_device(output):  # what is read from a terminal may be written to it
+                known = known or _Inputs.of(given)
+                known.refuse(output)
+            check_writable(output, directory=directories)
+            if not force and _is_occupied(output):
+                there.append(output)
+    for path in kept:
+        if path is not None:
+            known = known or _Inputs.of(given)
+            known.refuse(path)
+            wanted.append(path)
+    _refuse_twins([path for path in wanted if not is_stream(path)])
+    if there:
+        verb, them = ("exists", "it") if len(there) == 1 else ("exist", "them")
+        raise CadecError(f"{join_paths(there)} {verb} already", hint.format(them=them))
+
+
+def join_paths(paths: Sequence[Path]) -> str:
+    """Paths as a sentence names them."""
+    *first, last = map(str, paths)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _is_device(path: Path) -> bool:
+    return path.is_char_device()
+
+
+def _refuse_twins(outputs: Sequence[Path]) -> None:
+    """Refuse two outputs that are one file, by whatever links."""
+    names: dict[Path, Path] = {}
+    for path in outputs:
+        other = names.setdefault(resolve_path(path), path)
+        if other is not path:
+            raise CadecError(f"{other} and {path} are one file", "write to different ones")
+
+
+def _is_occupied(path: Path) -> bool:
+    if is_stream(path):
+        return False
+    if path.is_dir() and not path.is_symlink():
+        return any(path.iterdir())
+    return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What is read, by whatever links: each looked at once, as there may be thousands on either side."""
+
+    files: Mapping[tuple[int, int], Path]
+    directories: Mapping[Path, Path]  # each with one of the inputs in it
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> _Inputs:
+        files, directories = {}, {}
+        for path in paths:
+            if path.exists():
+                files[_identity(path)] = path
+                directories.update(dict.fromkeys(resolve_path(path).parents, path))
+        return cls(files, directories)
+
+    def refuse(self, output: Path) -> None:
+        """Refuse an output that is an input, or a directory that holds one."""
+        same = output.exists() and _identity(output) in self.files
+        held = self.directories.get(resolve_path(output))
+        if same or held is not None:
+            what = "is the input" if same else f"holds the input {held}"
+            raise CadecError(
+                f"{output} {what}: it would be replaced", "write to another place; --force does not help"
+            )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+@dataclass(frozen=True)
+class OutputRequest:
+    """What was said of the output: a file, a directory or a template; none is standard output."""
+
+    output: str | None
+    encoding: str = "utf-8"
+    json_lines: bool = False
+    force: bool = False
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be meant."""
+        import typer
+
+        from cadec_cli.jobs.output_names import TemplateError, is_template
+        from cadec_cli.text.formats.conversion import output_encoding
+
+        with as_usage_error():
+            encoding = output_encoding(self.encoding)
+        if encoding != "utf-8" and self.json_lines:
+            raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
+        if not self.to_files and (self.force or self.resume):
+            raise typer.BadParameter("--force and --resume need --output, and a file there")
+        try:
+            templated = is_template(self.output or "")
+        except TemplateError as error:
+            raise typer.BadParameter(str(error), param_hint="--output") from None
+        if self.resume and not templated and is_stream(Path(self.output or "")):
+            raise typer.BadParameter("--resume needs a file as --output: nothing is kept beside a stream")
+
+    @property
+    def to_files(self) -> bool:
+        """Tell whether the output is files; `-` is standard output, as it is standard input."""
+        return self.output not in (None, str(STANDARD_STREAM))
+
+    def plan(
+        self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
+    ) -> OutputPlan | None:
+        """The files to write, none of which may be read or, without --force, be there already."""
+        if not self.to_files:
+            return None
+        plan = self.name(inputs, source, target)
+        if any(map(is_stream, plan.paths)):
+            plan = dataclasses.replace(plan, journal=None)
+        return self.check(plan, [*inputs, *also_read])
+
+    def name(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
+        """The files that the inputs become."""
+        from cadec_cli.jobs.output_names import Languages, plan_outputs
+
+        assert self.output is not None, "it goes to standard output"
+        ext = ".jsonl" if self.json_lines else None
+        return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
+
+    def check(self, plan: OutputPlan, read: Sequence[Path | None], record: Path | None = None) -> OutputPlan:
+        """A plan that can be carried out; what stands in its way is an error, and so is what is read.
+
+        `record` is where finished files are put on record, if they are.
+        """
+        from cadec_cli.fs.locks import ensure_unlocked
+        from cadec_cli.jobs.records import refuse_unfinished
+
+        # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
+        unfinished = plan.journal is not None and os.path.lexists(plan.journal)
+        check_outputs(
+            plan.paths,
+            inputs=read,
+            force=self.force or unfinished,
+            hint=_NOT_KNOWN if self.resume else FORCE,
+            kept=[plan.journal, record],
+        )
+        if plan.journal is None or self.resume:
+            return plan
+        if not self.force:
+            refuse_unfinished(plan.journal)
+            return plan
+        ensure_unlocked(plan.journal)
+        return dataclasses.replace(plan, starts_over=True)
+
+    def convert(
+        self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str
+    ) -> list[TextFile]:
+        """The files as they are to be written: in the format that their names promise, and encoded."""
+        from cadec_cli.fs.read import name_of
+        from cadec_cli.text.formats.conversion import as_format, in_encoding, promised_format
+
+        if self.json_lines:
+            return list(files)
+        letters = _letters(target)
+        wanted = [None] * len(files) if plan is None else map(promised_format, plan.paths, inputs)
+        return [
+            in_encoding(as_format(file, format_, name_of(path)), self.encoding, letters)
+            for file, path, format_ in zip(files, inputs, wanted, strict=True)
+        ]
+
+    def convert_stream(self, file: TextFile, target: str) -> TextFile:
+        """What comes bit by bit as it is to be written: encoded."""
+        from cadec_cli.text.formats.conversion import as_it_comes_in_encoding
+
+        return file if self.json_lines else as_it_comes_in_encoding(file, self.encoding, _letters(target))
+
+
+def _letters(language: str) -> str:
+    """Some that no text in a language can do without."""
+    from cadec_cli.text.protected.scripts import scripts_of
+
+    scripts = scripts_of(language)
+    return _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""
+
+
+# Results on standard output: bytes for programs, and something to look at for people.
+
+
+def write_result(data: bytes) -> None:
+    """Write part of a result, at once.
+
+    A pipe or a file gets its bytes. A terminal shows them: what a text or a model says must not command it.
+    """
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    sys.stdout.write(shown_result(data.decode("utf-8", "replace")))
+    sys.stdout.flush()
+
+
+def shown_result(text: str) -> str:
+    """A result as a terminal may have it: lines stay lines, and columns columns."""
+    if not any(character < " " or "\x7f" <= character < "\xa0" for character in text):
+        return text
+    return "\t".join(map(visible_lines, text.replace("\r\n", "\n").split("\t")))

@@ -1,0 +1,257 @@
+"""Results of contrastive tests for people: accuracies, the same by distance, failed groups; or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.evaluation.contrastive.groups import SAMPLES, ContrastiveSet
+from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
+from cadec_cli.evaluation.contrastive.scoring import Scorer
+from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
+from cadec_cli.terminal.console import visible
+from cadec_cli.terminal.views.translations import colour_tokens, stdout_console
+
+# Where nobody looks on, no line is broken.
+_UNBROKEN = 1000
+# Characters of an accuracy with its interval, of an accuracy alone, and of what parts two columns.
+_ACCURACY, _FIGURE, _BORDER = 17, 5, 3
+
+
+@dataclass(frozen=True)
+class SharedSettings:
+    """What all scorers of a run have in common."""
+
+    temperatures: Sequence[float]
+    alpha: float
+    context: int
+
+
+def wide_console() -> Console:
+    """Standard output; as wide as needed where it is no terminal."""
+    out = stdout_console()
+    if not out.is_terminal:
+        out.width = _UNBROKEN
+    return out
+
+
+def left_out(contrastive_set: ContrastiveSet) -> str:
+    """How many groups of a set do not count, and why."""
+    count = contrastive_set.left_out
+    groups, have = ("group", "has") if count == 1 else ("groups", "have")
+    return f"{contrastive_set.name}: {count:,} {groups} left out, which {have} equal candidates only"
+
+
+def everything(
+    results: Sequence[SetResults], settings: SharedSettings, width: int, *, failures: bool = True
+) -> Iterator[RenderableType]:
+    """Accuracies, the same by distance, and the groups that failed, if they are wanted."""
+    yield from accuracies(results, settings, width)
+    yield from by_distance(results, settings, width)
+    for of_set in results if failures else ():
+        for result in of_set.scorers:
+            for failed in result.failures:
+                yield failure(of_set.contrastive_set, result.scorer, failed, settings)
+
+
+def accuracies(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
+    """One row per scorer, one column per set; several tables where the sets do not fit into one."""
+    for side_by_side in _fitting(results, width - _longest_name(results), [_ACCURACY] * len(results)):
+        table = _table("accuracy on contrastive sets, %", results)
+        table.caption = _caption(settings)
+        for of_set in side_by_side:
+            table.add_column(_heading(of_set))
+        for scorer, row in _rows(side_by_side):
+            chances = [of_set.contrastive_set.chance for of_set in side_by_side]
+            cells = (_accuracy(result, chance) for result, chance in zip(row, chances, strict=True))
+            table.add_row(_label(scorer, settings), *cells)
+        yield table
+
+
+def by_distance(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
+    """The same by how far away the sentence is that settles the question, for sets that say so."""
+    sets = [of_set for of_set in results if of_set.scorers[0].accuracy.by_distance]
+    needs = [len(of_set.scorers[0].accuracy.by_distance) * (_FIGURE + 1) for of_set in sets]
+    for side_by_side in _fitting(sets, width - _longest_name(results), needs):
+        table = _table("by distance of the antecedent, %", results)
+        table.caption = "distance in sentences, and how many groups have it"
+        for of_set in side_by_side:
+            table.add_column(_distances(of_set))
+        for scorer, row in _rows(side_by_side):
+            table.add_row(_label(scorer, settings), *(_accuracies(result) for result in row))
+        yield table
+
+
+def failure(
+    contrastive_set: ContrastiveSet, scorer: Scorer, failed: Failure, settings: SharedSettings
+) -> RenderableType:
+    """A failed group: what was asked, the true candidate and the one that won, and why."""
+    group, verdict = failed.group, failed.verdict
+    title = Text(f"{visible(contrastive_set.name)}, group {visible(group.name)}", "bold")
+    title.append(" · ", "dim").append(_label(scorer, settings))
+    if group.distance is not None:
+        title.append(f" · distance {group.distance}", "dim")
+    if verdict.tied:
+        title.append(" · tie", "yellow")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", justify="right")
+    grid.add_column(overflow="fold")
+    grid.add_row("source", Text(visible(group.source)))
+    shown = group.context[-settings.context :] if settings.context else ()
+    for number, sentence in enumerate(shown):
+        grid.add_row("context" if number == 0 else "", Text(visible(sentence), "dim"))
+    rows = failed.explanation.rows if failed.explanation is not None else ()
+    compared = (("true", group.truth), ("tied" if verdict.tied else "won", verdict.rival))
+    for number, (name, candidate) in enumerate(compared):
+        text = (
+            _sentence(colour_tokens(rows[number].tokens))
+            if rows
+            else Text(visible(group.candidates[candidate]))
+        )
+        text.append("\n" + _terms(failed, candidate), "dim")
+        grid.add_row(name, text)
+    return Group("", title, Padding(grid, (0, 0, 0, 2), expand=False))
+
+
+def records(results: Sequence[SetResults], settings: SharedSettings) -> Iterator[dict[str, Any]]:
+    """All results as plain data, one object per scorer and set."""
+    for of_set in results:
+        for result in of_set.scorers:
+            yield record(of_set.contrastive_set, result, settings)
+
+
+def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: SharedSettings) -> dict[str, Any]:
+    """A result as plain data, with how it was obtained."""
+    scorer, figure = result.scorer, result.accuracy
+    return {
+        "set": str(contrastive_set.path),
+        "format": contrastive_set.layout,
+        "objective": scorer.objective.name,
+        "weight": scorer.objective.weights["lm"] if _has_weight(scorer) else None,
+        "temperature": scorer.temperature,
+        "alpha": settings.alpha if scorer.objective.uses_lm else None,
+        "context": settings.context if scorer.objective.uses(CONDITIONAL) else None,
+        "groups": figure.groups,
+        "left_out": contrastive_set.left_out,
+        "right": figure.right,
+        "ties": figure.ties,
+        "accuracy": figure.share,
+        "interval": [figure.low, figure.high],
+        "samples": SAMPLES,
+        "chance": contrastive_set.chance,
+        "by_distance": {
+            distance: {"groups": groups, "right": right, "accuracy": right / groups}
+            for distance, (right, groups) in figure.by_distance.items()
+        },
+    }
+
+
+def _rows(sets: Sequence[SetResults]) -> Iterator[tuple[Scorer, tuple[ScorerResult, ...]]]:
+    """What each scorer made of every set."""
+    for row in zip(*(of_set.scorers for of_set in sets), strict=True):
+        yield row[0].scorer, row
+
+
+def _fitting(sets: Sequence[SetResults], room: int, needs: Sequence[int]) -> Iterator[list[SetResults]]:
+    """Sets that stand side by side: as many as there is room for, one at the least."""
+    side_by_side: list[SetResults] = []
+    left = room - _BORDER
+    for of_set, need in zip(sets, needs, strict=True):
+        if side_by_side and left < need + _BORDER:
+            yield side_by_side
+            side_by_side, left = [], room - _BORDER
+        side_by_side.append(of_set)
+        left -= need + _BORDER
+    if side_by_side:
+        yield side_by_side
+
+
+def _longest_name(results: Sequence[SetResults]) -> int:
+    return max(len(result.scorer.objective.name) for of_set in results for result in of_set.scorers)
+
+
+def _table(title: str, results: Sequence[SetResults]) -> Table:
+    table = Table(title=title, title_justify="left", caption_justify="left", title_style="bold")
+    table.add_column("scorer", min_width=_longest_name(results))  # names are never broken
+    return table
+
+
+def _heading(of_set: SetResults) -> Text:
+    heading = Text(visible(of_set.contrastive_set.name))
+    groups, chance = len(of_set.contrastive_set.groups), of_set.contrastive_set.chance
+    return heading.append(
+        f"\n{groups:,} {'group' if groups == 1 else 'groups'}\nchance {100 * chance:.1f}", "dim"
+    )
+
+
+def _distances(of_set: SetResults) -> Text:
+    counts = of_set.scorers[0].accuracy.by_distance
+    heading = Text(f"{visible(of_set.contrastive_set.name)}\n" + _align_columns(counts))
+    return heading.append("\n" + _align_columns(f"{groups}" for _, groups in counts.values()), "dim")
+
+
+def _accuracies(result: ScorerResult) -> str:
+    counts = result.accuracy.by_distance.values()
+    return _align_columns(f"{100 * right / groups:.1f}" for right, groups in counts)
+
+
+def _align_columns(values: Iterable[str]) -> str:
+    """Values as columns within a column."""
+    return " ".join(f"{value:>{_FIGURE}}" for value in values)
+
+
+def _accuracy(result: ScorerResult, chance: float) -> Text:
+    figure = result.accuracy
+    better, worse = figure.low > chance, figure.high < chance
+    text = Text(f"{100 * figure.share:5.1f}", "green" if better else "red" if worse else "")
+    text.append(f"  {100 * figure.low:.1f}–{100 * figure.high:.1f}", "dim")
+    if figure.ties:
+        text.append(f"\n       {figure.ties:,} {'tie' if figure.ties == 1 else 'ties'}", "yellow")
+    return text
+
+
+def _label(scorer: Scorer, settings: SharedSettings) -> Text:
+    text = Text(scorer.objective.name)
+    if _has_weight(scorer):
+        text.append(f" × {scorer.objective.weights['lm']:g}", "dim")
+    if len(settings.temperatures) > 1 and scorer.temperature is not None:
+        text.append(f", T {scorer.temperature:g}", "dim")
+    return text
+
+
+def _has_weight(scorer: Scorer) -> bool:
+    """Tell whether an objective weighs the D-LM against the S-NMT."""
+    return "lm" in scorer.objective.weights
+
+
+def _caption(settings: SharedSettings) -> str:
+    settled = [f"context of {settings.context} sentences"]
+    if len(settings.temperatures) == 1:
+        settled.append(f"T {settings.temperatures[0]:g}")
+    if settings.alpha:
+        settled.append(f"alpha {settings.alpha:g}")
+    how = f"95 % interval of {SAMPLES:,} bootstrap samples of groups; a tie is wrong"
+    return f"{', '.join(settled)}; × is the weight of the D-LM; {how}"
+
+
+def _sentence(pieces: Text) -> Text:
+    """Pieces without the space that the first of them brings along."""
+    return pieces[1:] if pieces.plain.startswith(" ") else pieces
+
+
+def _terms(failed: Failure, candidate: int) -> str:
+    """A candidate's score and what it is made of, short enough for a line; what is absent is not shown."""
+    terms = failed.terms
+    shown = [("score", failed.scores)]
+    if NMT in terms:
+        shown.append(("y|x", terms[NMT]))
+    if CONDITIONAL in terms and FREE in terms:
+        shown.append(("PMI", terms[CONDITIONAL] - terms[FREE]))
+    shown += [(name, terms[term]) for term, name in ((CONDITIONAL, "y|c"), (FREE, "y")) if term in terms]
+    return "  ".join(f"{name} {values[candidate]:.2f}" for name, values in shown)

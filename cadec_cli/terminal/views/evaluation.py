@@ -1,0 +1,215 @@
+"""Measured translations as a table for people, or as plain data for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.evaluation.quality.evaluation import Evaluation
+from cadec_cli.evaluation.quality.measures import MeasuredFigure
+from cadec_cli.evaluation.quality.significance import FEWEST
+from cadec_cli.evaluation.tuning.search import Decision
+from cadec_cli.terminal.console import visible
+from cadec_cli.terminal.views.translations import stdout_console
+
+if TYPE_CHECKING:
+    from cadec_cli.evaluation.benchmark import SpeedRatio
+    from cadec_cli.evaluation.tuning.run import Tuning
+    from cadec_cli.evaluation.tuning.search import Point
+
+
+def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """One object per system."""
+    signatures = {measure.name: measure.signature for measure in evaluation.measures}
+    for system in evaluation.systems:
+        record: dict[str, Any] = {
+            "system": system.name,
+            "part": system.part,
+            "sentences": evaluation.sentences,
+            "documents": evaluation.documents,
+            "resampling": dataclasses.asdict(evaluation.sampling),
+            "figures": {
+                name: {**_record(figure), "signature": signatures[name]}
+                for name, figure in system.figures.items()
+            },
+        }
+        if system.source_pmi is not None:
+            record["source_pmi"] = {
+                name: value if value == value else None  # JSON has no NaN
+                for name, value in dataclasses.asdict(system.source_pmi).items()
+            }
+        yield record
+
+
+def _record(figure: MeasuredFigure) -> dict[str, Any]:
+    difference = figure.difference.record() if figure.difference is not None else None
+    return {**dataclasses.asdict(figure), "difference": difference}
+
+
+def show(evaluation: Evaluation) -> None:
+    """One row per system, and under the table how the figures were obtained."""
+    out = stdout_console()
+    names = _names(evaluation)
+    out.print(_table(evaluation, names))
+    sampling = evaluation.sampling
+    notes = [
+        f"{evaluation.sentences:,} sentences, {evaluation.documents:,} documents; "
+        f"± is half of the 95 % interval, {sampling.samples:,} samples by {sampling.by}, seed {sampling.seed}"
+    ]
+    if len(names) > 1:
+        tested = any(
+            figure.difference is not None and figure.difference.p is not None
+            for system in evaluation.systems
+            for figure in system.figures.values()
+        )
+        test = (
+            "p of the paired bootstrap, two-sided"
+            if tested
+            else f"no test: it takes {FEWEST} {sampling.by}s or more"
+        )
+        notes.append(f"Δ is {names[0]} less the row; {test}")
+    notes += [f"{measure.name}  {measure.signature}" for measure in evaluation.measures]
+    for note in notes:
+        out.print(Text(note, "dim"), soft_wrap=True)
+    for name, system in zip(names, evaluation.systems, strict=True):
+        if system.script_line is not None:
+            out.print(Text(f"{name}: {system.script_line}"), soft_wrap=True)
+
+
+def _names(evaluation: Evaluation) -> list[str]:
+    """What rows are called: the files' names, with their directories only where those tell them apart."""
+    paths = [system.name for system in evaluation.systems]
+    names = [Path(path).name for path in paths]
+    return [visible(name) for name in (names if len(set(names)) == len(names) else paths)]
+
+
+def _table(evaluation: Evaluation, names: list[str]) -> Table:
+    table = Table(title="cadec evaluate", title_justify="left", show_lines=len(names) > 1)
+    table.add_column("system", overflow="fold")
+    for measure in evaluation.measures:
+        table.add_column(measure.name, justify="right", no_wrap=True)
+    if any(system.source_pmi is not None for system in evaluation.systems):
+        table.add_column("PMI, source's", justify="right", no_wrap=True)
+    for name, system in zip(names, evaluation.systems, strict=True):
+        cells = [Text(name), *(_cell(system.figures.get(measure.name)) for measure in evaluation.measures)]
+        if (correlation := system.source_pmi) is not None:
+            cells.append(
+                Text(f"R {correlation_text(correlation.pearson)}\nρ {correlation_text(correlation.spearman)}")
+            )
+        table.add_row(*cells)
+    return table
+
+
+def _cell(figure: MeasuredFigure | None) -> Text:
+    """Score, difference and p, a line each."""
+    if figure is None:
+        return Text()
+    text = Text(f"{figure.score:.2f}").append(f" ±{(figure.high - figure.low) / 2:.2f}", "dim")
+    if (difference := figure.difference) is not None:
+        style = ("green" if difference.delta > 0 else "red") if difference.significant else ""
+        text.append(f"\nΔ {difference.delta:+.2f}", style)
+        text.append(f" ±{(difference.high - difference.low) / 2:.2f}", "dim")
+        if difference.p is not None:
+            text.append(f"\np {difference.p:.3f}", style)
+    return text
+
+
+def correlation_text(correlation: float) -> str:
+    """A correlation with its sign; a dash where it is not defined."""
+    return f"{correlation:+.3f}" if correlation == correlation else "–"
+
+
+# Figures of `cadec tune` and `cadec bench` as tables.
+
+
+def tuning_table(tuning: Tuning) -> Table:
+    """One row per setting, the sentence level's first; below them what is taken, and why."""
+    title = f"{tuning.trial.objective}, {len(tuning.points)} settings"
+    table = Table("T", "weight", "BLEU", "over level", "chrF", "changed", title=title)
+    table.title_justify = table.caption_justify = "left"
+    table.columns[3].no_wrap = True
+    for name in tuning.sets:
+        table.add_column(Text(visible(name), overflow="fold"))
+    table.add_column("")
+    level = tuning.level
+    figures = (f"{level.bleu:.2f}", "", f"{level.chrf:.2f}", "")
+    table.add_row("", "", *figures, *_accuracies(level), "sentence level", style="dim")
+    for point, over_level in zip(tuning.points, tuning.over_level, strict=True):
+        setting, sure = point.setting, over_level.significant
+        colour = ("green" if over_level.delta > 0 else "red") if sure else ""
+        table.add_row(
+            f"{setting.temperature:g}",
+            ", ".join(f"{name} {value:g}" for name, value in setting.named) or f"{setting.weight:g}",
+            Text(f"{point.bleu:.2f}", colour),
+            Text(f"{over_level.low:+.2f}…{over_level.high:+.2f}", colour or "dim"),
+            f"{point.chrf:.2f}",
+            f"{point.changed:.1%}",
+            *_accuracies(point),
+            Text(", ".join(tuning.remarks(point)), "bold" if point is tuning.choice else ""),
+        )
+    reason = tuning.decision.reason if isinstance(tuning.decision, Decision) else tuning.decision.message
+    how = "over level: 95 % interval of the difference to the sentence level, paired bootstrap over lines"
+    pareto = "; Pareto: no other is better at both BLEU and accuracy" if tuning.sets else ""
+    table.caption = Text(f"{reason}\n").append(f"{how}{pareto}", "dim")
+    return table
+
+
+def _accuracies(point: Point) -> list[str]:
+    return [f"{100 * accuracy:.1f}" for accuracy in point.accuracies]
+
+
+def speed_table(ratios: Sequence[SpeedRatio]) -> Table:
+    """One row per ratio, red where it, or its share of the machine's limit, is not what we want."""
+    columns = ("what", "speed", "ratio", "wanted", "of limit", "wanted", "paper")
+    table = Table(*columns, title="cadec bench", title_justify="left", caption_justify="left")
+    for measured in ratios:
+        paper = f"{measured.paper:.3f}" if measured.paper is not None else ""
+        table.add_row(
+            measured.what,
+            measured.speed,
+            *_compare_with_target(measured.ratio, measured.wanted),
+            *(
+                _compare_with_target(reached.share, reached.wanted)
+                if (reached := measured.reached)
+                else ("", "")
+            ),
+            paper,
+        )
+    table.caption = Text("\n".join(_limit_notes(ratios)), "dim")
+    return table
+
+
+def _compare_with_target(figure: float, wanted: float) -> tuple[Text, str]:
+    return Text(f"{figure:.2f}", "green" if figure >= wanted else "red"), f"≥ {wanted:g}"
+
+
+def _limit_notes(ratios: Sequence[SpeedRatio]) -> list[str]:
+    """What the limit is, how fast this machine multiplies, and whose rows are few."""
+    limits = {one.what: one.reached for one in ratios if one.reached is not None}
+    if not limits:
+        return []
+    notes = [
+        "of limit: the time of n-best lists and of the linears' products alone, "
+        "at the rate measured in this run, over the time taken"
+    ]
+    for what, reached in limits.items():
+        limit = reached.limit
+        operations = ", ".join(f"{count / 1e9:,.0f} G {name}" for name, count in limit.operations.items())
+        note = f"{what.split(' / ')[0]}: {limit.products:.2f} s for {operations}"
+        if limit.lists:
+            note += f", {limit.lists:.2f} s for lists"
+        note += f", of {reached.seconds:.2f} s"
+        if reached.many_rows is not None:
+            share = reached.many_rows.share(reached.seconds)
+            note += f"; at the rate of the few rows it has (of that with many rows: {share:.2f})"
+        notes.append(note)
+    return notes + [_spending(one.what, one.spent) for one in ratios if one.spent is not None]
+
+
+def _spending(what: str, spent: Mapping[str, float]) -> str:
+    return f"{what.split(' / ')[0]}: " + ", ".join(f"{name} {share:.0%}" for name, share in spent.items())

@@ -1,0 +1,225 @@
+"""Translations on a terminal: compared with the sentence level, explained token by token.
+
+Text goes through Rich as plain text, never as markup, and control characters are made visible: what a
+subtitle holds can't command the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from cadec_cli.decoding.explain import Explanation, TokenPMI
+from cadec_cli.decoding.translation import Translation
+from cadec_cli.terminal import console
+from cadec_cli.terminal.console import SafeConsole, visible
+from cadec_cli.text.word_diff import changed_words
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats import RestoreCallback
+    from cadec_cli.text.formats.subtitles.reading_speed import TooFast
+
+
+# Which cues of translated subtitles are too fast to read, or too wide: said when all are written.
+
+
+_NETFLIX = 17  # for adult programmes; 20 in English
+_NAMED = 3  # cues that are named; the rest are counted
+
+
+@dataclass
+class _Found:
+    """What was found in one file."""
+
+    too_fast: list[TooFast] = field(default_factory=list)
+    too_wide: list[int] = field(default_factory=list)
+    in_source: int = 0
+
+
+@dataclass
+class ReadingSpeeds:
+    """Collects the cues of all files that need more characters per second than `limit`; 0 looks at none.
+
+    Files have numbers, since they may be done in any order, and a file may be looked at twice.
+    """
+
+    limit: float
+    max_chars: int | None = None  # per line, if anybody asked for that
+    max_lines: int | None = None
+    found: dict[int, _Found] = field(default_factory=dict)
+
+    @property
+    def too_fast(self) -> list[TooFast]:
+        """The cues that are too fast, in the order of the files."""
+        return [cue for _, found in sorted(self.found.items()) for cue in found.too_fast]
+
+    @property
+    def too_wide(self) -> list[int]:
+        """When those that are too wide begin, likewise."""
+        return [start for _, found in sorted(self.found.items()) for start in found.too_wide]
+
+    @property
+    def in_source(self) -> int:
+        """How many were too fast before."""
+        return sum(found.in_source for found in self.found.values())
+
+    def of_file(self, number: int) -> RestoreCallback:
+        """Who looks at a file's text before and after translation."""
+        return partial(self._look, number)
+
+    def _look(self, number: int, source_format: str, source: str, text_format: str, text: str) -> None:
+        from cadec_cli.text.formats import SUBTITLES
+        from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
+
+        if text_format not in SUBTITLES:
+            return  # what has no cues has no speed
+        self.found[number] = found = _Found()
+        if self.max_chars is not None:
+            found.too_wide = too_wide(text, text_format, self.max_chars, self.max_lines)
+        if self.limit:
+            found.too_fast = reading_speed(text, text_format, self.limit)
+            found.in_source = len(reading_speed(source, source_format, self.limit))
+
+    def report(self) -> None:
+        """Say how many cues are too wide or too fast, and where the first ones are."""
+        from cadec_cli.text.formats.subtitles.cues import clock
+
+        too_fast, too_wide = self.too_fast, self.too_wide
+        if too_wide:
+            count = len(too_wide)
+            where = ", ".join(map(clock, too_wide[:_NAMED])) + (" …" if count > _NAMED else "")
+            in_lines = (
+                "" if self.max_lines is None else f" in {self.max_lines} line{'s'[: self.max_lines - 1]}"
+            )
+            console.note(
+                f"{count:,} {'cue does' if count == 1 else 'cues do'} not fit {self.max_chars} characters "
+                f"per line{in_lines}: {where}"
+            )
+        if not too_fast:
+            return
+        count = len(too_fast)
+        named = ", ".join(f"{clock(cue.start)} ({cue.cps:.0f})" for cue in too_fast[:_NAMED])
+        whose = ", Netflix's limit for most languages" if self.limit == _NETFLIX else ""
+        console.note(
+            f"too fast to read, above {self.limit:g} characters per second{whose}: "
+            f"{count:,} {'cue' if count == 1 else 'cues'}, in the source {self.in_source:,}; "
+            f"{'at' if count == 1 else 'the first at'} {named}"
+        )
+
+
+# PMI of a token that has the full colour.
+_STRONG = 2.0
+
+
+@dataclass(frozen=True)
+class TranslationView:
+    """A translation with what a person wants to see beside it."""
+
+    translation: Translation
+    sentence_level: str | None
+    explanations: Sequence[Explanation]
+
+
+def show(translations: Iterable[TranslationView], *, compare: bool) -> None:
+    """Show translations to a person, as they come."""
+    out = stdout_console()
+    if compare:
+        out.print(heading(out.width))
+    document = 0
+    for shown in translations:
+        translation = shown.translation
+        if translation.document != document:
+            out.print()
+            document = translation.document
+        if shown.sentence_level is not None:
+            out.print(comparison(translation, shown.sentence_level, out.width))
+        else:
+            out.print(visible(translation.text))
+        for part in shown.explanations:
+            for line in explanation(part):
+                out.print(line)
+
+
+def comparison(translation: Translation, sentence_level: str, width: int) -> Table:
+    """A row: source, sentence level, in context; words that differ are coloured."""
+    before, after = visible(sentence_level), visible(translation.text)
+    left, right = differences(before, after)
+    source = Text(visible(translation.source), "dim")
+    return _row(f"{translation.sentence + 1}", [source, left, right], width)
+
+
+def heading(width: int) -> Table:
+    """What the columns of a comparison are."""
+    return _row("", [Text(name, "bold") for name in ("source", "sentence level", "in context")], width)
+
+
+def show_repairs(translations: Iterable[Translation]) -> None:
+    """Show drafts and what became of them, side by side, as they come."""
+    out = stdout_console()
+    out.print(_row("", [Text(name, "bold") for name in ("draft", "repaired")], out.width))
+    document = 0
+    for translation in translations:
+        if translation.document != document:
+            out.print()
+            document = translation.document
+        sides = differences(visible(translation.source), visible(translation.text))
+        out.print(_row(f"{translation.sentence + 1}", sides, out.width))
+
+
+def _row(number: str, columns: Sequence[Text], width: int) -> Table:
+    """Texts side by side, with a number before them."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", justify="right", width=max(3, len(number)))
+    for _ in columns:
+        table.add_column(width=max(16, (width - max(1, len(number)) - 8) // len(columns)), overflow="fold")
+    table.add_row(number, *columns)
+    return table
+
+
+def explanation(explained: Explanation) -> list[Text]:
+    """One line per translation: the chosen one and the S-NMT's first, every token coloured by its PMI."""
+    lines = []
+    for row in explained.rows:
+        line = Text(f"    {row.name:>6}  ", "dim")
+        line.append(f"log p {row.log_prob:7.2f}  PMI {row.pmi:+6.2f}  ", "dim")
+        line.append(colour_tokens(row.tokens))
+        lines.append(line)
+    return lines
+
+
+def colour_tokens(tokens: Sequence[TokenPMI]) -> Text:
+    """The tokens of a sentence as text, each coloured by its PMI."""
+    text = Text()
+    for token in tokens:
+        text.append(visible(token.text), _colour(token.pmi))
+    return text
+
+
+def _colour(pmi: float) -> str:
+    """Green where the context makes a token likelier, red where it makes it less likely."""
+    if abs(pmi) < _STRONG / 8:
+        return ""
+    strength = min(1.0, abs(pmi) / _STRONG)
+    shade = int(255 - 175 * strength)
+    return f"rgb({shade},255,{shade})" if pmi > 0 else f"rgb(255,{shade},{shade})"
+
+
+def differences(before: str, after: str) -> tuple[Text, Text]:
+    """Two sentences as text, the words that differ coloured."""
+    left, right = Text(), Text()
+    old, new = changed_words(before, after)
+    for stretch in old:
+        left.append(stretch.text, "red" if stretch.changed else "")
+    for stretch in new:
+        right.append(stretch.text, "bold green" if stretch.changed else "")
+    return left, right
+
+
+def stdout_console() -> SafeConsole:
+    """A console for results; colour only where standard output is a terminal."""
+    return SafeConsole(highlight=False, markup=False, emoji=False)

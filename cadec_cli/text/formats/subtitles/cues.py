@@ -1,0 +1,217 @@
+"""Where the cues of a subtitle file are: their times, and the lines of text that may be translated.
+
+pysubs2 reads events and drawings of SubStation. Times of the others, and all places, are found here. The file
+is later put together from its own text, because pysubs2's writers leave out what it does not model: WebVTT
+headers, notes, styles and cue settings, SubRip coordinates, comments in ASS.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pysubs2
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.formats.subtitles.cue_tags import CueLine, cue_line
+from cadec_cli.text.sentences import Span
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
+_NUMBER = re.compile(r"\s*\d+\s*$")
+_TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")
+# pysubs2 reads 100 hours as none, and fails where there is nothing before a colon.
+_TIME = re.compile(
+    r"(?<![\d:])(?P<sign>-)?(?:(?P<hours>\d{1,6}):)?"
+    r"(?P<minutes>\d{1,2}):(?P<seconds>\d{1,2})[.,](?P<fraction>\d+)"
+)
+_TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
+_ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
+_ASS_BREAK = re.compile(r"\\[Nn]")
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A cue with text: times in milliseconds, and a style that changes where another voice or sign begins."""
+
+    start: int
+    end: int
+    style: str
+    lines: tuple[CueLine, ...]
+    span: Span  # of all its lines in the file, tags included
+
+
+@dataclass(frozen=True)
+class _RawLine:
+    number: int
+    start: int
+    end: int
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        return not self.text.strip("\ufeff \t\v\f\xa0")
+
+
+def clock(milliseconds: int) -> str:
+    """A time as people find it in a film: 1:02:03."""
+    seconds = milliseconds // 1000
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def detect(text: str, stated: str) -> str:
+    """Return the format that a file's first words show, or the one stated by its name."""
+    head = text[:4096].lstrip("\ufeff \t\r\n")
+    if head.startswith("WEBVTT"):
+        return "vtt"
+    if head.startswith("[Script Info]"):
+        return "ssa" if "V4 Styles]" in text else "ass"
+    return stated
+
+
+def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False) -> list[Cue]:
+    """Find the cues that hold text, in the order in which they are read; with `tags`, tags are text too."""
+    if subtitle_format in ("ass", "ssa"):
+        cues = _ass_cues(text, subtitle_format, name, tags)
+        # signs and dialogue are often kept apart in the file; on the screen they alternate
+        return sorted(cues, key=lambda cue: cue.start)
+    return _timed_cues(text, subtitle_format, name, tags)
+
+
+def _raw_lines(text: str) -> Iterator[_RawLine]:
+    for number, match in enumerate(_LINE.finditer(text), 1):
+        if match[0]:
+            yield _RawLine(number, match.start(1), match.end(1), match[1])
+
+
+def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
+    """Read SubRip or WebVTT: what follows a line with two times is text."""
+    blocks = _timed_blocks(text, subtitle_format, name)
+    trim = _until_blank if subtitle_format == "vtt" else _without_number
+    cues = []
+    for position, (start, end, block) in enumerate(blocks):
+        kept = trim(block, position == len(blocks) - 1)
+        found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
+        span = (kept[0].start, kept[-1].end) if kept else (0, 0)
+        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
+    return cues
+
+
+def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, str]]:
+    """Start, end and text of all cues of SubRip or WebVTT, tags and all; blank lines inside are dropped."""
+    found = []
+    blocks = _timed_blocks(text, subtitle_format, name)
+    for position, (start, end, block) in enumerate(blocks):
+        if subtitle_format == "vtt":
+            kept = _until_blank(block, False)
+        elif position == len(blocks) - 1:  # no number can follow: whatever stands there is text
+            kept = [line for line in block if not line.blank]
+        else:
+            kept = _without_number(block, False)
+        found.append((start, end, "\n".join(line.text for line in kept)))
+    return found
+
+
+def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
+    """Start, end and all that follows, up to the times of the next cue."""
+    blocks: list[tuple[int, int, list[_RawLine]]] = []
+    lines = list(_raw_lines(text))
+    for line in lines:
+        if "-->" in line.text:
+            times = _times(line.text, subtitle_format)
+            if len(times) >= 2:
+                blocks.append((times[0], times[1], []))
+                continue
+            if times or _TIME_LIKE.match(line.text):
+                raise CadecError(
+                    f"{name}, line {line.number}: the times of the cue are broken: {line.text.strip()[:60]}",
+                    "the file may be truncated or of another format",
+                )
+        if blocks:
+            blocks[-1][2].append(line)
+    if (
+        not blocks
+        and any(not line.blank for line in lines)
+        and not text.lstrip("\ufeff").startswith("WEBVTT")
+    ):
+        raise _foreign(name, subtitle_format)
+    return blocks
+
+
+def _times(line: str, subtitle_format: str) -> list[int]:
+    """All times in a line, in milliseconds; only those of WebVTT may have no hours."""
+    return [
+        0
+        if match["sign"]  # before the film begins is when it begins
+        else int(match["hours"] or 0) * 3_600_000
+        + int(match["minutes"]) * 60_000
+        + int(match["seconds"]) * 1000
+        + int(match["fraction"][:3].ljust(3, "0"))
+        for match in _TIME.finditer(line)
+        if match["hours"] or subtitle_format == "vtt"
+    ]
+
+
+def _until_blank(block: list[_RawLine], last: bool) -> list[_RawLine]:
+    """WebVTT: a blank line ends the cue; notes and the next cue's name come after it."""
+    blank = next((position for position, line in enumerate(block) if line.blank), len(block))
+    return block[:blank]
+
+
+def _without_number(block: list[_RawLine], last: bool) -> list[_RawLine]:
+    """SubRip: blank lines may be part of a cue; the number of the next cue is not."""
+    filled = [position for position, line in enumerate(block) if not line.blank]
+    if last:
+        # a file cut short may end in the number and half the times of a cue that is not there
+        while filled and _follows_blank(block, filled[-1]) and _TORN_TIME.match(block[filled[-1]].text):
+            filled.pop()
+        if len(filled) > 1 and _TORN_TIME.match(block[filled[-1]].text) and ":" in block[filled[-1]].text:
+            del filled[-2:]
+    elif filled and _NUMBER.match(block[filled[-1]].text):
+        adjacent = filled[-1] == len(block) - 1
+        if adjacent or _follows_blank(block, filled[-1]):
+            filled.pop()
+    return [block[position] for position in filled]
+
+
+def _follows_blank(block: list[_RawLine], position: int) -> bool:
+    return position > 0 and block[position - 1].blank
+
+
+def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
+    """Read (Advanced) SubStation Alpha: the text is what follows the ninth comma of an event."""
+    places = [(line, match) for line in _raw_lines(text) if (match := _ASS_EVENT.match(line.text))]
+    events = list(ass_file(text, subtitle_format, name).events)
+    if len(places) != len(events) or (not events and "[" not in text and text.strip("\ufeff \t\r\n")):
+        raise _foreign(name, subtitle_format)
+    cues = []
+    for (line, match), event in zip(places, events, strict=True):
+        if event.type != "Dialogue" or event.is_drawing or match[2] is None:
+            continue
+        found = []
+        start = first = line.start + match.end()
+        for stop in [*_ASS_BREAK.finditer(text, start, line.end), None]:
+            found.append(cue_line(text, start, stop.start() if stop else line.end, "ass", tags=tags))
+            start = stop.end() if stop else line.end
+        lines = tuple(part for part in found if part)
+        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end)))
+    return cues
+
+
+def ass_file(text: str, subtitle_format: str, name: str) -> pysubs2.SSAFile:
+    """(Advanced) SubStation Alpha as pysubs2 has it."""
+    lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return pysubs2.SSAFile.from_string(lines, format_=subtitle_format)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise CadecError(
+            f"can't read {name} as .{subtitle_format}: {error}",
+            "the file may be truncated or of another format",
+        ) from None
+
+
+def _foreign(name: str, subtitle_format: str) -> CadecError:
+    return CadecError(
+        f"{name} has no .{subtitle_format} subtitles in it", "the file may be truncated or of another format"
+    )

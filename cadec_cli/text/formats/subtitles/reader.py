@@ -1,0 +1,267 @@
+"""Subtitles: sentences that run over cues, translated whole and laid back over them.
+
+A pause of more than seven seconds starts a new document. A sentence may run over lines and cues; a speaker's
+dash or name, a change of style, a sound in brackets or a song ends it. Its translation is divided over its
+cues in proportion to the source, and wrapped where the source had several lines. Times, order, number of
+cues, and everything that is not text stay as they are; where a sentence comes back unchanged, so does its
+markup (see `markup`).
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+
+from cadec_cli.text.documents import Document, Sentence
+from cadec_cli.text.formats.layout import Source
+from cadec_cli.text.formats.subtitles.cue_layout import Cell, CueShare, PlacedSentence, SubtitleLayout
+from cadec_cli.text.formats.subtitles.cue_tags import (
+    CueLine,
+    Effect,
+    markup_of,
+    tagged_sentence_spans,
+    without,
+)
+from cadec_cli.text.formats.subtitles.cues import Cue, clock, detect, find_cues
+from cadec_cli.text.formats.subtitles.wrapping import separator
+from cadec_cli.text.protected.affixes import speaker_name
+from cadec_cli.text.sentences import Span, stays_open
+
+# What the head of a subtitle file says of its language.
+
+
+_BLANK_LINE = re.compile(r"\r\n\r\n|\n\n|\r\r")
+_LANGUAGE = re.compile(r"(?<=[\r\n])(Language[ \t]*:[ \t]*)[\w-]+")
+
+
+def with_language(text: str, language: str) -> str:
+    """Name another language in a WebVTT header, if it names one; nothing else is changed."""
+    blank = _BLANK_LINE.search(text)
+    header = text[: blank.start()] if blank else text
+    if not header.lstrip("\ufeff").startswith("WEBVTT"):
+        return text
+    return _LANGUAGE.sub(lambda found: found[1] + language, header) + text[len(header) :]
+
+
+PAUSE_MS = 7000
+
+# Captions made by machines have no punctuation: what would be one endless sentence is then taken cue by cue.
+_MAX_CUES = 8
+_MAX_CHARACTERS = 600
+
+_ENDED = re.compile(r"[.!?…][\"'”’»)\]]*$")
+_BEGUN = re.compile(r"[\"'“‘«(\[¿¡—–-]*\s*[^\W\d_a-zа-яё]|[(\[]")
+_SOUND_START = re.compile(r"[\[♪♫#]|\((?=[^\W\d_])(?!\W*[a-zа-яё])")
+_SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
+
+
+def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
+    """Read subtitles of any format into documents and the layout."""
+    subtitle_format = detect(source.text, source.format)
+    builder = _Builder(source.language)
+    documents = []
+    for cues in _documents(find_cues(source.text, subtitle_format, source.name, tags=source.tags)):
+        first = len(builder.sentences)
+        for run in _runs(cues, source.language):
+            builder.add(run, cues)
+        if len(builder.sentences) > first:
+            found = zip(builder.sentences[first:], builder.starts[first:], strict=True)
+            sentences = tuple(Sentence(one.text, clock(start)) for one, start in found)
+            documents.append(Document(sentences, speakers=True))
+    return tuple(documents), builder.layout(source, markup_of(subtitle_format))
+
+
+def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
+    current: list[Cue] = []
+    latest = 0
+    for cue in filter(lambda cue: cue.lines, cues):
+        # times that jump back belong to another part, such as a second disc put into the same file
+        if current and (cue.start - latest > PAUSE_MS or current[-1].start - cue.start > PAUSE_MS):
+            yield current
+            current, latest = [], 0
+        current.append(cue)
+        latest = max(latest, cue.end)
+    if current:
+        yield current
+
+
+_Run = list[tuple[int, CueLine]]  # (number of the cue in its document, line)
+
+
+def _runs(cues: list[Cue], language: str) -> Iterator[_Run]:
+    """Group the lines of a document into stretches in which a sentence may run on."""
+    run: _Run = []
+    for number, cue in enumerate(cues):
+        for line in cue.lines:
+            if run and (_breaks(run[-1][1], line, language) or cues[run[-1][0]].style != cue.style):
+                yield run
+                run = []
+            run.append((number, line))
+    if run:
+        yield run
+
+
+def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
+    ending, beginning = before.visible_text.rstrip(), after.visible_text.lstrip()
+    # ended with its line, begun with the next: rules for running text may take a name for an abbreviation
+    if _ENDED.search(ending) and _BEGUN.match(beginning) and not stays_open(ending, language):
+        return True
+    if after.speaker or speaker_name(beginning) or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
+        return True
+    # a caption in capitals, such as a place or a chapter, is no beginning of what is said next
+    return ending.isupper() and len(ending) > 3 and not beginning.isupper() and beginning[0].isupper()
+
+
+@dataclass(frozen=True)
+class _CellDraft:
+    lines: list[CueLine]
+    sentences: int
+    cue: Span  # where the cue is in the file
+
+    def effect(self, text: str, markup: str, tags: bool) -> Effect:
+        """Find what the rest of the cue relies on.
+
+        Where translations have tags, a pair that reaches over the end of a cue is closed there.
+        """
+        start = self.lines[0].start
+        effect = Effect.of(text[start : self.lines[-1].end], markup)
+        if not tags or not (effect.opened or effect.closed):
+            return effect
+        first, last = self.cue
+        alone = Effect.of(text[first:last], markup)
+        elsewhere = {half.start + first for half in (*alone.opened, *alone.closed)}
+        return effect.without(elsewhere, start)
+
+
+@dataclass
+class _Builder:
+    """Collects the sentences of a file and the cells they stand in."""
+
+    language: str
+    sentences: list[PlacedSentence] = field(default_factory=list)  # cells are numbered as they are found
+    starts: list[int] = field(default_factory=list)  # of each sentence, in milliseconds
+    cells: list[_CellDraft] = field(default_factory=list)
+
+    def add(self, run: _Run, cues: list[Cue]) -> None:
+        """Split a stretch of lines into sentences, and its lines into cells."""
+        text = seen = ""
+        places: list[Span] = []
+        tags: list[Span] = []
+        for _, line in run:
+            text += separator(seen, line.visible_text)
+            seen = line.visible_text
+            tags += [(len(text) + start, len(text) + end) for start, end in line.tags]
+            places.append((len(text), len(text) + len(line.text)))
+            text += line.text
+        spans = _limit_spans(tagged_sentence_spans(text, tags, self.language), run, places)
+        shares: list[list[CueShare]] = [[] for _ in spans]
+        for first, last in _cell_ranges(run, places, spans):
+            begin, stop = places[first][0], places[last][1]
+            inside = _overlapping(spans, begin, stop)
+            for number in inside:
+                start, end = max(spans[number][0], begin), min(spans[number][1], stop)
+                width = len(_visible_text(text, tags, start, end).strip())
+                shares[number].append(CueShare(len(self.cells), text[start:end].strip(), width))
+            lines = [line for _, line in run[first : last + 1]]
+            self.cells.append(_CellDraft(lines, len(inside), cues[run[first][0]].span))
+        for (start, end), found in zip(spans, shares, strict=True):
+            own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
+            self.sentences.append(PlacedSentence(text[start:end], tuple(own), tuple(found)))
+            self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
+
+    def layout(self, source: Source, markup: str) -> SubtitleLayout:
+        """Cut the file's text at the cells found."""
+        text, screen = source.text, source.screen
+        order = sorted(range(len(self.cells)), key=lambda number: self.cells[number].lines[0].start)
+        rank = {number: position for position, number in enumerate(order)}
+        cells: list[Cell] = []
+        done = 0
+        for (first, last), numbers in groupby(order, key=lambda number: self.cells[number].cue):
+            found = [self.cells[number] for number in numbers]
+            before, done = text[done:first], first
+            for position, (one, room) in enumerate(zip(found, _rooms(found, screen.max_lines), strict=True)):
+                start, end = one.lines[0].start, one.lines[-1].end
+                ends_cue = position == len(found) - 1
+                cells.append(
+                    Cell(
+                        before=before if position == 0 else "",
+                        gap=text[done:start],
+                        lines=tuple(text[line.start : line.end] for line in one.lines),
+                        joints=tuple(text[line.end : other.start] for line, other in pairwise(one.lines)),
+                        after=text[end:last] if ends_cue else "",
+                        last=ends_cue,
+                        sentences=one.sentences,
+                        wanted=one.effect(text, markup, source.tags),
+                        room=room,
+                    )
+                )
+                done = last if ends_cue else end
+        tail = text[done:]
+        if screen.language and cells:
+            cells[0] = replace(cells[0], before=with_language(cells[0].before, screen.language))
+        elif screen.language:
+            tail = with_language(tail, screen.language)
+        laid = tuple(
+            replace(
+                sentence, shares=tuple(replace(share, cell=rank[share.cell]) for share in sentence.shares)
+            )
+            for sentence in self.sentences
+        )
+        line_break = r"\N" if markup == "ass" else _line_break(text)
+        return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
+
+
+def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
+    """Return how many lines each cell of a cue may take: as many as it has, if nothing is said."""
+    if most is None:
+        return [len(cell.lines) for cell in cells]
+    rooms = [1] * len(cells)
+    longest = max(cells, key=lambda cell: sum(len(line.visible_text) for line in cell.lines))
+    for _ in range(most - len(cells)):
+        wanting = [number for number, cell in enumerate(cells) if rooms[number] < len(cell.lines)]
+        rooms[wanting[0] if wanting else cells.index(longest)] += 1
+    return rooms
+
+
+def _line_break(text: str) -> str:
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"
+
+
+def _visible_text(text: str, tags: list[Span], start: int, end: int) -> str:
+    inside = (tags[number] for number in _overlapping(tags, start, end))
+    return without(text[start:end], [(first - start, last - start) for first, last in inside])
+
+
+def _limit_spans(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:
+    """Take a sentence that never seems to end cue by cue."""
+    bounded: list[Span] = []
+    for start, end in spans:
+        parts: dict[int, Span] = {}
+        for line in _overlapping(places, start, end):
+            cue, (first, last) = run[line][0], places[line]
+            begin = parts[cue][0] if cue in parts else max(first, start)
+            parts[cue] = (begin, min(last, end))
+        endless = len(parts) > _MAX_CUES or (len(parts) > 1 and end - start > _MAX_CHARACTERS)
+        bounded += parts.values() if endless else [(start, end)]
+    return bounded
+
+
+def _cell_ranges(run: _Run, places: list[Span], spans: list[Span]) -> Iterator[Span]:
+    """Yield first and last line of each cell: within a cue, lines that a sentence holds together."""
+    first = 0
+    for line in range(1, len(run) + 1):
+        if line < len(run) and run[line][0] == run[line - 1][0]:
+            edge = places[line][0]
+            around = _overlapping(spans, edge - 1, edge + 1)
+            if any(spans[number][0] < edge < spans[number][1] for number in around):
+                continue
+        yield first, line - 1
+        first = line
+
+
+def _overlapping(spans: list[Span], start: int, end: int) -> range:
+    """Return which of the spans, in order and apart from each other, share something with start:end."""
+    first = bisect_right(spans, start, key=lambda span: span[1])
+    return range(first, bisect_left(spans, end, lo=first, key=lambda span: span[0]))

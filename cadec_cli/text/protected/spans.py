@@ -1,0 +1,173 @@
+"""What no translation may change: URLs, numbers with their units, code, placeholders, text in other scripts.
+
+Finds where such spans are in a sentence, and tells which of them a translation has lost. Knows nothing of
+models, and nothing of what stands around a sentence (see `affixes`) or of tags inside it (see `tags`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cadec_cli.text.protected.scripts import foreign_letter
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a sentence that is not to be translated."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+
+    @property
+    def required_text(self) -> str:
+        """What of it has to be in a translation: of “21st” the number, for languages end it in their way."""
+        return self.text.rstrip("stndrh") if self.kind == "ordinal" else self.text
+
+
+_UNITS = (
+    r"°\s?[CFK]?|%|‰|[kMGT]i?B(?:it)?(?:/s|ps)?|[kMGT]?bit(?:/s)?|[kMGT]?Hz|[kMG]?W(?:h)?|[kMm]?V|m?Ah?|"
+    r"km/h|mph|km²|m²|m³|km|cm|mm|µm|nm|kg|mg|µg|ml|cl|dl|kPa|hPa|Pa|kJ|kcal|dpi|px|pt|ms|ns|fps|dB|lbs?|oz|ft|"
+    r"[mgLlshK]"
+)
+_ENDINGS = (
+    "txt|md|rst|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|conf|log|xml|html?|css|js|ts|py|sh|c|h|"
+    "cpp|hpp|rs|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|deb|rpm|apk|dmg|iso|png|jpe?g|gif|svg|"
+    "webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|pem|db"
+)
+# Small or capital throughout: where a space is missing after a full stop, a word begins with a capital.
+_EXTENSIONS = f"(?:{_ENDINGS}|{_ENDINGS.upper()})"
+_MONEY = "[$€£¥₽₴₹¢]"
+_NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
+_NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # what a URL does not end with belongs to the sentence
+_STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version
+_KEYS = "Ctrl|Control|Alt|Shift|Cmd|Command|Option|Win|Super|Meta|Fn"
+# In this order: what comes first wins where two begin at the same place.
+_PATTERNS: dict[str, str] = {
+    "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
+    "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
+    rf"(?:[^\s<>\"«»()]|\([^\s<>()]*\))*(?:{_NOT_LAST}|\([^\s<>()]*\))"
+    r"|(?<![\w.-])(?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"
+    rf"(?:/(?:[^\s<>\"()]*{_NOT_LAST})?)?(?!@)|\b(?:doi|urn|arXiv|isbn):[^\s<>]*{_NOT_LAST}",
+    "e-mail": r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
+    "placeholder": r"\$?\{\{[^{}\n]*\}\}|\$?\{[^{}\s]*\}|%\(\w+\)[-+#0 ]*\d*(?:\.\d+)?[sdifgxXr]"
+    r"|%(?:\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:l{0,2}[dufxXo]|[sceg@])(?![\w])|%%|%[A-Z_]\w*%|\$[A-Za-z_]\w*"
+    r"|\[\[[^\[\]\n]+\]\]|\[\^\w+\]|(?<![^\s\"'(]):[a-z_]\w{2,}\b",
+    "entity": r"&(?:[a-zA-Z]{2,10}|#\d{1,6}|#x[0-9a-fA-F]{1,5});",
+    "path": r"(?<![\w/.])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+*-]*)*(?<![.,])"
+    r"|\b[A-Za-z]:\\(?:[\w.-]{1,60}(?: [\w.-]{1,60}){0,3}\\){0,12}[\w.-]*[\w\\]"
+    rf"|(?<![\w./-])(?:[\w.-]{{1,80}}/){{1,12}}[\w.-]{{1,80}}\.{_EXTENSIONS}\b",
+    "file": rf"(?<![\w.@/-])[\w.-]{{1,80}}\.{_EXTENSIONS}\b(?!\.\w)(?!\()|(?<![\w.])\.env\b",
+    "tag word": r"(?<![\w&])[#@][^\W\d_][\w-]*(?:\.[\w-]+)*|(?<![\w&])#\d+\b",
+    "flag": r"(?<![\w-])--?[A-Za-z][\w-]*(?:=[\w./-]+)?(?=[\s,.;:!?)\]]|$)",
+    "key": rf"\b(?:{_KEYS})(?:[+-](?:{_KEYS}|\w+))+"
+    r"|(?<=\w\s)(?:Enter|Tab|Esc|Shift|Ctrl|Alt|Backspace|Caps Lock|Page Up|Page Down)\b",
+    "date": r"(?<!\d)(?:\d{4}-\d\d?-\d\d?(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d\d?[./]\d\d?[./]\d{2,4})(?!\d)",
+    "phone": r"(?<![\w.])\+?\(?\d{1,4}\)?(?:[\s.-]?\(\d{1,5}\))?"
+    r"(?:[-\u2010-\u2013.\u00a0 ]\d{2,5}){2,5}(?![\w-])|(?<![\w.])\+\d{1,3}(?: \d{2,}){1,4}(?![\w-])"
+    r"|(?<![\w.-])\d{3,4}[-\u2010-\u2013]\d{3,5}(?![\w-])",
+    "time": r"(?<![\d:])(?![0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}\b)\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])",
+    "ordinal": r"(?<![\w.])\d+(?:st|nd|rd|th|s)\b",
+    "version": rf"(?<![\w.])v\d+(?:\.\d+)*(?:{_STAGE})?(?:\.{{2,3}}v\d+(?:\.\d+)*)?(?!\w)"
+    rf"|(?<![\w.])\d+(?:\.\d+)*\.x\b|(?<![\w.])\d+(?:\.\d+)+(?:{_STAGE})(?!\w)",
+    "symbol": r"[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u25ff]+",
+    "identifier": r"(?<![\w.-])(?:[A-Z][A-Z0-9_]+=[^\s,;]*[^\s,;.]|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
+    r"|[A-Za-z_]\w*(?:\.\w+)+\([^()\s]*\)|[A-Za-z_][\w.]*\(\)|\w*[a-z0-9]_\w+|_\w+|[A-Z0-9]+_[A-Z0-9_]+|"
+    r"(?!\d+(?:-[a-z]+)+\b)(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{0,80}[A-Za-z0-9]|[a-z]+[A-Z]\w*)(?![\w])",
+    "number": rf"(?<![\w.])(?<!\d,)[-+−±~]?(?:{_MONEY}\s?)?{_NUMBER}(?:[eE][-+]?\d+)?(?:[-–—]{_NUMBER})*"
+    rf"(?:\s?(?:{_MONEY}(?!\w)|(?:{_UNITS})(?![\w°])))?",
+}
+_ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in enumerate(_PATTERNS.values())))
+_KINDS = tuple(_PATTERNS)
+
+# Signs that are part of the letter before them are no letters to Python.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0f00-\u109f"
+_WORD = re.compile(rf"[^\W\d_](?:[\w{_MARKS}’'-]*[\w{_MARKS}])?")
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
+# What may stand between two words of a quotation in another script.
+_BETWEEN = " ,«»“”\"'()-–—.!?…:;"
+
+
+def find_spans(text: str, language: str = "") -> list[Span]:
+    """Return what in a sentence of a language is not to be translated, in order and apart from each other.
+
+    Without a language, scripts are not looked at.
+    """
+    found = [
+        Span(match.start(), match.end(), match[0], _KINDS[int((match.lastgroup or "k0")[1:])])
+        for match in _ALL.finditer(text)
+        if match[0].strip()
+    ]
+    if language:
+        found += _foreign(text, language, found)
+    return sorted(found, key=lambda span: span.start)
+
+
+def has_words(text: str, spans: list[Span]) -> bool:
+    """Tell whether there is anything to translate beside the spans: a letter."""
+    done = 0
+    for span in spans:
+        if any(map(str.isalpha, text[done : span.start])):
+            return True
+        done = span.end
+    return any(map(str.isalpha, text[done:]))
+
+
+def lost_spans(spans: list[Span], translation: str) -> list[str]:
+    """Return those of the spans that a translation does not have as often as they were there.
+
+    The longest are looked for first, and what was found once is found for no other.
+    """
+    missing = []
+    for text, count in sorted(
+        Counter(span.required_text for span in spans).items(), key=lambda item: -len(item[0])
+    ):
+        translation, found = _whole(text).subn("\0", translation, count=count)
+        if found < count:
+            missing.append(text)
+    return missing
+
+
+@lru_cache(maxsize=4096)
+def _whole(text: str) -> re.Pattern[str]:
+    """Finds a span that is not part of a longer number or word."""
+    before = after = ""
+    if text[0].isdigit():
+        before = r"(?<!\d)(?<!\d[.,:])"
+    elif text[0].isascii() and (text[0].isalpha() or text[0] == "_"):
+        before = r"(?<![A-Za-z0-9_])"
+    if text[-1].isdigit():
+        after = r"(?!\d)(?![.,:]\d)"
+    elif text[-1].isascii() and (text[-1].isalpha() or text[-1] == "_"):
+        after = r"(?![A-Za-z0-9_])"
+    return re.compile(before + re.escape(text) + after)
+
+
+def _foreign(text: str, language: str, taken: list[Span]) -> list[Span]:
+    """Words in another script than the language's, as far as they are not taken.
+
+    Latin letters are foreign nowhere: names of firms and abbreviations are written in them everywhere.
+    """
+    foreign = foreign_letter(language)
+    if foreign is None or text.isascii():
+        return []
+    runs: list[tuple[int, int]] = []
+    goes_on = False  # the last run may be continued
+    for word in _WORD.finditer(text):
+        inside = any(span.start < word.end() and word.start() < span.end for span in taken)
+        letters = [character for character in word[0] if character.isalpha()]
+        if inside or not all(foreign.match(one) and not _LATIN.match(one) for one in letters):
+            goes_on = False
+            continue
+        gap = text[runs[-1][1] : word.start()] if runs else ""
+        if goes_on and not gap.strip(_BETWEEN):
+            runs[-1] = (runs[-1][0], word.end())
+        else:
+            runs.append(word.span())
+        goes_on = True
+    return [Span(start, end, text[start:end], "script") for start, end in runs]

@@ -1,0 +1,85 @@
+"""Tokenizers of other toolkits: text to the ids of a model's vocabulary and back.
+
+Ids are places in the vocabulary that CTranslate2 has of the model, whatever ids the tokenizer itself uses.
+What frames a sentence (its end, a language's token) is none of a tokenizer's business here.
+
+Options that all kinds know: `special`, tokens parted by spaces that are no text; `end` and `unknown`, two of
+them. Without, the names that toolkits usually give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from cadec_cli.errors import CadecError
+from cadec_cli.text.token_text import Tokenizer
+from cadec_cli.text.tokenizers.vocabulary import TextSettings, Vocabulary
+
+
+class PretrainedText(Tokenizer, Protocol):
+    """What every kind is."""
+
+    @property
+    def pieces(self) -> Sequence[str]:
+        """The tokens that texts are made of, special ones aside."""
+        ...
+
+
+Loader = Callable[[Sequence[Path], Mapping[str, str], Vocabulary, str], PretrainedText]
+
+
+def load_text(
+    directory: Path, settings: TextSettings, vocabulary: Sequence[str], language: str
+) -> PretrainedText:
+    """The tokenizer of one side, as its settings say; a file that is missing or damaged is a CadecError."""
+    if settings.kind not in KINDS:
+        raise CadecError(
+            f"cadec knows no tokenizer of the kind {settings.kind!r}",
+            f"it knows {', '.join(KINDS)}; perhaps a newer one does",
+        )
+    files = [directory / name for name in settings.files]
+    for path in files:
+        if not path.is_file():
+            raise CadecError(f"the tokenizer's file {path} is missing", "build the bundle anew")
+    tokens = Vocabulary.of(vocabulary, settings.options)
+    return KINDS[settings.kind](files, settings.options, tokens, language)
+
+
+def _sentencepiece(
+    files: Sequence[Path], options: Mapping[str, str], vocabulary: Vocabulary, language: str
+) -> PretrainedText:
+    from cadec_cli.text.tokenizers.sentencepiece import SentencePieceText
+
+    return SentencePieceText(_only(files), vocabulary)
+
+
+def _tokenizers(
+    files: Sequence[Path], options: Mapping[str, str], vocabulary: Vocabulary, language: str
+) -> PretrainedText:
+    from cadec_cli.text.tokenizers.tokenizers_json import TokenizersText
+
+    return TokenizersText(_only(files), vocabulary)
+
+
+def _moses_bpe(
+    files: Sequence[Path], options: Mapping[str, str], vocabulary: Vocabulary, language: str
+) -> PretrainedText:
+    from cadec_cli.text.tokenizers.moses_bpe import MosesBpeText, MosesOptions
+
+    codes = _only(files) if files else None
+    return MosesBpeText(codes, vocabulary, language, MosesOptions.of(options))
+
+
+def _only(files: Sequence[Path]) -> Path:
+    if len(files) != 1:
+        raise CadecError(f"one tokenizer has one file, not {len(files)}", "build the bundle anew")
+    return files[0]
+
+
+KINDS: dict[str, Loader] = {
+    "sentencepiece": _sentencepiece,
+    "tokenizers": _tokenizers,
+    "moses-bpe": _moses_bpe,
+}

@@ -1,0 +1,251 @@
+"""Text as a pretrained language model reads it: one sentence per line, tokens of its own tokenizer.json.
+
+A sentence ends with a line break, which is one token: the boundary. Most tokenizers read a line break as a
+token whatever stands before it; some glue it to a full stop (`.⏎` is one token of Llama 3 and Qwen), so that
+the ids of a sentence would depend on what comes after. For those another boundary, such as a space and a line
+break, keeps sentences apart. `find_boundary` tries; which one it is travels with the model.
+
+Of the `tokenizers` library nothing is imported before a text is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_errors
+
+# A tokenizer.json as the `tokenizers` library reads it, made to read text as text.
+
+
+_UNHEARD_OF = "\ue000"  # a character that is in no vocabulary
+
+
+def read_tokenizer(serialised: str, origin: str) -> Any:
+    """A tokenizer; one that is damaged, and the library missing, is a CadecError."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CadecError(
+            f"{origin} needs the tokenizers package, which is not installed",
+            "pip install 'cadec[huggingface]'",
+        ) from None
+    try:
+        made = Tokenizer.from_str(serialised)
+        made.encode(_UNHEARD_OF, add_special_tokens=False)  # or it fails at the first one in a text
+    except BaseException as error:  # the library raises nothing more exact, and panics with less
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise CadecError(
+            f"{origin} is no tokenizer of the tokenizers library, or is damaged: {error}"
+        ) from None
+    # What a file remembers of its last training run would cut long sentences, or pad short ones, unsaid.
+    made.no_truncation()
+    made.no_padding()
+    # "<s>" in a subtitle is text.
+    made.encode_special_tokens = True
+    return made
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters, as broken JSON has, replaced: no tokenizer takes them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+# What may end a sentence, best first: the first that is one token and never glued to its neighbours.
+BOUNDARIES = ("\n", " \n", "\n\n", " \n\n", "\r\n")
+# Sentences with the usual beginnings and endings, in several scripts.
+PROBES = (
+    *(
+        "Yes.",
+        "Why?",
+        "No!",
+        "Well…",
+        "Wait...",
+        'He said "no"',
+        "(softly)",
+        "Come here",
+        "Room 12",
+        "It's 5%",
+    ),
+    *("« Non. »", "« Merci »", "— Да.", "Что?!", "Нет", "„Ja“", "¿Qué?", "- Oui, je sais.", "«Да»,", "1984."),
+    *('"Go."', "'Tis.", "[door]", "♪ la la ♪", "a", "7", "是的。", "لا؟", "i.e.:", "etc.;", "what-", "x*"),
+)
+SHOWN_BOUNDARY = "⏎"
+
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+# Stands before a line break that is only there to be cut off: some tokenizers drop blanks at the beginning.
+_ANCHOR = "a"
+
+
+class LineText:
+    """A tokenizer.json with the boundary and the beginning that its model goes with."""
+
+    def __init__(self, serialised: str, *, boundary: str, start: str | None, origin: str = "") -> None:
+        self._tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
+        self._boundary_text, self.start_text = boundary, start
+        self._before = tuple(self._ids(_ANCHOR + boundary))
+        found = boundary_id(self._tokenizer, boundary)
+        if found is None:
+            raise CadecError(f"{origin or 'the tokenizer'} has no token for the boundary {boundary!r}")
+        self.boundary: int = found
+        begin = self.boundary if start is None else self._tokenizer.token_to_id(start)
+        if begin is None:
+            raise CadecError(f"{origin or 'the tokenizer'} has no token {start!r} to begin with")
+        self.start: int = begin
+        digest = hashlib.sha256(serialised.encode()).hexdigest()
+        self.identity = f"lines of {digest}, parted by {boundary!r}"
+
+    @classmethod
+    def load(cls, path: Path, *, boundary: str, start: str | None) -> LineText:
+        """Read a tokenizer.json."""
+        with read_errors(path):
+            raw = path.read_bytes()
+        try:
+            return cls(raw.decode("utf-8"), boundary=boundary, start=start, origin=str(path))
+        except UnicodeDecodeError:
+            raise CadecError(f"{path} is damaged: it is not UTF-8") from None
+
+    def __len__(self) -> int:
+        """One more than the highest id."""
+        return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
+
+    @cached_property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids; an id that no token has is empty."""
+        tokens = [""] * len(self)
+        for token, index in self._tokenizer.get_vocab(with_added_tokens=True).items():
+            tokens[index] = token
+        return tokens
+
+    def encode(self, text: str) -> list[int]:
+        """The ids that a sentence has after a line break: at a beginning some tokenizers add a blank."""
+        line = as_line(text)
+        ids = self._after_break(line)
+        if self._special.keys() & set(ids):
+            # A unigram model finds "<s>" among its pieces, special or not: as text it is written otherwise.
+            for token in self._special.values():
+                line = line.replace(token, f"{token[:1]} {token[1:]}")
+            ids = self._after_break(line)
+        return ids
+
+    def _after_break(self, line: str) -> list[int]:
+        if not line:
+            return []
+        ids = self._ids(_ANCHOR + self._boundary_text + line)
+        before = len(self._before)
+        # Where what follows a line break is glued to it, the sentence by itself is as near as one can get.
+        return ids[before:] if tuple(ids[:before]) == self._before else self._ids(line)
+
+    @cached_property
+    def _special(self) -> dict[int, str]:
+        """Tokens that no text has; an unknown token is one too, but says what it is."""
+        tokens = self._tokenizer.get_added_tokens_decoder()
+        return {
+            index: str(token.content)
+            for index, token in tokens.items()
+            if token.special and index != self.boundary and "unk" not in token.content
+        }
+
+    def encode_lines(self, sentences: Sequence[str]) -> list[int]:
+        """What the tokenizer itself makes of several sentences, one per line, in running text."""
+        lines = self._boundary_text.join(as_line(sentence) for sentence in sentences)
+        return self._ids(_ANCHOR + self._boundary_text + lines)[len(self._before) :]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids as a sentence."""
+        return str(self._tokenizer.decode([int(index) for index in ids], skip_special_tokens=True)).strip()
+
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
+        """Each token as a person reads it, a space where a word begins; part of a character is its bytes."""
+        return [self._display_token(int(index)) for index in ids]
+
+    def _display_token(self, index: int) -> str:
+        if index == self.boundary:
+            return SHOWN_BOUNDARY
+        token = self._tokenizer.id_to_token(index)
+        if token is None:
+            return f"<{index}>"
+        byte = _BYTE.fullmatch(token)
+        if byte:
+            code = int(byte[1], 16)
+            return chr(code) if 0x20 < code < 0x7F else token
+        if self._byte_level:
+            return _of_bytes(token)
+        return str(token).replace("▁", " ")
+
+    @cached_property
+    def _byte_level(self) -> bool:
+        """Tell whether tokens are bytes in disguise, as GPT-2's are."""
+        decoder = self._tokenizer.decoder
+        return decoder is not None and "ByteLevel" in repr(decoder)
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(whole_characters(text), add_special_tokens=False).ids)
+
+
+def as_line(text: str) -> str:
+    """A sentence as one line: line breaks and control characters become spaces, ends are bare."""
+    blank = ("Cc", "Zl", "Zp")
+    return "".join(" " if unicodedata.category(char) in blank else char for char in text).strip()
+
+
+def find_boundary(serialised: str, origin: str) -> tuple[str, bool]:
+    """What ends a sentence for this tokenizer, and whether it always keeps sentences apart.
+
+    A tokenizer that has no token of a line break can't part sentences: that is an error.
+    """
+    tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
+    single = [boundary for boundary in BOUNDARIES if boundary_id(tokenizer, boundary) is not None]
+    for boundary in single:
+        if _keeps_apart(LineText(serialised, boundary=boundary, start=None, origin=origin)):
+            return boundary, True
+    if not single:
+        raise CadecError(
+            f"{origin}: the tokenizer has no token for a line break, which would part sentences",
+            "take a language model that was trained on text with lines",
+        )
+    return single[0], False
+
+
+def boundary_id(tokenizer: Any, boundary: str) -> int | None:
+    """The token of a boundary after a word; None if it is several, or none, or nobody could tell it."""
+    alone = tokenizer.encode(_ANCHOR, add_special_tokens=False).ids
+    both = tokenizer.encode(_ANCHOR + boundary, add_special_tokens=False).ids
+    if len(both) != len(alone) + 1 or both[: len(alone)] != alone:
+        return None
+    # A blank or an unknown token would be one too.
+    written = tokenizer.decode(both, skip_special_tokens=False)[len(tokenizer.decode(alone)) :]
+    return int(both[-1]) if "\n" in written else None
+
+
+def _keeps_apart(text: LineText) -> bool:
+    """Tell whether lines have the ids that their sentences have, for every usual end and beginning."""
+    for first, second in zip(PROBES, (*PROBES[7:], *PROBES[:7]), strict=True):
+        together = text.encode_lines([first, second])
+        if together != [*text.encode(first), text.boundary, *text.encode(second)]:
+            return False
+    return True
+
+
+def _of_bytes(token: str) -> str:
+    """A byte-level token as text; bytes that are no whole character are shown as such."""
+    table = _byte_alphabet()
+    if any(char not in table for char in token):
+        return token  # an added token is written as it is
+    text = bytes(table[char] for char in token).decode("utf-8", "surrogateescape")
+    return "".join(f"<0x{ord(char) - 0xDC00:02X}>" if "\udc80" <= char <= "\udcff" else char for char in text)
+
+
+@cache
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's letters for bytes: printable ones stand for themselves, the others for 256 and on."""
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in own]
+    return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(others)}

@@ -1,0 +1,66 @@
+"""A SentencePiece model whose pieces are looked up in the model's own vocabulary.
+
+Its own ids mean nothing: Marian's vocabulary is of both sides, fairseq's has other special tokens in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from cadec_cli.fs.read import read_errors
+from cadec_cli.text.subwords import open_sentencepiece
+from cadec_cli.text.tokenizers.lines import whole_characters
+from cadec_cli.text.tokenizers.vocabulary import Vocabulary
+
+_SPACE = "\u2581"
+
+
+class SentencePieceText:
+    """One side of a model, written with SentencePiece."""
+
+    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
+        with read_errors(path):
+            self._serialised = path.read_bytes()
+        self._vocabulary = vocabulary
+        self._processor = open_sentencepiece(self._serialised, str(path))
+
+    @cached_property
+    def identity(self) -> str:
+        """A checksum of the SentencePiece model and the vocabulary."""
+        return self._vocabulary.identity(b"sentencepiece", self._serialised)
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a sentence."""
+        return self._vocabulary.boundary
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids."""
+        return self._vocabulary.tokens
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The pieces that texts are made of: those of SentencePiece, without its special ones."""
+        processor = self._processor
+        return [
+            processor.IdToPiece(index)
+            for index in range(processor.GetPieceSize())
+            if not (processor.IsControl(index) or processor.IsUnknown(index) or processor.IsUnused(index))
+        ]
+
+    def encode(self, text: str) -> list[int]:
+        """A sentence as ids, without the boundary."""
+        return self._vocabulary.ids(self._processor.EncodeAsPieces(whole_characters(text)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Ids as a sentence; special and unknown ones are passed over."""
+        # Pieces of the other side, which SentencePiece does not know, keep their mark of a space.
+        text = str(self._processor.DecodePieces(self._vocabulary.texts(ids)))
+        return text.replace(_SPACE, " ").strip()
+
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [self._vocabulary.tokens[index].replace(_SPACE, " ") for index in ids]

@@ -1,0 +1,88 @@
+"""The vocabulary that CTranslate2 has of a model's side: tokens to ids, and which of them are no text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cadec_cli.errors import CadecError
+
+# In which words a bundle says how one side of a pretrained model is written.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings:
+    """How one side of a model is written: a kind of tokenizer, its files, and the kind's own options."""
+
+    kind: str  # of text.pretrained.KINDS
+    files: tuple[str, ...]  # beside the settings
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+_ENDS = ("</s>", "<eos>", "<EOS>", "<|endoftext|>")
+_UNKNOWNS = ("<unk>", "<UNK>", "[UNK]")
+# What toolkits call tokens that are no text, where nothing else is said.
+_SPECIAL = frozenset({"<s>", "<pad>", "<blank>", "<mask>", "<bos>", *_ENDS, *_UNKNOWNS})
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens in the order of their ids."""
+
+    tokens: Sequence[str]
+    end: str
+    unknown: str
+    special: frozenset[str] = field(repr=False)
+
+    @classmethod
+    def of(cls, tokens: Sequence[str], options: Mapping[str, str]) -> Vocabulary:
+        """A vocabulary as the options of a text say; one without an end of a sentence is a CadecError."""
+        known = set(tokens)
+        end = options.get("end") or _first(_ENDS, known)
+        unknown = options.get("unknown") or _first(_UNKNOWNS, known)
+        for name, token in (("end of a sentence", end), ("unknown token", unknown)):
+            if token not in known:
+                raise CadecError(
+                    f"the model's vocabulary of {len(tokens):,} tokens has no {token or name}",
+                    "is it that of a translation model?",
+                )
+        special = frozenset(options["special"].split()) if "special" in options else _SPECIAL
+        return cls(tokens, end, unknown, special | {end, unknown})
+
+    @cached_property
+    def boundary(self) -> int:
+        """The id of the end of a sentence."""
+        return self._ids[self.end]
+
+    @cached_property
+    def skipped_ids(self) -> frozenset[int]:
+        """The ids that are no text."""
+        return frozenset(self._ids[token] for token in self.special if token in self._ids)
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """The ids of some tokens, the unknown one's for those that are not there."""
+        unknown = self._ids[self.unknown]
+        return [self._ids.get(token, unknown) for token in tokens]
+
+    def texts(self, ids: Iterable[int]) -> list[str]:
+        """The tokens of some ids, without those that are no text."""
+        return [self.tokens[index] for index in map(int, ids) if index not in self.skipped_ids]
+
+    def identity(self, *parts: bytes) -> str:
+        """A checksum of the vocabulary and of what else decides which ids a text becomes."""
+        digest = hashlib.sha256(json.dumps([list(self.tokens), sorted(self.special)]).encode())
+        for part in parts:
+            digest.update(f"\n{len(part)}\n".encode() + part)
+        return digest.hexdigest()
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        # Of equal tokens CTranslate2 knows the first.
+        return {token: index for index, token in reversed(list(enumerate(self.tokens)))}
+
+
+def _first(names: Sequence[str], known: set[str]) -> str:
+    return next((name for name in names if name in known), "")

@@ -1,0 +1,110 @@
+"""Checkpoints of torch toolkits, read without running anything that they hold.
+
+A pickle names classes to be made. Tensors and plain values are made by torch's own reader of weights; classes
+of the toolkits that these checkpoints come from become inert objects with the same attributes, which do
+nothing; any other class is refused. So no toolkit has to be installed, and none is trusted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_errors
+
+# What fairseq and OpenNMT-py leave in their checkpoints: configurations, fields of torchtext, figures.
+_STOOD_IN_FOR = (
+    *("fairseq.", "omegaconf.", "onmt.", "torchtext.", "numpy.", "typing.", "pathlib.", "functools.partial"),
+    *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "object", "str", "tuple")),
+)
+_REFUSED_CLASS = re.compile(r"Unsupported global: GLOBAL ([\w.]+) ")
+_MAX_CLASSES = 200
+
+
+class Inert:
+    """Stands in for an object of a class that is not here: it has the attributes and no behaviour."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, dict):
+            vars(self).update(state)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint's values by name; one that is damaged or holds other classes is a CadecError."""
+    allowed: list[Any] = [argparse.Namespace]
+    with read_errors(path):
+        zipped = zipfile.is_zipfile(path)
+        while True:
+            try:
+                with torch.serialization.safe_globals(allowed):
+                    # Mapped into memory, a large checkpoint is read where its weights are looked at.
+                    value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+                break
+            except pickle.UnpicklingError as error:
+                allowed.append((Inert, _replaceable_class(path, str(error), len(allowed))))
+            except Exception:  # of many kinds, as damage is
+                raise _damage_error(path) from None
+    if not isinstance(value, dict):
+        raise CadecError(f"{path} is no checkpoint: it holds {type(value).__name__}, not values by name")
+    return value
+
+
+def _replaceable_class(path: Path, message: str, tried: int) -> str:
+    """The name of the class that was refused, if it is one that may be stood in for."""
+    named = _REFUSED_CLASS.search(message)
+    if "is blocked" in message:  # of modules that no checkpoint has a use for, such as os
+        raise CadecError(f"{path} holds code to be run; it was not opened", "do not trust its source")
+    if named is None or tried > _MAX_CLASSES:
+        raise _damage_error(path)
+    # Of the builtin ones the message has no module.
+    name = named[1] if "." in named[1] else f"builtins.{named[1]}"
+    if not any(name == known or (known[-1] == "." and name.startswith(known)) for known in _STOOD_IN_FOR):
+        raise CadecError(
+            f"{path} holds a {name}, which no translation model needs; it was not opened",
+            "save the model's weights and options anew, without other objects",
+        )
+    return name
+
+
+def _damage_error(path: Path) -> CadecError:
+    with path.open("rb") as stream:
+        pointer = stream.read(40).startswith(b"version https://git-lfs")
+    if pointer:
+        return CadecError(f"{path} is a pointer of Git LFS, not the file", "fetch it with `git lfs pull`")
+    return CadecError(f"{path} is no checkpoint of torch's, or is damaged", "download or copy it again")
+
+
+def plain(value: Any) -> Any:
+    """Options as plain values, whether they were a namespace, a dictionary or omegaconf's own classes."""
+    if isinstance(value, argparse.Namespace):
+        return plain(vars(value))
+    if isinstance(value, Inert):
+        inside = vars(value)
+        return plain(inside["_content"]) if "_content" in inside else plain(inside.get("_val"))
+    if isinstance(value, Mapping):
+        return {str(plain(name)): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def tensors(value: Any, path: Path, name: str) -> dict[str, torch.Tensor]:
+    """Weights by name, in float32 where they are numbers with a fraction."""
+    if not isinstance(value, Mapping) or not value:
+        raise CadecError(f"{path} has no weights under {name!r}", "is it a whole checkpoint of a model?")
+    return {
+        str(key): tensor.detach().float() if tensor.is_floating_point() else tensor.detach()
+        for key, tensor in value.items()
+        if isinstance(tensor, torch.Tensor)
+    }
