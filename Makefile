@@ -21,7 +21,7 @@ check: $(READY)
 
 # make fuzz MINUTES=30: damaged and hostile input for every reader; SEED=… tries what an earlier run printed
 fuzz: $(READY)
-	PYTHONPATH=tests:tests/helpers $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.robustness.fuzz --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY)
 	$(BIN)/cadec translate examples/dialogue.txt --lines --compare
@@ -32,7 +32,7 @@ bench: $(READY)
 
 # make kill KILLS=100, or make kill MINUTES=60: commands killed at random moments, on full disks, two at once
 kill: $(READY)
-	$(BIN)/python tests/kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m tests.robustness.kills $(if $(KILLS),--kills $(KILLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 $(READY): pyproject.toml $(LOCK) hatch_build.py $(wildcard cadec_cli/models/int8/*.[ch]) cadec_cli/models/int8/compile.py
 	$(PYTHON) -m venv $(VENV)

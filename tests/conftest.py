@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from made_up_models import cadec, make_bundle, make_corpora, train_model
-from making_once import make_once, run_directory
-from ray_cluster import RayCluster, started_cluster
 
 from cadec_cli.terminal import console
 from cadec_cli.text.moses import MosesText, Truecaser
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import train_subwords
+from tests.helpers.made_up_models import cadec, make_bundle, make_corpora, train_model
+from tests.helpers.make_once import make_once, run_directory
+from tests.helpers.ray_cluster import RayCluster, started_cluster
 
 if TYPE_CHECKING:
-    from repl_parts import Repl
+    from tests.helpers.repl_parts import Repl
 
 ENGLISH = (
     ("The captain", "My sister", "Her old friend", "The doctor", "Tom", "Mrs. Gray", "Nobody", "The boy"),
@@ -114,7 +114,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sound(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of random weights that is as it should be."""
-    from bundle_parts import write_bundle  # which imports torch
+    from tests.helpers.bundle_parts import write_bundle  # which imports torch
 
     return write_bundle(tmp_path_factory.mktemp("sound"), english, russian)
 
@@ -148,7 +148,7 @@ def ray_cluster() -> Iterator[RayCluster]:
 @pytest.fixture(scope="session")
 def trained_marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A MarianMT model of Hugging Face that has learnt the made-up pair."""
-    import pretrained_models  # which imports transformers
+    from tests.helpers import pretrained_models  # which imports transformers
 
     root = run_directory(tmp_path_factory, "pretrained")
     make_once(root, {"marian": lambda: pretrained_models.trained_marian(root / "marian")})
@@ -200,7 +200,7 @@ def repl_bundle(
     english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A bundle that is made in some seconds, for the REPL."""
-    from repl_parts import tiny_bundle  # which takes its sentences from here
+    from tests.helpers.repl_parts import tiny_bundle  # which takes its sentences from here
 
     return tiny_bundle(tmp_path_factory.mktemp("repl"), english, russian)
 
@@ -222,6 +222,6 @@ def repl(
     capfd: pytest.CaptureFixture[str],
 ) -> "Repl":
     """A REPL at the end of a pipe."""
-    from repl_parts import Repl
+    from tests.helpers.repl_parts import Repl
 
     return Repl(repl_bundle, monkeypatch, capfd)

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes import TableLM, TableNMT
 
 import cadec_cli
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
+from tests.helpers.fakes import TableLM, TableNMT
 
 HEAVY = {"torch", "ctranslate2", "numpy", "sacremoses", "sentencepiece"}
 

@@ -5,8 +5,9 @@ import runpy
 from pathlib import Path
 
 import pytest
-from doc_pages import PAGES, ROOT
-from shown_commands import KNOWN
+
+from tests.helpers.doc_pages import PAGES, ROOT
+from tests.helpers.shown_commands import KNOWN
 
 TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 

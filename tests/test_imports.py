@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 # Everyone may import these; they import none of the rooms but each other.
-BASE = {"arrays", "errors", "fs", "parallel", "plotting", "validation", "version"}
+BASE = {"arrays", "errors", "extensions", "fs", "parallel", "plotting", "validation", "version"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},

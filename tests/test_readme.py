@@ -13,9 +13,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from doc_pages import PAGES, ROOT, commands, mentioned, sessions
-from in_process import cadec
-from shown_commands import KNOWN, command_of, unknown_options
+
+from tests.helpers.doc_pages import PAGES, ROOT, commands, mentioned, sessions
+from tests.helpers.run_in_process import cadec
+from tests.helpers.shown_commands import KNOWN, command_of, unknown_options
 
 # Pages whose commands are run, as far as they need no models or corpora but those that are here.
 RUN = ("README.md", "translating.md", "repl.md", "evaluation.md", "training.md")

@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shown_commands import command_of, unknown_options
+
+from tests.helpers.shown_commands import command_of, unknown_options
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = """\

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import TableLM, TableNMT, WordText
 
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
@@ -31,6 +30,7 @@ from cadec_cli.method.objectives import OBJECTIVES, Objective, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, SEARCHES, SearchKind
 from cadec_cli.session.session import Session
+from tests.helpers.fakes import TableLM, TableNMT, WordText
 
 NMT = TableNMT(
     {

@@ -172,7 +172,7 @@ class ProcessPool:
 
     def __init__(self, workers: int) -> None:
         if workers < 1:
-            raise ValueError("a crew has at least one worker")
+            raise ValueError("a pool has at least one worker")
         self._members = workers
 
     @property

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bundle_parts import write_manifest
 
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.bundle.manifest import Conversion, FileRecord, Manifest, read_manifest, save_defaults
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from tests.helpers.bundle_parts import write_manifest
 
 MODELS = Manifest(
     name="b",

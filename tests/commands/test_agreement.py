@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import cadec
-from pretrained_bundles import built_bundle, random_models
 
 import cadec_cli
 from cadec_cli.decoding.confidence import WEIGHINGS
 from cadec_cli.decoding.state import part_of
 from cadec_cli.jobs.json_output import json_records
+from tests.helpers.pretrained_bundles import built_bundle, random_models
+from tests.helpers.run_in_process import cadec
 
 DOCUMENTS = [
     [

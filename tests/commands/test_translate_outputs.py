@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import made_up
 import pytest
 
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
+from tests.helpers import made_up_pair
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 FILM = "".join(
@@ -136,7 +136,7 @@ def test_wrong_options_leave_nothing_behind(
 def test_ctrl_c_says_how_much_is_done_and_resume_goes_on(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sentences = [source for document in made_up.documents(14, 3) for source, _ in document]
+    sentences = [source for document in made_up_pair.documents(14, 3) for source, _ in document]
     (tmp_path / "a.txt").write_text("\n".join(sentences) + "\n")
     assert run("a.txt", "--lines", "-o", "whole.txt") == 0
     checkpoint = Journal.checkpoint

@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-import made_up
 import pytest
-from in_process import cadec
 from rich.console import Console
 
 from cadec_cli.fs import read
 from cadec_cli.main import exit_code
 from cadec_cli.terminal import console
+from tests.helpers import made_up_pair
+from tests.helpers.run_in_process import cadec
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 FIGURE = re.compile(r"[-+]?\d+\.\d+(?:e-\d+)?")
@@ -66,7 +66,7 @@ def pipe(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three documents of the made-up language, and a line of code."""
     path = tmp_path_factory.mktemp("text") / "in.txt"
-    documents = ["".join(f"{source}\n" for source, _ in one) for one in made_up.documents(3, 4)]
+    documents = ["".join(f"{source}\n" for source, _ in one) for one in made_up_pair.documents(3, 4)]
     path.write_text("\n".join([*documents[:2], "```\nx = 1\n\n```\n", documents[2].rstrip()]))
     return path
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from bundle_parts import shaken, tiny_nmt
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.subwords import SPECIAL_PIECES
 from converters import own_networks
 from converters.verify import TOLERANCE, Drift, translation_drift
+from tests.helpers.bundle_parts import shaken, tiny_nmt
 
 PIECES = [*SPECIAL_PIECES, *(f"p{index}" for index in range(40))]
 AGREED = Drift("S-NMT", "float32", 9, 100, 1e-6, 1e-5)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shard_parts import document_bounds
 
 from cadec_cli.data.batches import (
     NO_LABEL,
@@ -21,6 +20,7 @@ from cadec_cli.data.batches import (
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.subwords import BOS, EOS, PAD
+from tests.helpers.shard_parts import document_bounds
 
 VOCABULARY = 60_000
 

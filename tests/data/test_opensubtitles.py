@@ -8,7 +8,6 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from opus_samples import HEAD, film, put, sentence
 from typer.testing import CliRunner, Result
 
 from cadec_cli.commands import prepare_opensubtitles
@@ -22,6 +21,7 @@ from cadec_cli.data.opensubtitles import (
 )
 from cadec_cli.data.opus_xml import Report, TimedSentence
 from cadec_cli.errors import CadecError
+from tests.helpers.opus_samples import HEAD, film, put, sentence
 
 
 def links(*rows: str, source: str = "en/2001/7/1.xml.gz", target: str = "ru/2001/7/2.xml.gz") -> str:

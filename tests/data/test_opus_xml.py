@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opus_samples import film, put, sentence, stamp
 
 from cadec_cli.data import opus_xml
 from cadec_cli.data.opensubtitles import monolingual_documents
 from cadec_cli.data.opus_xml import Report, detokenise, read_film
+from tests.helpers.opus_samples import film, put, sentence, stamp
 
 
 def texts_of(tmp_path: Path, content: str, language: str = "en") -> tuple[list[str], Report]:

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shard_parts import document_bounds
 
 from cadec_cli.data.batches import NO_LABEL, WeightedShard, in_order
 from cadec_cli.data.passage_examples import JoinedSentences, PairsInContext
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.subwords import BOS, EOS, PAD
+from tests.helpers.shard_parts import document_bounds
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=6), min_size=1, max_size=5)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from shard_parts import document_bounds
 
 from cadec_cli.data.cleaning import CleaningOptions
 from cadec_cli.data.corpora import Row, rows, tokenised_lines
@@ -19,6 +18,7 @@ from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.parallel import ordered_map
 from cadec_cli.text.pipeline import TextPipeline
+from tests.helpers.shard_parts import document_bounds
 
 NO_CLEANING = CleaningOptions()
 ONE_PROCESS = PreparationOptions(processes=1)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shard_parts import document_bounds
 
 from cadec_cli.data import shards
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.subwords import EOS
+from tests.helpers.shard_parts import document_bounds
 
 MONO = [SideInfo("ru", "abc", 1000)]
 PAIR = [SideInfo("en", "abc", 1000), SideInfo("ru", "def", 70_000)]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import TableLM, TableNMT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,7 @@ from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import read_text_file
+from tests.helpers.fakes import TableLM, TableNMT
 
 TYPICAL = Signals(8, margin=0.5, log_prob_per_token=-0.8, pmi=0.0, length_ratio=0.9, letters_per_token=2.9)
 numbers = st.floats(-30, 30)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from fakes import TableLM, TableNMT
-
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import Output
@@ -13,6 +11,7 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.session.session import Direction, Session
 from cadec_cli.text.formats import read_text_file
+from tests.helpers.fakes import TableLM, TableNMT
 
 LONG = "this is a sentence of many words, is it not?"
 LOOP = "repeats itself"

@@ -4,8 +4,6 @@ import dataclasses
 import json
 from pathlib import Path
 
-from fakes import TableLM, TableNMT
-
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
@@ -19,6 +17,7 @@ from cadec_cli.method.options import TranslationOptions
 from cadec_cli.session.files import read_session, session_json
 from cadec_cli.session.session import Direction, Session
 from cadec_cli.text.formats import read_text_file
+from tests.helpers.fakes import TableLM, TableNMT
 
 SAID = "JOHN: Come here."
 TABLE = {SAID: {"Johano: venu.": -1.0}, "Come here.": {"Venu.": -1.0, "Venu tien.": -2.0}}

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import ctranslate2
-import made_up
 import numpy as np
 import pytest
 
@@ -18,9 +17,10 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import TranslationOptions
+from tests.helpers import made_up_pair
 
 NEAR = 0.75  # the share of sentences, at least, that the fast beam translates as the exact one does
-DOCUMENTS = made_up.documents(40, seed=99)
+DOCUMENTS = made_up_pair.documents(40, seed=99)
 SOURCES = [[source for source, _ in document] for document in DOCUMENTS]
 
 

@@ -5,10 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from bundle_parts import tiny_lm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from token_texts import NumberText
 from torch import nn
 
 from cadec_cli.engines import torch_lm
@@ -22,6 +20,8 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import Trie
 from cadec_cli.models.layers import Cache
 from cadec_cli.text.subwords import EOS
+from tests.helpers.bundle_parts import tiny_lm
+from tests.helpers.token_texts import NumberText
 
 VOCABULARY = 12
 LM = tiny_lm(VOCABULARY, seed=3)

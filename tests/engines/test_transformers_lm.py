@@ -8,16 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pretrained_lms import (
-    FAMILIES,
-    FAST,
-    SENTENCES,
-    SLOW,
-    STARTS,
-    tiny_network,
-    tokenizer_json,
-    tokenizer_size,
-)
 
 from cadec_cli.engines import transformers_lm
 from cadec_cli.engines.protocols import trie_for
@@ -29,6 +19,16 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import MAX_POSITIONS, Network, readable_positions
 from cadec_cli.models.layers import Cache
 from cadec_cli.text.tokenizers.lines import LineText, find_boundary
+from tests.helpers.pretrained_lms import (
+    FAMILIES,
+    FAST,
+    SENTENCES,
+    SLOW,
+    STARTS,
+    tiny_network,
+    tokenizer_json,
+    tokenizer_size,
+)
 
 PLAIN = ScoringOptions()
 # A kind of tokenizer for each architecture, by turns.

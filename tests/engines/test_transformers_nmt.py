@@ -5,10 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_parts import FAMILIES, SENTENCES, Converted
-from made_up_models import cadec
-from pretrained_lms import write_lm
-from pretrained_models import tiny_marian
 
 import cadec_cli
 from cadec_cli.bundle.build import build_bundle
@@ -24,6 +20,10 @@ from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import NMT, objective
+from tests.helpers.huggingface_parts import FAMILIES, SENTENCES, Converted
+from tests.helpers.made_up_models import cadec
+from tests.helpers.pretrained_lms import write_lm
+from tests.helpers.pretrained_models import tiny_marian
 
 TOLERANCE = 2e-3
 
@@ -100,10 +100,10 @@ def test_the_plain_beam_finds_what_ctranslate2_finds(
 @pytest.fixture(scope="module")
 def trained(trained_marian: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained Marian, kept for the beam, with a D-LM that was trained here on its own tokens."""
-    import made_up
+    from tests.helpers import made_up_pair
 
     root = tmp_path_factory.mktemp("own-tokens")
-    made_up.write(root, count=400)
+    made_up_pair.write(root, count=400)
     cadec("convert", "--nmt", trained_marian, "--for-beam", "--compute-type", "float32", "-o", root / "nmt")
     dev = ("--dev-output", root / "docs-dev", "--dev-every", 20, "--lines", "--processes", 1)
     cadec("prepare", "text", root / "target.txt", "-p", root / "nmt", "-o", root / "docs", *dev)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import torch
-from token_texts import NumberText
 
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -13,6 +12,7 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.subwords import EOS
+from tests.helpers.token_texts import NumberText
 
 PLAIN = ScoringOptions()
 

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from bundle_parts import write_parts
-
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
+from tests.helpers.bundle_parts import write_parts
 
 
 def write_bundles(root: Path, english: TextPipeline, russian: TextPipeline) -> None:

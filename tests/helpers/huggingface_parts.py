@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pretrained_models as tiny
 import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, Framing, framing_for, read_vocabularies
 from cadec_cli.text.tokenizers import load_text
 from converters.translation.huggingface import HuggingFaceImport, open_huggingface
 from converters.verify import Probes, drift_from
+from tests.helpers import pretrained_models as tiny
 
 SENTENCES = ("you see the big red lamp.", "do you hide the book?", "The captain doesn't know 1,234.50 words")
 

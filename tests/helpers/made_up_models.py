@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import made_up
-
 from cadec_cli.main import exit_code
+from tests.helpers import made_up_pair
 
 
 def cadec(*arguments: object) -> None:
@@ -14,7 +13,7 @@ def cadec(*arguments: object) -> None:
 
 def make_corpora(root: Path) -> None:
     """Pipelines src/, tgt/, corpora pairs/, pairs-dev/, docs/, docs-dev/."""
-    made_up.write(root, count=1200)
+    made_up_pair.write(root, count=1200)
     size = ("--vocab-size", 120, "--no-byte-fallback", "--processes", 1)
     cadec("train", "tokenizer", root / "pairs.tsv", "--column", 1, "-l", "en", "-o", root / "src", *size)
     cadec("train", "tokenizer", root / "pairs.tsv", "--column", 2, "-l", "eo", "-o", root / "tgt", *size)

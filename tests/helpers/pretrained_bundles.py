@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pretrained_models as tiny
-from pretrained_lms import write_gguf, write_lm
-
 from cadec_cli.main import exit_code
+from tests.helpers import pretrained_models as tiny
+from tests.helpers.pretrained_lms import write_gguf, write_lm
 
 
 def random_models(root: Path) -> Path:

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import made_up
 import numpy as np
 import torch
 import transformers
@@ -30,6 +29,7 @@ from tokenizers import (
 )
 
 from cadec_cli.text.tokenizers.lines import PROBES
+from tests.helpers import made_up_pair
 
 transformers.utils.logging.disable_progress_bar()
 
@@ -256,7 +256,7 @@ def trained_llama(directory: Path, *, steps: int = 500, seed: int = 1) -> Path:
     # Half of them with capitals, as our own pipelines write.
     texts = [
         "".join(f"{target.capitalize() if number % 2 else target}\n" for _, target in document)
-        for number, document in enumerate(made_up.documents(1500, seed=seed, opened=0.5))
+        for number, document in enumerate(made_up_pair.documents(1500, seed=seed, opened=0.5))
     ]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import made_up
 import sentencepiece
 import torch
-from spm_files import precompiled_charsmap
+
+from tests.helpers import made_up_pair
+from tests.helpers.spm_files import precompiled_charsmap
 
 LINES = (
     'The captain doesn\'t know 1,234.50 words; is it "so"? (67, 89)',
@@ -31,9 +32,9 @@ DIRECTIONS = ("en", "eo")
 README = "---\nlicense: {licence}\nlanguage:\n- en\n- eo\n---\n# A tiny model\n"
 
 
-def pairs(count: int = 300, seed: int = 1) -> list[made_up.Pair]:
+def pairs(count: int = 300, seed: int = 1) -> list[made_up_pair.Pair]:
     """Sentence pairs of the made-up languages."""
-    return [pair for document in made_up.documents(count, seed) for pair in document]
+    return [pair for document in made_up_pair.documents(count, seed) for pair in document]
 
 
 @functools.cache

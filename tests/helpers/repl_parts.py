@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from bundle_parts import checksums, tiny_lm
-from conftest import ENGLISH, RUSSIAN, sentences
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
@@ -18,6 +16,8 @@ from cadec_cli.models.storage import save_model
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import BOS, EOS, PAD
+from tests.conftest import ENGLISH, RUSSIAN, sentences
+from tests.helpers.bundle_parts import checksums, tiny_lm
 
 SENTENCES = (
     "Tom wants it.",

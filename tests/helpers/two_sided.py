@@ -8,11 +8,11 @@ sides that sentences without any address would stand apart: correlation without 
 import random
 from pathlib import Path
 
-import made_up
+from tests.helpers import made_up_pair
 
 KEPT = 0.9  # the share of sentences that keep to the document's form
 
-Documents = list[list[made_up.Pair]]
+Documents = list[list[made_up_pair.Pair]]
 
 
 def documents(count: int, seed: int, length: int = 6) -> Documents:
@@ -24,7 +24,7 @@ def documents(count: int, seed: int, length: int = 6) -> Documents:
         document = []
         for _ in range(length):
             form = usual if rng.random() < KEPT else other
-            source, target = made_up.sentence(form, rng)
+            source, target = made_up_pair.sentence(form, rng)
             document.append((source.replace("you", "thou") if form == "tu" else source, target))
         made.append(document)
     return made

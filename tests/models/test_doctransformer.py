@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from bundle_parts import shaken, tiny_nmt
 
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig, is_new
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.storage import load_model, save_model
 from cadec_cli.models.transformer import Transformer
+from tests.helpers.bundle_parts import shaken, tiny_nmt
 
 TOLERANCE = 2e-5
 

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from pretrained_lms import tiny_network
 
 from cadec_cli.models.huggingface import HalfEmbedding, Network
 from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear, adds_exactly
+from tests.helpers.pretrained_lms import tiny_network
 
 
 @pytest.mark.parametrize("family", ["gemma3_text", "llama", "gpt2"])

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from bundle_parts import tiny_nmt
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models.layers import Cache, sinusoids
 from cadec_cli.models.transformer import Transformer, TransformerConfig
+from tests.helpers.bundle_parts import tiny_nmt
 
 TOLERANCE = 2e-5
 

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-import made_up
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_parts import data_of, text_of
 
 from cadec_cli.main import exit_code
 from cadec_cli.method.objectives import DEFECT_COST
 from cadec_cli.reports.page import Page, page_pieces
 from cadec_cli.reports.segments import ReportPart, ReportSegment, ReportToken, plain
 from cadec_cli.text.word_diff import changed_words
+from tests.helpers import made_up_pair
+from tests.helpers.report_parts import data_of, text_of
 
 WORDS = st.lists(st.sampled_from(["ты", "Вы", "один", "?", "", "a\u2028b"]), max_size=6).map(" ".join)
 
@@ -71,7 +71,7 @@ def test_no_text_ends_the_data_block(text: str) -> None:
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("text") / "in.txt"
-    documents = made_up.documents(12, seed=5)
+    documents = made_up_pair.documents(12, seed=5)
     path.write_text("\n".join("".join(f"{source}\n" for source, _ in document) for document in documents))
     return path
 

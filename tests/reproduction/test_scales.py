@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from opus_samples import HEAD, film, put, sentence
-from shown_commands import KNOWN, command_of, unknown_options
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import write_json
@@ -20,6 +18,8 @@ from cadec_cli.reproduction.measurements import collect
 from cadec_cli.reproduction.scales import BY_NAME, SCALES, SYSTEMS, TUNED, ExperimentPaths
 from cadec_cli.reproduction.steps import carry_out
 from cadec_cli.text.documents import documents_of, is_blank
+from tests.helpers.opus_samples import HEAD, film, put, sentence
+from tests.helpers.shown_commands import KNOWN, command_of, unknown_options
 
 
 def tuned_by_hand(places: ExperimentPaths) -> None:

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import tour_files
-from tour_checks import (
+
+from cadec_cli.main import exit_code
+from cadec_cli.text.formats import read_text_file
+from tests.helpers import tour_files
+from tests.helpers.tour_checks import (
     SUBTITLES,
     cues_of,
     fenced,
@@ -23,9 +26,6 @@ from tour_checks import (
     lost_spans,
     white_space_around,
 )
-
-from cadec_cli.main import exit_code
-from cadec_cli.text.formats import read_text_file
 
 # Files that need something said about them; all others go through one command, without.
 ENCODINGS = {

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from damages import DAMAGES, bit_flip
-from nobody import agreed_by_another
 from torch import Tensor
 
 from cadec_cli.errors import CadecError
@@ -18,6 +16,8 @@ from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import load_model, model_directory, model_state
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.metrics import Metrics, plot_curves, read_metrics
+from tests.helpers.damages import DAMAGES, bit_flip
+from tests.helpers.unprivileged import agreed_by_another
 
 CONFIG = DocumentLMConfig(vocabulary=12, layers=1, width=8, heads=2, inner=8, positions=8)
 KEPT = ("model.safetensors", "optimizer.safetensors", "progress.json", "checksums.json")

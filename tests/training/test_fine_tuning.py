@@ -9,13 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import made_up
 import numpy as np
 import pytest
 import torch
 import transformers
-from made_up_models import cadec
-from pretrained_lms import trained_llama, write_gguf, write_lm
 
 from cadec_cli.data.batches import NO_LABEL, SentenceWindows, WeightedShard, in_order, tokens_seen
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
@@ -26,6 +23,9 @@ from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.models.storage import fill, load_model, model_state
 from cadec_cli.text.tokenizers.lines import LineText
 from cadec_cli.training.loop import cross_entropy
+from tests.helpers import made_up_pair
+from tests.helpers.made_up_models import cadec
+from tests.helpers.pretrained_lms import trained_llama, write_gguf, write_lm
 
 TINY = ("--preset", "tiny", "--threads", 1)
 
@@ -35,7 +35,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """llama/, which has read a little; docs/ and docs-dev/, documents in its tokens."""
     root = tmp_path_factory.mktemp("fine-tuning")
     trained_llama(root / "llama", steps=60)
-    made_up.write(root, count=400)
+    made_up_pair.write(root, count=400)
     dev = ("--dev-output", root / "docs-dev", "--dev-every", 20, "--lines", "--processes", 1)
     cadec("prepare", "text", root / "target.txt", "-p", root / "llama", "-l", "eo", "-o", root / "docs", *dev)
     return root

@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import own_kinds
 import pytest
 import safetensors.torch
 import torch
-from own_kinds import ADAPTED, FROZEN, AdaptedConfig, AdaptedLM
 
 from cadec_cli.data.shards import Shard
 from cadec_cli.errors import CadecError
@@ -21,6 +19,8 @@ from cadec_cli.models.storage import NETWORKS, kind_of, load_model
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import TrainingOptions, choosable
 from cadec_cli.training.run import Run, carry_out, continued_run, new_run
+from tests.helpers import own_kinds
+from tests.helpers.own_kinds import ADAPTED, FROZEN, AdaptedConfig, AdaptedLM
 
 FEW = {
     "update_tokens": 300,

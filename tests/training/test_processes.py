@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import own_kinds
 import pytest
 
 from cadec_cli.main import exit_code
 from cadec_cli.training.kinds import KINDS
+from tests.helpers import own_kinds
 
 # Few batches an update, so that at times one process has none of its own.
 OPTIONS = [

@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import own_kinds
 import pytest
 
 from cadec_cli.main import exit_code
 from cadec_cli.training.kinds import KINDS
+from tests.helpers import own_kinds
 
 OPTIONS = [
     *("--preset", "tiny", "--max-updates", "60", "--checkpoint-every", "5", "--evaluate-every", "20"),

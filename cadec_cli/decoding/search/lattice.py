@@ -131,7 +131,7 @@ class LatticeSearch:
     def _at_once(self) -> int:
         """How many lists are scored in the time of one, where each is for one path to choose from."""
         alone = self.width == 1 and not self.policy.rolling
-        return self.language.at_once if alone and isinstance(self.language, SideBySide) else 1
+        return self.language.batch_size if alone and isinstance(self.language, SideBySide) else 1
 
     def _step(
         self,

@@ -8,7 +8,6 @@ from pathlib import Path
 import ctranslate2
 import pytest
 import torch
-from beam_pairs import PLAIN, Pair, models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +24,7 @@ from cadec_cli.models.layers import Cache, RoomyCache
 from cadec_cli.text.subwords import BOS, EOS
 from cadec_cli.training.greedy import greedy
 from converters.own_networks import convert_translation_model
+from tests.helpers.beam_pairs import PLAIN, Pair, models
 
 TOLERANCE = 1e-4
 SEARCHABLE = [name for name in OBJECTIVES if objective(name).uses(NMT) and objective(name).by_token]

@@ -4,10 +4,8 @@ import itertools
 import json
 
 import numpy as np
-from bundle_parts import tiny_lm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from token_texts import NumberText
 
 from cadec_cli.decoding.search.lattice import LatticeSearch, settled_choices
 from cadec_cli.decoding.state import DocumentState, PartialPath
@@ -17,6 +15,8 @@ from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, objective
 from cadec_cli.method.options import ScoringOptions
+from tests.helpers.bundle_parts import tiny_lm
+from tests.helpers.token_texts import NumberText
 
 VOCABULARY = 10
 TEXT = NumberText(VOCABULARY)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import made_up
 import pytest
 import torch
 
@@ -29,9 +28,10 @@ from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig
 from cadec_cli.session.session import Session
 from cadec_cli.text.passages import join_passage, split_passage
+from tests.helpers import made_up_pair
 
 SEARCHES = tuple(DOCUMENT_OBJECTIVES)
-DOCUMENTS = [[source for source, _ in document] for document in made_up.documents(3, seed=11, length=6)]
+DOCUMENTS = [[source for source, _ in document] for document in made_up_pair.documents(3, seed=11, length=6)]
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 import dataclasses
 
 import pytest
-from beam_pairs import models as pair_of
-from token_texts import NumberText
 
 from cadec_cli.decoding.translation import Choice, Translation
 from cadec_cli.decoding.translator import Translator, choose
@@ -12,6 +10,8 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
+from tests.helpers.beam_pairs import models as pair_of
+from tests.helpers.token_texts import NumberText
 
 PAIR = pair_of()
 TEXT = NumberText(20)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shown_commands import KNOWN
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import decode
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import READERS, TextFile, encode_piece, format_of, read_text_file
 from cadec_cli.text.formats.layout import Layout, Source
+from tests.helpers.shown_commands import KNOWN
 
 
 def sentences(file: TextFile) -> list[str]:

@@ -1,0 +1,244 @@
+"""Bundles of other toolkits' models: built, described, changed, linked; and what keeps one from it."""
+
+import dataclasses
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.load import load_models
+from cadec_cli.bundle.manifest import read_manifest
+from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+from cadec_cli.errors import CadecError
+from cadec_cli.main import exit_code
+from cadec_cli.text.pipeline import TextPipeline
+from tests.helpers.bundle_parts import sign_again, write_parts
+from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
+
+NOT_GIVEN = PretrainedModelRequest()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return random_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def built(models: Path) -> Path:
+    return built_bundle(models)
+
+
+@pytest.fixture(scope="module")
+def many(models: Path) -> Path:
+    return bundle_of_many_directions(models)
+
+
+def test_parts_engines_and_settings(built: Path) -> None:
+    bundle = Bundle.open(built)
+    assert bundle.manifest.parts == {"nmt": "nmt", "lm": "lm", "ct2/int8": "ctranslate2"}
+    assert bundle.manifest.engines == {"nmt": "ctranslate2-pretrained", "lm": "transformers"}
+    assert (bundle.source_language, bundle.target_language) == ("en", "eo")
+    settings, language = bundle.translation_settings, bundle.language_settings
+    assert settings is not None and settings.family == "marian" and settings.licence == "apache-2.0"
+    assert language is not None and language.family == "gpt2" and language.origin == "gpt2"
+
+
+def test_info_tells_it_all(built: Path, many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["info", str(built)]) == 0
+    shown = capsys.readouterr().out
+    for told in (
+        *("en → eo", "S-NMT", "D-LM", "ctranslate2-pretrained", "transformers", "apache-2.0", "gpt2"),
+        *("against transformers", "many hypotheses in one pass", "objective c-score", "checksum", "kB"),
+    ):
+        assert told in shown, told
+    assert exit_code(["info", str(many), "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told_json = json.loads(line)
+    parts = {part["part"]: part for part in told_json["parts"]}
+    assert parts["nmt"]["details"]["from"].startswith("202 languages: ace_Arab")
+    assert parts["lm"]["licence"] == "mit" and parts["nmt"]["licence"] == "cc-by-nc-4.0"
+    assert told_json["target_language"] == "ru" and told_json["defaults"]["context"] == 3
+
+
+def test_info_of_the_embedded_bundle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["info"]) == 0
+    shown = capsys.readouterr().out
+    assert "trained with cadec" in shown and "en → ru" in shown and "text pipeline" in shown
+    assert "translations up to 1.75 × source + 13 tokens" in shown
+
+
+def test_info_of_nothing_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["info", str(tmp_path)]) == 1
+    assert "is not a bundle" in capsys.readouterr().err
+
+
+def test_a_bundle_is_completed_and_changed(built: Path, models: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    assert exit_code(convert(built, "-o", copy, "--context", 2, "--name", "mine")) == 0
+    changed, original = Bundle.open(copy), Bundle.open(built)
+    assert (changed.name, changed.defaults.context) == ("mine", 2)
+    assert changed.manifest.identity == original.manifest.identity
+    assert changed.manifest.digest("ct2/int8") == original.manifest.digest("ct2/int8")
+    # Another D-LM, another way to read without context.
+    assert exit_code(convert(copy, "--lm", models / "llama.gguf")) == 0
+    language = Bundle.open(copy).language_settings
+    assert language is not None and language.family == "llama"
+    (tmp_path / "own.txt").write_text("Salu.\n\nBondia.\n", "utf-8")
+    assert exit_code(convert(copy, "--no-context", tmp_path / "own.txt")) == 0
+    language = Bundle.open(copy).language_settings
+    assert language is not None and language.no_context == {"eo": (("Salu.",), ("Bondia.",))}
+
+
+def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_path: Path) -> None:
+    with pytest.raises(CadecError, match="does not hold the original weights"):
+        build_bundle(tmp_path / "a", base=built, compute_types=["float32"])
+    assert not (tmp_path / "a").exists()
+    types = ["--compute-type", "float32", "--compute-type", "int8"]
+    assert exit_code(convert("--nmt", models / "marian", *types, "-o", tmp_path / "b")) == 0
+    assert sorted(Bundle.open(tmp_path / "b").manifest.translation_conversions) == ["float32", "int8"]
+    notes: list[str] = []
+    opened = Bundle.open(tmp_path / "b")
+    assert opened.ctranslate2_model("float32", notes.append).name == "float32" and not notes
+    # What is not stored is computed with all the same.
+    assert opened.ctranslate2_model("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
+
+
+def test_large_weights_are_linked(models: Path, tmp_path: Path) -> None:
+    source = tmp_path / "gpt2"
+    shutil.copytree(models / "gpt2", source)
+    bundle = tmp_path / "linked"
+    arguments = ("--nmt", models / "marian", "--lm", source, "--link", "-o", bundle)
+    assert exit_code(convert(*arguments)) == 0
+    link = bundle / "lm" / "model.safetensors"
+    assert link.is_symlink() and link.stat().st_size
+    assert read_manifest(bundle).links == {"lm/model.safetensors": str((source / link.name).resolve())}
+    assert load_models(Bundle.open(bundle), compute_type="float32").language is not None
+    # A copy of the bundle keeps the link; one that leads nowhere, or elsewhere, is found.
+    assert exit_code(convert(bundle, "-o", tmp_path / "copy")) == 0
+    assert (tmp_path / "copy" / "lm" / link.name).is_symlink()
+    (source / link.name).rename(source / "gone")
+    with pytest.raises(CadecError, match=r"is missing \(it was linked to"):
+        Bundle.open(bundle)
+    link.unlink()
+    shutil.copy(source / "gone", link)
+    with pytest.raises(CadecError, match="is no link to"):
+        Bundle.open(bundle)
+
+
+def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:
+    write_parts(tmp_path, english, russian)
+    assert is_pretrained("nmt", models / "marian", NOT_GIVEN) and is_pretrained(
+        "lm", models / "gpt2", NOT_GIVEN
+    )
+    assert is_pretrained("lm", models / "llama.gguf", NOT_GIVEN)
+    assert is_pretrained("nmt", "Helsinki-NLP/opus-mt-en-fr", NOT_GIVEN)
+    (tmp_path / "gguf").mkdir()
+    shutil.copy(models / "llama.gguf", tmp_path / "gguf")
+    assert is_pretrained("lm", tmp_path / "gguf", NOT_GIVEN)
+    assert not is_pretrained("nmt", tmp_path / "nmt", NOT_GIVEN)
+    assert not is_pretrained("lm", tmp_path / "lm", NOT_GIVEN)
+    assert not is_pretrained("nmt", "no/such/path", NOT_GIVEN)
+    assert not is_pretrained("nmt", "./nothing", NOT_GIVEN)
+    assert is_pretrained("nmt", tmp_path / "nmt", dataclasses.replace(NOT_GIVEN, nmt_kind="huggingface"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nmt", "nllb"), "which are meant is not said"),
+        (("--nmt", "nllb", "--source-language", "en", "--target-language", "xx"), "no language 'xx'"),
+        (("--nmt", "marian", "--target-language", "fr"), "translates from en to eo, not fr"),
+        (("--nmt", "marian", "--nmt-kind", "tensorflow"), "'tensorflow' is not one of"),
+        (("--nmt", "marian", "--nmt-kind", "marian"), r"has one \.npz file"),
+        (("--nmt", "gpt2"), "is a gpt2 model, which can't be converted as a translation model"),
+        (("--lm", "marian", "--target-language", "fr"), "is an encoder-decoder"),
+        (("--lm", "gpt2"), "nothing says which language"),
+        (
+            ("--lm", "gpt2", "--target-language", "fr", "--no-context", "nothing.txt"),
+            "there is no file",
+        ),
+        (("--lm", "llama.gguf", "--target-language", "fr", "--link"), "can't be linked"),
+        (("--nmt", "marian", "--half"), "half precision is for models trained here"),
+        (("--nmt", "marian", "--compute-type", "int4"), "int4"),
+        (("--nmt", "marian", "--source-tokenizer", "marian/source.spm"), "has its own tokenizer"),
+        (("--nmt", "marian", "--lm", "nowhere.gguf"), "nowhere.gguf"),
+        (("--nmt", "nowhere", "--lm", "gpt2"), "no such file or directory: nowhere"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_error(
+    arguments: tuple[str, ...],
+    message: str,
+    models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(models)
+    choice = "tensorflow" in arguments or "int4" in arguments  # no value that the flag has
+    assert exit_code(["convert", *arguments, "-o", str(tmp_path / "out" / "bundle")]) == (2 if choice else 1)
+    shown = capsys.readouterr()
+    assert re.search(message, " ".join(shown.err.split())), shown.err
+    assert "Traceback" not in shown.err and shown.out == ""
+    assert not (tmp_path / "out" / "bundle").exists()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nmt-kind", "marian"), "--nmt-kind is about --nmt"),
+        (("--source-tokenizer", "x"), "--source-tokenizer is about --nmt"),
+        (("--link",), "--link is about --lm"),
+        (("--lm", "built/lm", "--link", "-o", "built"), "is in the bundle to be written"),
+    ],
+)
+def test_what_was_asked_for_in_vain_is_said(
+    arguments: tuple[str, ...],
+    message: str,
+    built: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(built.parent)
+    before = read_manifest(built).content()
+    assert exit_code(["convert", "built", *arguments]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert Bundle.open(built).manifest.content() == before
+
+
+def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cadec_cli.bundle.build.import_language", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(CadecError, match="which language"):
+        build_bundle(tmp_path / "b", lm=models / "gpt2")
+
+
+def test_both_models_misfits_are_told_at_once(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(CadecError) as caught:
+        build_bundle(tmp_path / "b", nmt=models / "nllb", lm=models / "marian")
+    assert "which are meant is not said" in caught.value.message
+    assert "encoder-decoder" in caught.value.message
+
+
+def test_settings_of_an_s_n_m_t_are_checked(built: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(built, copy)
+    path = copy / "nmt" / "translation-model.json"
+    good = json.loads(path.read_text("utf-8"))
+    changes: list[dict[str, object]] = [
+        {"positions": 3},
+        {"source": {"kind": "sentencepiece", "files": "source.spm", "options": {}}},
+        {"source": {"kind": "unheard-of", "files": ["source.spm"], "options": {}}},
+        {"target": {"kind": "sentencepiece", "files": ["missing.spm"], "options": {}}},
+        {"source_begin": "x"},
+    ]
+    for change in changes:
+        path.write_text(json.dumps({**good, **change}), "utf-8")
+        sign_again(copy)
+        with pytest.raises(CadecError):
+            _ = load_models(Bundle.open(copy)).translation

@@ -1,0 +1,200 @@
+"""Files of text to be translated, and what is done to them: read, put together again, converted."""
+
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.robustness.fuzz.packing import GZIP, XZ
+from tests.robustness.fuzz.target import Target
+from tests.robustness.fuzz.targets.parts import text
+
+PLAIN = """---
+title: A page
+---
+# Heading
+
+The first line. It has two sentences.
+- an item with `code`, https://example.org and <b>bold</b>
+\t1. Mr. Smith paid $5.50… "Really?" he said.
+
+```
+code is left alone
+```
+Привет! Как дела?\r
+"""
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500 X1:10 Y1:20
+<i>Good evening, everybody,
+and welcome.</i>
+
+2
+00:00:02,600 --> 00:00:05,000
+- Is this seat free?
+- Yes. [laughs]
+
+3
+00:01:05,100 --> 00:01:07,000
+{\\an8}MAN: ♪ La la ♪ &amp; so on...
+"""
+
+VTT = """WEBVTT - a film
+Kind: captions
+Language: en
+
+STYLE
+::cue { color: red }
+
+NOTE a note
+
+one
+00:01.000 --> 00:02.500 align:start position:10%
+<v Tom>Good <00:01.500><c.red>evening</c>, everybody,
+and welcome.
+
+00:00:02.600 --> 00:00:05.000
+&lt;Is&gt; this seat free?
+"""
+
+ASS = """[Script Info]
+Title: A film
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize
+Style: Default,Arial,20
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:01.00,0:00:02.50,Default,Tom,0,0,0,,{\\i1}Good evening,\\Neverybody{\\i0}.
+Comment: 0,0:00:02.00,0:00:02.50,Default,,0,0,0,,a comment
+Dialogue: 0,0:00:02.60,0:00:05.00,Default,,0,0,0,,Is this seat free?
+"""
+
+JSONL = """{"text": "Good evening.", "document": "a", "n": 1.50}
+{"document": "a", "text": " It is late. "}
+
+{"sentences": ["One.", "", "Two."], "translation": null}
+{"document": ["Three.", "Four."]}
+"""
+
+LETTERS = st.sampled_from(
+    ["a", "A", ".", "!", " ", "\n", "я", "-", "♪", "<i>", "</i>", "[", "]", ":", "\u200b"]
+)
+WORDS = st.lists(LETTERS, max_size=12).map("".join)
+TIMES = st.sampled_from(
+    [
+        "00:00:01,000",
+        "0:00:02.50",
+        "00:01.000",
+        "99:59:59,999",
+        "100:00:00.000",
+        "00:00:01",
+        "1",
+        "-1:00:00,0",
+    ]
+)
+
+
+def cue(arrow: str = " --> ") -> st.SearchStrategy[str]:
+    return st.tuples(TIMES, TIMES, WORDS).map(lambda drawn: f"{drawn[0]}{arrow}{drawn[1]}\n{drawn[2]}\n\n")
+
+
+def joined(head: str, items: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
+    return st.lists(items, max_size=6).map(lambda drawn: (head + "".join(drawn)).encode())
+
+
+def dialogue() -> st.SearchStrategy[str]:
+    return st.tuples(st.integers(-1, 12), TIMES, TIMES, WORDS).map(
+        lambda drawn: f"Dialogue: {','.join([*'0' * max(0, drawn[0] - 2), *drawn[1:]])}\n"
+    )
+
+
+def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Callable[[Path], None]:
+    """A file is read in every way there is; with unchanged sentences its own bytes come back."""
+
+    def load(directory: Path) -> None:
+        from cadec_cli.errors import CadecError
+        from cadec_cli.fs.read import open_binary
+        from cadec_cli.text.formats import read_text_file
+        from cadec_cli.text.formats.conversion import as_format, in_encoding
+
+        path = directory / name
+        file = read_text_file(path, language="en", lines=lines, encoding=encoding)
+        texts = [sentence for document in file.documents for sentence in document.texts]
+        assert all(sentence.strip() for sentence in texts), "an empty sentence"
+        assert all(len(document) for document in file.documents), "an empty document"
+        assert not any("\n" in sentence for sentence in texts), "a sentence of several lines"
+        written = b"".join(file.restore(texts))
+        with open_binary(path) as stream:
+            content = stream.read()
+        if file.format == "jsonl":
+            ends = b"\n" if b"\n" in content else b"\r"
+            assert written.count(ends) == content.count(ends), "another number of lines"
+        else:
+            assert written == content, "unchanged sentences did not give back the file's bytes"
+        others = b"".join(file.restore("One\r\nand another." for _ in texts))
+        if file.format == "text":
+            lines_in_out = [raw.decode(file.encoding).count("\n") for raw in (content, others)]
+            assert lines_in_out[0] == lines_in_out[1], "another number of lines"
+        tagged = read_text_file(path, language="en", lines=lines, encoding=encoding, tags=True)
+        again = b"".join(tagged.restore(text for document in tagged.documents for text in document.texts))
+        assert file.format == "jsonl" or again == content, "tagged sentences did not give back the file"
+        for wanted in ("text", "jsonl", "srt", "vtt", "ass"):
+            try:
+                converted = as_format(file, wanted, name)
+            except CadecError:
+                continue
+            b"".join(converted.restore(texts))
+        b"".join(in_encoding(file, "utf-16").restore(texts))
+
+    return load
+
+
+MODULES = ("cadec_cli/fs/read.py", "cadec_cli/text/formats/__init__.py")
+
+
+def plain(name: str, content: str | bytes, load: Callable[[Path], None], grammar: bool = False) -> Target:
+    return Target(MODULES, text(name, content), load, written=joined("", WORDS) if grammar else None)
+
+
+TARGETS = {
+    "plain text": plain("a.txt", PLAIN, read("a.txt"), grammar=True),
+    "plain text, lines": plain("a.md", PLAIN, read("a.md", lines=True), grammar=True),
+    "plain text in UTF-16": plain("a.txt", PLAIN.encode("utf-16"), read("a.txt", encoding="utf-16")),
+    "plain text in cp1251": plain(
+        "a.txt", PLAIN.encode("cp1251", "replace"), read("a.txt", encoding="cp1251")
+    ),
+    "SubRip": Target(MODULES, text("a.srt", SRT), read("a.srt"), written=joined("", cue())),
+    "WebVTT": Target(MODULES, text("a.vtt", VTT), read("a.vtt"), written=joined("WEBVTT\n\n", cue())),
+    "ASS": Target(
+        MODULES,
+        text("a.ass", ASS),
+        read("a.ass"),
+        written=joined("[Events]\nFormat: Layer, Start, End, Style, Text\n", dialogue()),
+    ),
+    "SSA": Target(MODULES, text("a.ssa", ASS.replace("V4+", "V4")), read("a.ssa"), share=0.5),
+    "JSON lines": Target(
+        ("cadec_cli/text/formats/jsonl.py", *MODULES), text("a.jsonl", JSONL), read("a.jsonl")
+    ),
+    "gzip": Target(
+        MODULES, text("a.srt.gz", gzip.compress(SRT.encode())), read("a.srt.gz"), packed={"a.srt.gz": GZIP}
+    ),
+    "xz": Target(
+        MODULES, text("a.txt.xz", lzma.compress(PLAIN.encode())), read("a.txt.xz"), packed={"a.txt.xz": XZ}
+    ),
+    "zstd": Target(
+        MODULES,
+        lambda directory: _zstd(directory / "a.txt.zst"),
+        read("a.txt.zst"),
+    ),
+}
+
+
+def _zstd(path: Path) -> None:
+    import zstandard
+
+    path.write_bytes(zstandard.ZstdCompressor().compress(PLAIN.encode()))
