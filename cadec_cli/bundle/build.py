@@ -13,17 +13,13 @@ from pathlib import Path
 
 from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.conversion_cache import Note, silence
 from cadec_cli.bundle.integrity import copy_files
 from cadec_cli.bundle.manifest import (
     BACKWARD,
     DOCUMENT_KINDS,
-    ENGINES,
     FORMALITY,
     MANIFEST,
     MAX_TEXT_LENGTH,
-    PRETRAINED_LM,
-    PRETRAINED_NMT,
     Conversion,
     Manifest,
     conversion_part,
@@ -44,6 +40,8 @@ from cadec_cli.bundle.parts import (
     reuse_translation,
     write_backward,
 )
+from cadec_cli.engines.engine import Note, silence
+from cadec_cli.engines.table import OWN_ENGINES
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.paths import expand_user
@@ -102,7 +100,7 @@ def pretrained_translation(
     try:
         if nmt is not None and is_pretrained("nmt", nmt, other):
             return import_translation(str(nmt), other, compute_types, note)
-        if nmt is None and kept is not None and kept.translation_settings is not None:
+        if nmt is None and kept is not None and kept.has_translation and not kept.trained_here("nmt"):
             return reuse_translation(kept, other, compute_types)
     except CadecError as error:
         wrong.add(error)
@@ -130,7 +128,7 @@ def pretrained_language(
             if other.link and Path(lm).resolve().is_relative_to(output.resolve()):
                 raise CadecError(f"{lm} is in the bundle to be written, and can't be linked from there")
             return import_language(str(lm), other, written_in, note)
-        if lm is None and kept is not None and kept.language_settings is not None:
+        if lm is None and kept is not None and kept.has_lm and not kept.trained_here("lm"):
             return reuse_language(kept, other)
     except CadecError as error:
         wrong.add(error)
@@ -222,12 +220,12 @@ class BundleRequest:
     @property
     def engines(self) -> dict[str, str]:
         """The engine of every model part."""
-        engines = {kind: ENGINES[kind][0] for kind in self.own.models if kind in ENGINES}
+        engines = {part: engine.name for part, engine in OWN_ENGINES.items() if part in self.own.models}
         if self.translation is not None:
-            engines["nmt"] = PRETRAINED_NMT
+            engines["nmt"] = self.translation.engine
         if self.language is not None:
-            engines["lm"] = PRETRAINED_LM
-        return {part: engines[part] for part in ENGINES if part in engines}
+            engines["lm"] = self.language.engine
+        return {part: engines[part] for part in OWN_ENGINES if part in engines}
 
 
 def build_bundle(
@@ -452,7 +450,7 @@ def _conversions(
 ) -> tuple[dict[str, Conversion], list[Drift]]:
     """Convert to all that is wanted or was there before, but what is there and still right is copied."""
     kept = ingredients.kept
-    trained_here = kept is not None and kept.translation_settings is None
+    trained_here = kept is not None and kept.trained_here("nmt")
     existing = kept.manifest.translation_conversions if kept is not None and trained_here else {}
     conversions: dict[str, Conversion] = {}
     drifts = []

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.bundle.build import build_bundle
-from cadec_cli.bundle.conversion_cache import Note, silence
 from cadec_cli.bundle.find import path_of
 from cadec_cli.bundle.parts import PretrainedModelRequest
+from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import DecodingDefaults
 from converters.verify import Drift

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.bundle.manifest import Conversion, Manifest
+from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.fs.atomic import remove_leftovers, scratch_directory, write_errors, write_json
 from cadec_cli.fs.paths import cache_directory, lock, open_lock
@@ -46,15 +47,9 @@ _temporary: dict[str, Path] = {}
 _until_the_end = contextlib.ExitStack()
 atexit.register(_until_the_end.close)
 
-Note = Callable[[str], None]
-
 
 class _UnusableError(Exception):
     """Why the cache can't serve, in a few words."""
-
-
-def silence(message: str) -> None:
-    """Say nothing, where whoever asks has nobody to tell."""
 
 
 def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:

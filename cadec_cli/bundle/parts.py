@@ -17,17 +17,20 @@ import torch
 
 from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.conversion_cache import Note
 from cadec_cli.bundle.directions import chosen_languages
-from cadec_cli.bundle.integrity import copy_files, lm_misfits, model_config, translation_misfits
+from cadec_cli.bundle.integrity import copy_files
 from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, Manifest, conversion_part
+from cadec_cli.engines.engine import Note
+from cadec_cli.engines.pretrained_models import PRETRAINED_LANGUAGE, PRETRAINED_TRANSLATION
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_json
+from cadec_cli.models.configs import lm_misfits, read_model_config, translation_misfits
 from cadec_cli.models.pretrained_settings import (
     LANGUAGE_SETTINGS,
     NETWORK,
     TRANSLATION_SETTINGS,
+    LanguageSettings,
     is_fine_tuning,
     write_settings,
 )
@@ -54,9 +57,8 @@ def backward_misfits(reverse: Bundle, source: str | None, target: str) -> list[s
     """Why a bundle can't be the backward model of one that translates from source to target."""
     if not reverse.has_translation:
         return [f"{reverse.directory} has no S-NMT, and so can't be a backward model"]
-    settings = reverse.translation_settings
-    if settings is not None and settings.directions:
-        return []  # which it is told what to translate
+    if reverse.chooses_languages:
+        return []
     theirs = (reverse.source_language, reverse.target_language)
     if source is None or tuple(map(_code, theirs)) != (_code(target), _code(source)):
         return [f"{reverse.directory} translates {theirs[0]} → {theirs[1]}, not {target} → {source}"]
@@ -150,7 +152,9 @@ def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
         )
     if "nmt" in models and source is not None and target is not None:
         directory, _ = models["nmt"]
-        misfits += _prefix_directory(directory, translation_misfits(model_config(directory), source, target))
+        misfits += _prefix_directory(
+            directory, translation_misfits(read_model_config(directory), source, target)
+        )
     target = target or lm_pipeline
     for kind in given.documents.keys() & models.keys():
         directory, _ = models[kind]
@@ -159,17 +163,17 @@ def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
             wrong.append(f"a {kind} model needs the text pipelines that it was trained with")
         else:
             misfits += _prefix_directory(
-                directory, translation_misfits(model_config(directory), read, target)
+                directory, translation_misfits(read_model_config(directory), read, target)
             )
     lm_text = target
     if shared and given.text is not None:
         directory, _ = models["lm"]
         target = lm_text = None
-        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), given.text))
+        misfits += _prefix_directory(directory, lm_misfits(read_model_config(directory), given.text))
     elif "lm" in models and target is not None:
         directory, stored = models["lm"]
         lm_text = _lm_pipeline(stored, target, lm_pipeline)
-        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), lm_text))
+        misfits += _prefix_directory(directory, lm_misfits(read_model_config(directory), lm_text))
         if lm_text.language != target.language:
             wrong.append(f"the D-LM is for {lm_text.language!r}, the target pipeline for {target.language!r}")
     wrong += misfits
@@ -218,7 +222,7 @@ def _try_load(wrong: list[str], given: Path | None, load: Callable[[Path], Loade
 
 def _loaded_model(wrong: list[str], directory: Path, kind: str) -> StoredModel | None:
     try:
-        model_config(directory)
+        read_model_config(directory)
         return load_model(directory, kind)
     except CadecError as error:
         wrong.append(error.message)
@@ -358,6 +362,11 @@ def reuse_language(bundle: Bundle, other: PretrainedModelRequest) -> PretrainedL
 class PretrainedTranslation(Protocol):
     """An S-NMT on its way into a bundle: first its files, then its weights for CTranslate2."""
 
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs it."""
+        ...
+
     def languages(self) -> tuple[str | None, str | None]:
         """From which language to which, unless its user says otherwise."""
         ...
@@ -378,6 +387,7 @@ class ImportedTranslation:
     found: TranslationImport
     compute_types: Sequence[str]
     network: NetworkImport | None = None  # to be kept
+    engine: str = PRETRAINED_TRANSLATION.name
 
     def languages(self) -> tuple[str | None, str | None]:
         """As the model or its user says."""
@@ -422,6 +432,11 @@ class ReusedTranslation:
                 "convert the original model again, with --nmt and --compute-type",
             )
 
+    @property
+    def engine(self) -> str:
+        """The engine that the bundle names."""
+        return self.bundle.engine("nmt")
+
     def languages(self) -> tuple[str | None, str | None]:
         """As they were, or as they were asked for."""
         return self.direction
@@ -442,6 +457,11 @@ class ReusedTranslation:
 class PretrainedLanguage(Protocol):
     """A D-LM on its way into a bundle."""
 
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs it."""
+        ...
+
     def write(self, directory: Path) -> Mapping[str, str]:
         """Write all of it; return the files that are links, and where to."""
         ...
@@ -453,6 +473,7 @@ class ImportedLanguage:
 
     found: LanguageModelImport
     link: bool
+    engine: str = PRETRAINED_LANGUAGE.name
 
     def write(self, directory: Path) -> Mapping[str, str]:
         """Write or link it."""
@@ -468,11 +489,20 @@ class ReusedLanguage:
     bundle: Bundle
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None where it stays as it was
 
+    @property
+    def engine(self) -> str:
+        """The engine that the bundle names."""
+        return self.bundle.engine("lm")
+
     def write(self, directory: Path) -> Mapping[str, str]:
         """Copy it."""
         copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
-        settings = self.bundle.language_settings
-        if self.no_context is not None and settings is not None:
+        settings = self.bundle.settings("lm")
+        if self.no_context is not None:
+            if not isinstance(settings, LanguageSettings):
+                raise CadecError(
+                    f"the D-LM of {self.bundle.directory} has no texts that stand for no context"
+                )
             changed = dataclasses.replace(settings, no_context=self.no_context)
             write_settings(directory / "lm" / LANGUAGE_SETTINGS, changed)
         links = self.bundle.manifest.links

@@ -5,7 +5,7 @@ Whoever has these methods is a model: ours, another toolkit's, or a table of num
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -50,6 +50,19 @@ class TokenScores(Protocol):
         self, sentences: Sequence[str], targets: Sequence[str]
     ) -> list[list[tuple[int, float]]]:
         """Of every token, which of the target's words it belongs to, and its log p."""
+        ...
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """A translation model that writes one translation of a text of any length: what `augment` needs."""
+
+    def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
+        """Return a function that translates texts by beam search."""
+        ...
+
+    def sampler(self, seed: int, temperature: float = 1.0) -> Callable[[Sequence[str]], list[str]]:
+        """Return a function that translates texts with words drawn by their probability."""
         ...
 
 

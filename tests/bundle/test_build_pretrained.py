@@ -15,6 +15,7 @@ from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
 from tests.helpers.bundle_parts import sign_again, write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
@@ -42,9 +43,13 @@ def test_parts_engines_and_settings(built: Path) -> None:
     assert bundle.manifest.parts == {"nmt": "nmt", "lm": "lm", "ct2/int8": "ctranslate2"}
     assert bundle.manifest.engines == {"nmt": "ctranslate2-pretrained", "lm": "transformers"}
     assert (bundle.source_language, bundle.target_language) == ("en", "eo")
-    settings, language = bundle.translation_settings, bundle.language_settings
-    assert settings is not None and settings.family == "marian" and settings.licence == "apache-2.0"
-    assert language is not None and language.family == "gpt2" and language.origin == "gpt2"
+    settings, language = bundle.settings("nmt"), bundle.settings("lm")
+    assert (
+        isinstance(settings, TranslationSettings)
+        and settings.family == "marian"
+        and settings.licence == "apache-2.0"
+    )
+    assert isinstance(language, LanguageSettings) and language.family == "gpt2" and language.origin == "gpt2"
 
 
 def test_info_tells_it_all(built: Path, many: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,12 +90,14 @@ def test_a_bundle_is_completed_and_changed(built: Path, models: Path, tmp_path: 
     assert changed.manifest.digest("ct2/int8") == original.manifest.digest("ct2/int8")
     # Another D-LM, another way to read without context.
     assert exit_code(convert(copy, "--lm", models / "llama.gguf")) == 0
-    language = Bundle.open(copy).language_settings
-    assert language is not None and language.family == "llama"
+    language = Bundle.open(copy).settings("lm")
+    assert isinstance(language, LanguageSettings) and language.family == "llama"
     (tmp_path / "own.txt").write_text("Salu.\n\nBondia.\n", "utf-8")
     assert exit_code(convert(copy, "--no-context", tmp_path / "own.txt")) == 0
-    language = Bundle.open(copy).language_settings
-    assert language is not None and language.no_context == {"eo": (("Salu.",), ("Bondia.",))}
+    language = Bundle.open(copy).settings("lm")
+    assert isinstance(language, LanguageSettings) and language.no_context == {
+        "eo": (("Salu.",), ("Bondia.",))
+    }
 
 
 def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_path: Path) -> None:
@@ -102,9 +109,9 @@ def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_pa
     assert sorted(Bundle.open(tmp_path / "b").manifest.translation_conversions) == ["float32", "int8"]
     notes: list[str] = []
     opened = Bundle.open(tmp_path / "b")
-    assert opened.ctranslate2_model("float32", notes.append).name == "float32" and not notes
+    assert opened.conversion("float32", notes.append).name == "float32" and not notes
     # What is not stored is computed with all the same.
-    assert opened.ctranslate2_model("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
+    assert opened.conversion("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
 
 
 def test_large_weights_are_linked(models: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_all_that_went_in_comes_out(
             assert torch.equal(tensor, model.state_dict()[name])
     assert (bundle.engine("nmt"), bundle.engine("lm")) == ("ctranslate2", "torch")
     assert (bundle.translation_positions, bundle.lm_positions) == (40, 48)
-    assert bundle.ctranslate2_model("int8") == complete / "ct2" / "int8"
+    assert bundle.conversion("int8") == complete / "ct2" / "int8"
     assert (complete / "MODEL_CARD.md").read_text() == "# en-ru\n"
     assert set(bundle.manifest.parts) == set(PARTS)
 
@@ -230,7 +230,7 @@ def test_a_bundle_without_nmt(parts: Path, tmp_path: Path) -> None:
     assert (bundle.source_language, bundle.has_translation) == (None, False)
     assert bundle.lm_network().config.vocabulary == len(bundle.lm_text)
     with pytest.raises(CadecError, match="has no S-NMT"):
-        bundle.ctranslate2_model("int8")
+        bundle.conversion("int8")
     with pytest.raises(CadecError, match="has no source/"):
         _ = bundle.source
     with pytest.raises(CadecError, match="there is no S-NMT to convert"):

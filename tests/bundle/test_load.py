@@ -30,14 +30,15 @@ def test_one_copy_of_the_d_lm_is_kept(
     bundle: Bundle, compute_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[weakref.ref[DocumentLM]] = []
-    load = Bundle.lm_network
+    load = Bundle.network
 
-    def watched(opened: Bundle) -> DocumentLM:
-        network = load(opened)
+    def watched(opened: Bundle, kind: str) -> DocumentLM:
+        network = load(opened, kind)
+        assert isinstance(network, DocumentLM)
         loaded.append(weakref.ref(network))
         return network
 
-    monkeypatch.setattr(Bundle, "lm_network", watched)
+    monkeypatch.setattr(Bundle, "network", watched)
     models = load_models(bundle, compute_type=compute_type, device="cpu")
     language = models.language
     assert isinstance(language, TorchLanguageModel) and models.language is language
