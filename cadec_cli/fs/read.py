@@ -215,8 +215,8 @@ def too_large(path: Path, most: int, hint: str = "") -> CadecError:
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
         hint
-        or f"if that is meant to be read as a whole, say so: {option('max-input')} "
-        f"{size_name(_enough(path, most))}",
+        or "if that is meant to be read as a whole, say so: "
+        f"{option('max-input', size_name(_enough(path, most)))}",
     )
 
 
