@@ -82,7 +82,9 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
         settings = bundle.settings(part)
         details = settings.details()
         if part == "nmt" and not bundle.trained_here(part):
-            details["beam"] = "its network is here, --search beam can step it" if bundle.has_network else "no"
+            details["beam"] = (
+                "its network is here, so the beam search can step it" if bundle.has_network else "no"
+            )
         return dataclasses.replace(
             described,
             engine=manifest.engine(part),

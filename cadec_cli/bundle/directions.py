@@ -5,7 +5,7 @@ from __future__ import annotations
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.engines.engine import Languages as Languages
 from cadec_cli.engines.engine import ModelSettings, language_token
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.text.languages import is_language
 
 
@@ -20,7 +20,7 @@ def chosen_languages(bundle: Bundle, source: str | None = None, target: str | No
         if not bundle.chooses_languages:
             raise CadecError(
                 f"the S-NMT of {bundle.directory} translates {usual} and nothing else",
-                "leave out --from and --to, or use another bundle",
+                f"leave out {option('from')} and {option('to')}, or use another bundle",
             )
         language_token(chosen.source, settings.source_languages, "source")  # refuses unknown languages
         language_token(chosen.target, settings.target_languages, "target")
@@ -34,7 +34,8 @@ def _refuse_others(settings: ModelSettings, chosen: Languages, usual: Languages)
     """On a side that the model isn't told: one language to translate into, any existing one to read."""
     if not settings.target_languages and chosen.target != usual.target:
         raise CadecError(
-            f"{settings.origin} translates into {usual.target} and no other language", "leave out --to"
+            f"{settings.origin} translates into {usual.target} and no other language",
+            f"leave out {option('to')}",
         )
     if not settings.source_languages and chosen.source not in (None, usual.source):
         assert chosen.source is not None

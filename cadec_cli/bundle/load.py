@@ -17,7 +17,7 @@ from cadec_cli.bundle.manifest import FORMALITY
 from cadec_cli.engines.engine import Languages, Machine, Note, silence
 from cadec_cli.engines.own_models import CONVERTED_KINDS, DOCUMENT_LOADERS, load_joined
 from cadec_cli.engines.table import language_engine, translation_engine
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.objectives import BACK
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.devices import check_device
@@ -136,8 +136,10 @@ class LoadedModels:
             load = translation_engine(self.bundle.engine("nmt")).stepwise(self.bundle.part("nmt"))
         if load is None:
             raise CadecError(
-                f"{self.bundle.directory} has no S-NMT that --search beam could step token by token",
-                "use --search rerank; or, with a model of Hugging Face, `cadec convert --for-beam`",
+                f"{self.bundle.directory} has no S-NMT that {option('search', 'beam')} could step "
+                "token by token",
+                f"use {option('search', 'rerank')}; or, with a model of Hugging Face, `cadec convert "
+                f"{option('for-beam')}`",
             )
         with self._loading("the S-NMT's network"):
             return load(self.bundle.part("nmt"), self.languages, self._machine, self._note)

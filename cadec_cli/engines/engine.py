@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.text.languages import iso_code, own_token
 
@@ -271,6 +271,7 @@ def language_token(language: str | None, tokens: Sequence[str], side: str) -> st
         return ""
     if language is None:
         raise CadecError(
-            f"the model serves {len(tokens)} {side} languages, and none was named", f"say --{side}-language"
+            f"the model serves {len(tokens)} {side} languages, and none was named",
+            f"say {option(f'{side}-language')}",
         )
     return own_token(language, tokens)

@@ -20,7 +20,7 @@ from cadec_cli.engines.engine import (
     StepwiseLoader,
     TranslationEngine,
 )
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.configs import OWN_FILES, lm_misfits, read_model_config, translation_misfits
@@ -134,7 +134,7 @@ def _check_language(part: ModelPart, languages: Languages) -> None:
     if languages.target_code != iso_code(part.lm_text.language):
         raise CadecError(
             f"the D-LM of {part.bundle} is for {part.lm_text.language!r}, not for {languages.target!r}",
-            "translate with --search sentence, which needs none",
+            f"translate with {option('search', 'sentence')}, which needs none",
         )
 
 

@@ -209,7 +209,7 @@ def read_model_config(directory: Path) -> OwnSettings:
     try:
         sizes = configuration(**stored["config"])
     except CadecError as error:
-        raise CadecError(f"{path}: {error.message}", error.hint) from None
+        raise CadecError(f"{path}: {error.marked_message}", error.marked_hint) from None
     return OwnSettings(stored["kind"], dataclasses.asdict(sizes), stored["pipelines"])
 
 
