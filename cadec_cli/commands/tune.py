@@ -128,6 +128,7 @@ def tune(
     """
     from cadec_cli.bundle.find import find_bundle
     from cadec_cli.bundle.load import default_options
+    from cadec_cli.engines.protocols import check_temperatures, fixed_temperature
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.plot import draw_tuning
@@ -161,7 +162,11 @@ def tune(
     )
     defaults = models.bundle.defaults
     with as_usage_error():
-        trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
+        check_temperatures(models.reader, temperature or ())
+        fixed = fixed_temperature(models.reader)
+        trial = trial_of(
+            defaults, objective or defaults.objective, temperature or (), weight or (), protocol, fixed
+        )
         for setting in trial.settings:  # what could not be saved is refused before the work, not after it
             changed_defaults(defaults, trial.objective, setting, context, nbest)
     test = _contrastive_test(models, contrastive, trial, context, max_input) if contrastive else None
