@@ -16,7 +16,7 @@ from cadec_cli.method.options import DecodingDefaults
 
 # Tried unless others are given: of the C-score every weight at every temperature, of the fusions, which the
 # paper does not T-scale, the weight.
-TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+TEMPERATURES: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 WEIGHTS = (0.5, 1.0, 2.0, 4.0)
 FUSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
