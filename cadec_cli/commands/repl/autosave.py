@@ -16,7 +16,8 @@ from typing import IO
 from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file
-from cadec_cli.fs.paths import lock, open_lock, state_directory
+from cadec_cli.fs.locks import lock, open_lock_file
+from cadec_cli.fs.paths import state_directory
 from cadec_cli.session.files import StoredSession, read_session, session_json
 from cadec_cli.session.session import Direction, Session
 from cadec_cli.terminal import console
@@ -53,13 +54,13 @@ class Autosave:
         try:
             autosave.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make_private(autosave.directory)
-            autosave._lock = open_lock(autosave.directory / f"{autosave.name}.lock")
+            autosave._lock = open_lock_file(autosave.directory / f"{autosave.name}.lock")
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         except CadecError as error:
             autosave._give_up(error.message)
         else:
-            if not lock(autosave._lock, wait=False):
+            if lock(autosave._lock.fileno(), wait=False) is False:
                 autosave._give_up("another cadec repl is running and saves its own")
         return autosave
 
