@@ -307,7 +307,7 @@ TARGETS = {
         share=0.7,
     ),
     "journal": Target(
-        tuple(f"cadec_cli/decoding/{name}.py" for name in ("journal", "journal_reading", "record_files")),
+        ("cadec_cli/fs/append_log.py", "cadec_cli/jobs/journal.py"),
         journal_seed,
         journal,
         writes=True,
