@@ -25,7 +25,7 @@ from typing import IO, Any
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.locks import ensure_unlocked, open_locked, remove_locked
-from cadec_cli.fs.read import read_errors
+from cadec_cli.fs.read import check_name, read_errors
 
 FORMAT_VERSION = 5
 FULL_DISK_HINT = "free some space and run it again with --resume: nothing that was done is lost"
@@ -33,6 +33,7 @@ START_OVER_HINT = "start over with --force"
 
 _CHECKSUM_BYTES = 8
 _BLOCK = 1 << 16  # bytes that are searched at once
+_LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -239,9 +240,9 @@ def refuse_unfinished(path: Path, subject: str = "translation") -> None:
         raise _unfinished_error(path, subject)
 
 
-def write_log(path: Path, header: LogHeader, records: Iterable[Any]) -> None:
-    """Write a log that is complete, as a whole or not at all."""
-    with atomic_file(path) as stream:
+def write_log(path: Path, header: LogHeader, records: Iterable[Any], *, private: bool = False) -> None:
+    """Write a log as a whole, or not at all; nobody else can read a private one."""
+    with atomic_file(path, private=private) as stream:
         stream.write(header.line)
         for record in records:
             stream.write(header.encode(record))
@@ -256,6 +257,22 @@ def read_log(path: Path, header: LogHeader, longest: int) -> Iterator[Any]:
         check_header(path, stream.readline(longest), header)
         for _, record in _scan(stream, header, longest):
             yield record
+
+
+def read_header(path: Path, subject: str) -> LogHeader | None:
+    """The header of a log; None if the file is no log of this subject, or its header is damaged.
+
+    That of another version is a CadecError.
+    """
+    check_name(path)
+    with read_errors(path), path.open("rb") as stream:
+        content = decode_line(stream.readline(_LONGEST_HEADER))
+    if content is None:
+        return None
+    found = _parse(content)
+    if not isinstance(found, dict) or found.pop("format", None) != FORMAT_VERSION:
+        raise _version_error(path)
+    return LogHeader(subject, found) if found.pop("log", None) == subject else None
 
 
 def damage_report(path: Path, damaged: int, lost: int | None, unit: str) -> str:
@@ -285,7 +302,7 @@ def check_header(path: Path, line: bytes, header: LogHeader) -> bool:
     if content is None and version in (None, FORMAT_VERSION):
         return False
     if version != FORMAT_VERSION:
-        raise CadecError(f"{path} was written by another version of cadec", START_OVER_HINT)
+        raise _version_error(path)
     wanted = json.loads(header.content)
     other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
     raise CadecError(
@@ -347,6 +364,10 @@ def _line_at(stream: IO[bytes], position: LinePosition) -> bytes:
 def _open(path: Path) -> IO[bytes]:
     # A buffer would try again, on closing, what a full disk refused.
     return open_locked(path, "ab", buffering=0)
+
+
+def _version_error(path: Path) -> CadecError:
+    return CadecError(f"{path} was written by another version of cadec", START_OVER_HINT)
 
 
 def _unfinished_error(path: Path, subject: str) -> CadecError:
