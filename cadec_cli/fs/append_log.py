@@ -22,14 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.locks import ensure_unlocked, open_locked, remove_locked
 from cadec_cli.fs.read import check_name, read_errors
 
 FORMAT_VERSION = 5
-FULL_DISK_HINT = "free some space and run it again with --resume: nothing that was done is lost"
-START_OVER_HINT = "start over with --force"
+FULL_DISK_HINT = f"free some space and run it again with {option('resume')}: nothing that was done is lost"
+START_OVER_HINT = f"start over with {option('force')}"
 
 _CHECKSUM_BYTES = 8
 _BLOCK = 1 << 16  # bytes that are searched at once
@@ -372,5 +372,6 @@ def _version_error(path: Path) -> CadecError:
 
 def _unfinished_error(path: Path, subject: str) -> CadecError:
     return CadecError(
-        f"there is an unfinished {subject}: {path}", f"continue it with --resume, or {START_OVER_HINT}"
+        f"there is an unfinished {subject}: {path}",
+        f"continue it with {option('resume')}, or {START_OVER_HINT}",
     )

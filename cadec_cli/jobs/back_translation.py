@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.append_log import AppendLog, LogHeader, damage_report, refuse_unfinished
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
@@ -80,7 +80,8 @@ class PairFile:
         with AppendLog.resume(self.part, self._header) as log:
             if _progress(log).lines != done:
                 raise CadecError(
-                    f"another process of cadec was at work on {self.part}", "run it again with --resume"
+                    f"another process of cadec was at work on {self.part}",
+                    f"run it again with {option('resume')}",
                 )
             count = done
             for lines in chunks:
@@ -100,7 +101,7 @@ class PairFile:
                 found += 1
             if found != count:
                 raise CadecError(
-                    f"{log.path} is not as it was written", "--resume makes the lost lines again"
+                    f"{log.path} is not as it was written", f"{option('resume')} makes the lost lines again"
                 )
 
     @property

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.append_log import (
     AppendLog,
     LinePosition,
@@ -51,7 +51,7 @@ def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: 
 class DoneDocuments:
     """The documents of one translation that are done, open for more; `damage` is what to tell the user."""
 
-    resume_hint = "the same command with --resume goes on"
+    resume_hint = f"the same command with {option('resume')} goes on"
 
     def __init__(self, log: AppendLog) -> None:
         self.damage = ""
@@ -89,7 +89,7 @@ class DoneDocuments:
         if record is None or len(record["sentences"]) != count:
             raise CadecError(
                 f"{self._log.path} is not as it was written",
-                "run it again with --resume: what was lost is translated again",
+                f"run it again with {option('resume')}: what was lost is translated again",
             )
         return list(record["sentences"])
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from cadec_cli.decoding.state import State
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.append_log import (
     START_OVER_HINT,
     AppendLog,
@@ -53,7 +53,7 @@ class Journal:
     `gaps`: they have to be added before the first checkpoint. `damage` is what to tell the user.
     """
 
-    resume_hint = "the same command with --resume goes on"
+    resume_hint = f"the same command with {option('resume')} goes on"
 
     def __init__(self, log: AppendLog) -> None:
         self.outputs: dict[Sentence, Any] = {}

@@ -100,16 +100,15 @@ def test_any_system_s_output_can_be_repaired(
     assert exit_code([*line, "--resume"]) == 2
 
 
-def test_a_draft_is_judged_and_protected_as_text_of_its_own_language(
+def test_a_draft_is_protected_as_text_of_its_own_language(
     document_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draft = tmp_path / "draft.txt"
-    draft.write_text("tu vides la lampo 25 de Привет.\n", "utf-8")
+    draft.write_text("tu vides la Привет lampo.\n", "utf-8")
     assert exit_code(["repair", str(draft), "-b", str(document_bundle), *FLAGS, "-q", "--json"]) == 0
     (record,) = map(json.loads, capsys.readouterr().out.splitlines())
-    # it stays as it was where a repair would lose what must not be changed, or is flagged
-    for kept in ("25", "Привет"):
-        assert kept in record["translation"] or f"{kept} is missing" in record["flags"]
+    # a repair that loses text in another script is not taken: the draft stays
+    assert "Привет" in record["translation"]
 
 
 def test_an_empty_file_and_control_characters_are_repaired_to_what_they_were(

@@ -47,7 +47,7 @@ class Autosave:
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         except CadecError as error:
-            autosave._give_up(error.message)
+            autosave._give_up(error.marked_message)
         else:
             if lock(autosave._lock.fileno(), wait=False) is False:
                 autosave._give_up("another cadec repl is running and saves its own")
@@ -92,7 +92,7 @@ class Autosave:
             if at_once:
                 self._log.sync()
         except (CadecError, OSError) as error:
-            self._give_up(str(error))
+            self._give_up(error.marked_message if isinstance(error, CadecError) else str(error))
 
     def finish(self, session: Session) -> None:
         """Have everything saved, and on disk."""
@@ -132,7 +132,7 @@ def load_saved(
     try:
         stored = read_session(autosave.path, direction, reader)
     except CadecError as error:
-        console.warn(f"{error.message}; this is a new session")
+        console.warn(f"{error.marked_message}; this is a new session")
         return None
     if stored.damage:
         console.warn(stored.damage)
