@@ -16,11 +16,11 @@ from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.load import LoadedModels
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
 from cadec_cli.engines.protocols import Models
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import evaluate
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
 from cadec_cli.evaluation.quality.significance import Difference
 from cadec_cli.evaluation.tuning.search import (
     Decision,
@@ -62,9 +62,9 @@ class ContrastiveTest:
         """The points with what their settings make of every set; groups are scored once for all of them."""
         temperatures = self.models.scoring_options.temperatures
         scorers = [
-            Scorer(objective("sentence")),
+            ContrastiveScorer(objective("sentence")),
             *(
-                Scorer(
+                ContrastiveScorer(
                     objective(name, point.setting.weights),
                     temperatures.index(point.setting.temperature),
                     point.setting.temperature,
@@ -252,7 +252,7 @@ def may_save(directory: Path, asked: bool | None) -> bool:
         return False
     wanted = asked is not False
     if wanted and not os.access(directory / MANIFEST, os.W_OK):
-        raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
+        raise CadecError(f"{directory} can't be written to", f"{option('no-save')} only reports the choice")
     return wanted
 
 
@@ -265,7 +265,7 @@ def save_choice(
         note(f"{directory} has it already: nothing to write")
     elif save:
         save_defaults(directory, after)
-        note(f"written into {directory}; `cadec convert {place} --temperature …` changes it")
+        note(f"written into {directory}; `cadec convert {place} {option('temperature')} …` changes it")
     else:
         flags = " ".join(_flags(before, after))
         if is_embedded(directory):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
 from cadec_cli.text.documents import Document, document_lines
 from cadec_cli.text.formats import (
@@ -102,7 +102,8 @@ def encoding_name(name: str) -> str:
         "".encode(known.name)  # refuses rot13 and the like, which don't encode text
     except (LookupError, ValueError, TypeError):
         raise CadecError(
-            f"unknown encoding: {name}", "give --output-encoding a name such as utf-8, cp1251 or latin-1"
+            f"unknown encoding: {name}",
+            f"give {option('output-encoding')} a name such as utf-8, cp1251 or latin-1",
         ) from None
     return known.name
 
