@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from cadec_cli.models.doclm import DocumentLM
     from cadec_cli.models.doctransformer import DocTransformer
     from cadec_cli.models.transformer import Transformer
-    from converters.verify import Drift
+    from converters import Drift
 
 
 class Bundle:
@@ -63,23 +63,24 @@ class Bundle:
         self.manifest = manifest
 
     @classmethod
-    def open(cls, directory: Path, verify: bool = True) -> Bundle:
+    def open(cls, directory: Path, verify: bool = True, checksums: bool = True) -> Bundle:
         """Open a bundle. Whatever is missing, truncated, modified or does not fit is one CadecError.
 
-        Without `verify` only names and sizes of the files are checked.
+        Without `verify` only names and sizes of the files are checked; without `checksums`, also whether the
+        parts fit each other.
         """
         manifest = read_manifest(directory)
         try:
-            return cls._open_checked(directory, manifest, verify)
+            return cls._open_checked(directory, manifest, verify, checksums)
         except CadecError:
             if read_manifest(directory) == manifest:
                 raise
-        # Another process has put a new bundle in its place, of which some was read and some of the old one.
-        return cls._open_checked(directory, read_manifest(directory), verify)
+        # Another process replaced the bundle meanwhile: parts of both, the old and the new one, were read.
+        return cls._open_checked(directory, read_manifest(directory), verify, checksums)
 
     @classmethod
-    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool) -> Bundle:
-        check_files(directory, manifest, checksums=verify)
+    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool, checksums: bool) -> Bundle:
+        check_files(directory, manifest, checksums=verify and checksums)
         bundle = cls(directory, manifest)
         if verify:
             bundle._check_parts()

@@ -88,9 +88,15 @@ def _hint(wrong: Sequence[str]) -> str:
     return _EXTRA if all(problem.endswith(_NOT_LISTED) for problem in wrong) else AGAIN
 
 
-def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output: Path) -> None:
-    """Copy the files of some parts of a bundle, or single ones, links as links; and see that it was them."""
+def copy_files(
+    directory: Path, manifest: Manifest, parts: Iterable[str], output: Path
+) -> dict[str, FileRecord]:
+    """Copy the files of some parts of a bundle, or single ones, links as links. Return what was copied.
+
+    A file that is not what the manifest lists is a CadecError. Links are not read, and not in the result.
+    """
     starts, follow = tuple(f"{part}/" for part in parts), is_embedded(directory)
+    copied = {}
     for name, expected in manifest.files.items():
         if not f"{name}/".startswith(starts):
             continue
@@ -98,8 +104,11 @@ def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output
         copy.parent.mkdir(parents=True, exist_ok=True)
         if name in manifest.links:
             copy.symlink_to(manifest.links[name])
-        elif _copy_file(directory / name, copy, follow=follow) != expected:
-            raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+        else:
+            copied[name] = _copy_file(directory / name, copy, follow=follow)
+            if copied[name] != expected:
+                raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+    return copied
 
 
 def _copy_file(path: Path, copy: Path, *, follow: bool) -> FileRecord:

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+from cadec_cli.bundle.parts import is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
+from converters import ModelRequest
 from tests.helpers.bundle_parts import sign_again, write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
 
-NOT_GIVEN = PretrainedModelRequest()
+NOT_GIVEN = ModelRequest()
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_a_bundle_is_completed_and_changed(built: Path, models: Path, tmp_path: 
 
 def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="does not hold the original weights"):
-        build_bundle(tmp_path / "a", base=built, compute_types=["float32"])
+        build_bundle(tmp_path / "a", BundleRequest(base=built, compute_types=["float32"]))
     assert not (tmp_path / "a").exists()
     types = ["--compute-type", "float32", "--compute-type", "int8"]
     assert exit_code(convert("--nmt", models / "marian", *types, "-o", tmp_path / "b")) == 0
@@ -150,7 +151,7 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
     assert not is_pretrained("lm", tmp_path / "lm", NOT_GIVEN)
     assert not is_pretrained("nmt", "no/such/path", NOT_GIVEN)
     assert not is_pretrained("nmt", "./nothing", NOT_GIVEN)
-    assert is_pretrained("nmt", tmp_path / "nmt", dataclasses.replace(NOT_GIVEN, nmt_kind="huggingface"))
+    assert is_pretrained("nmt", tmp_path / "nmt", dataclasses.replace(NOT_GIVEN, kind="huggingface"))
 
 
 @pytest.mark.parametrize(
@@ -222,12 +223,12 @@ def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr("cadec_cli.bundle.build.import_language", lambda *_: pytest.fail("it was read"))
     with pytest.raises(CadecError, match="which language"):
-        build_bundle(tmp_path / "b", lm=models / "gpt2")
+        build_bundle(tmp_path / "b", BundleRequest(lm=models / "gpt2"))
 
 
 def test_both_models_misfits_are_told_at_once(models: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError) as caught:
-        build_bundle(tmp_path / "b", nmt=models / "nllb", lm=models / "marian")
+        build_bundle(tmp_path / "b", BundleRequest(nmt=models / "nllb", lm=models / "marian"))
     assert "which are meant is not said" in caught.value.message
     assert "encoder-decoder" in caught.value.message
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import save_model
@@ -57,7 +57,7 @@ def test_networks_are_loaded_anew_and_let_go(complete: Path, cache: Path) -> Non
 
 def test_a_bundle_and_the_cache_get_the_same_conversion(copied: Path, cache: Path) -> None:
     cached = Bundle.open(copied).conversion("float32")
-    build_bundle(copied, base=copied, compute_types=["float32"])
+    build_bundle(copied, BundleRequest(base=copied, compute_types=["float32"]))
     stored = Bundle.open(copied).conversion("float32")
     assert stored == copied / "ct2" / "float32"
     contents = [{path.name: path.read_bytes() for path in place.iterdir()} for place in (stored, cached)]
@@ -113,7 +113,7 @@ def test_a_conversion_of_another_converter_is_not_used(
     bundle = Bundle.open(copied)
     assert bundle.conversion("int8").is_relative_to(cache)
     assert bundle.conversion("float32") != before
-    (drift,) = build_bundle(copied, base=copied)
+    (drift,) = build_bundle(copied, BundleRequest(base=copied))
     assert drift.compute_type == "int8"
     assert Bundle.open(copied).conversion("int8") == copied / "ct2" / "int8"
 
@@ -134,7 +134,7 @@ def test_another_model_has_another_conversion(
     first = Bundle.open(copied).conversion("float32")
     other = tiny_nmt(len(english), len(russian), activation="gelu")
     save_model(copied.parent / "nmt", other, checksums(english, russian))
-    build_bundle(copied, base=copied, nmt=copied.parent / "nmt")
+    build_bundle(copied, BundleRequest(base=copied, nmt=copied.parent / "nmt"))
     assert Bundle.open(copied).conversion("float32") != first
 
 

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 import cadec_cli
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.load import load_models
-from cadec_cli.bundle.parts import PretrainedModelRequest
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
 from cadec_cli.models.pretrained_settings import TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
+from converters import ModelRequest
 from tests.helpers import pretrained_models as tiny
 from tests.helpers.bundle_parts import write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
@@ -171,8 +171,10 @@ def test_a_d_lm_of_ours_has_one_language(
     with pytest.raises(CadecError, match="the D-LM is for 'ru', the S-NMT translates into 'de'"):
         build_bundle(
             tmp_path / "c",
-            nmt=models / "nllb",
-            lm=tmp_path / "lm",
-            target=tmp_path / "ru",
-            pretrained=PretrainedModelRequest(source_language="en", target_language="de"),
+            BundleRequest(
+                nmt=models / "nllb",
+                lm=tmp_path / "lm",
+                target=tmp_path / "ru",
+                pretrained=ModelRequest(source_language="en", target_language="de"),
+            ),
         )

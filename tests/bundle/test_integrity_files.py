@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.bundle import find
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.bundle.manifest import FileRecord, name_misfit, read_manifest
@@ -245,8 +245,8 @@ def test_a_bundle_within_a_bundle_is_the_one_that_was_listed(
     english.save(tmp_path / "en")
     russian.save(tmp_path / "ru")
     parts: dict[str, Path] = {"source": tmp_path / "ru", "target": tmp_path / "en", "nmt": tmp_path / "nmt"}
-    build_bundle(tmp_path / "ru-en", **parts)  # type: ignore[arg-type]
-    build_bundle(theirs, base=theirs, back=tmp_path / "ru-en")
+    build_bundle(tmp_path / "ru-en", BundleRequest(**parts))  # type: ignore[arg-type]
+    build_bundle(theirs, BundleRequest(base=theirs, back=tmp_path / "ru-en"))
     assert Bundle.open(theirs).has_backward
     good = json.loads((theirs / "back" / "bundle.json").read_text())
     stranger = copy.deepcopy(good)

@@ -13,7 +13,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.base import ModelRequest
+from converters import ModelRequest
 from converters.translation.fairseq import open_fairseq
 from tests.helpers.foreign_models import (
     FAIRSEQ_KINDS,

@@ -12,7 +12,8 @@ from ctranslate2.converters import marian as ctranslate2_marian
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, read_vocabularies
 from cadec_cli.errors import CadecError
 from cadec_cli.text.tokenizers import load_text
-from converters.translation.base import ModelRequest, WeightsImport
+from converters import ModelRequest
+from converters.translation.base import WeightsImport
 from converters.translation.marian import open_marian
 from converters.translation.tokenizer_files import sentencepiece_pieces
 from tests.helpers.foreign_models import (

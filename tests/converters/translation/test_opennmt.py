@@ -14,7 +14,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.base import ModelRequest
+from converters import ModelRequest
 from converters.translation.opennmt import open_opennmt
 from tests.helpers.foreign_models import (
     OPENNMT_SPECIAL,

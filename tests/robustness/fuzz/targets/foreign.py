@@ -77,7 +77,7 @@ def opennmt_files(directory: Path) -> None:
 def ctranslate2_files(directory: Path) -> None:
     import shutil
 
-    from converters.translation.base import ModelRequest
+    from converters import ModelRequest
     from converters.translation.marian import open_marian
 
     place = marian()
@@ -141,11 +141,10 @@ language = _part("language-model", language_files)
 
 def _opened(kind: str | None, target: str = "ru") -> Callable[[Path], object]:
     def load(directory: Path) -> object:
-        from converters.detect import open_translation
+        from converters import ModelRequest, open_translation
 
-        found = open_translation(
-            str(directory), kind=kind, source_language="en", target_language=target, note=_silent
-        )
+        request = ModelRequest(kind=kind, source_language="en", target_language=target)
+        found = open_translation(str(directory), request)
         for name, path in found.files.items():
             assert "/" not in name and path.is_file()
         return found
