@@ -1,5 +1,6 @@
 """One scorer: its tries score as each hypothesis alone would, and all that use it agree."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
 from cadec_cli.method.objectives import CONDITIONAL, FREE, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.text.subwords import EOS
 from tests.helpers.bundle_parts import tiny_lm
 from tests.helpers.fakes import TableLM, WordText
 from tests.helpers.token_texts import NumberText
@@ -238,3 +240,14 @@ def test_a_context_leaves_room_for_the_longest_hypothesis(
     trie = scorer.trie(hypotheses)
     assert context.length + trie.depth <= TABLE.positions
     scorer.after([trie], [context], [None])  # the model checks it too
+
+
+@given(st.sets(st.lists(st.integers(4, 6), max_size=4).map(tuple)), st.integers(6, 12))
+def test_merged_sentences_are_all_there_and_their_tries_are_full(ids: set[Ids], nodes: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scorer_module, "MERGED_NODES", nodes)
+        pools = list(scorer_module._pools(sorted(ids)))
+    assert [one for pool in pools for one in pool] == sorted(ids)
+    assert all(len(Trie.of(pool, EOS)) <= nodes for pool in pools)
+    for pool, following in itertools.pairwise(pools):  # none is closed early
+        assert len(Trie.of([*pool, following[0]], EOS)) > nodes
