@@ -4,9 +4,8 @@ A byte order mark is kept as the first character of the layout, so that `TextFil
 text are all it takes to write the same bytes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
@@ -30,9 +29,6 @@ READERS: dict[str, Reader] = {
 
 SUBTITLES = frozenset(name for name, reader in READERS.items() if reader is read_subtitles)
 
-# (format and text as they were, format and text as they are written)
-RestoreCallback = Callable[[str, str, str, str], None]
-
 # Endings of compressed files, which are read as what is in them.
 COMPRESSED = (".gz", ".xz", ".zst")
 
@@ -45,17 +41,12 @@ class TextFile:
     layout: Layout
     encoding: str
     format: str  # one of READERS: what it is in fact, whatever its name says
-    on_restore: Callable[[str, str], None] | None = None  # is told format and text when all of it is there
+    original: tuple[str, str] | None = None  # format and text as they were read; None for a stream
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
-        pieces = []
         for piece in self.layout.restore(translations):
-            if self.on_restore is not None:
-                pieces.append(piece)
             yield encode_piece(piece, self.encoding)
-        if self.on_restore is not None:
-            self.on_restore(self.format, "".join(pieces))
 
 
 def read_text_file(
@@ -67,13 +58,12 @@ def read_text_file(
     format: str | None = None,
     tags: bool = False,
     screen: SubtitleStyle | None = None,
-    restored: RestoreCallback | None = None,
     most: int = MAX_INPUT_BYTES,
 ) -> TextFile:
     """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
 
-    With `tags`, sentences have the tags inside them, and so have the translations that are put back. Whoever
-    wants to look at what comes out is told by `restored`. A file of more than `most` bytes is refused.
+    With `tags`, sentences have the tags inside them, and so have the translations that are put back. A file
+    of more than `most` bytes is refused.
     """
     chosen = format_of(path) if format is None else format
     if chosen not in READERS:
@@ -90,8 +80,7 @@ def read_text_file(
     )
     documents, layout = READERS[chosen](source)
     in_fact = detect(file.text, chosen) if chosen in SUBTITLES else chosen
-    told = None if restored is None else partial(restored, in_fact, file.text)
-    return TextFile(documents, layout, file.encoding, in_fact, told)
+    return TextFile(documents, layout, file.encoding, in_fact, (in_fact, file.text))
 
 
 def format_of(path: Path) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.main import exit_code
-from cadec_cli.terminal.outputs import check_outputs
 from tests.helpers.shown_commands import KNOWN
 
 # {text} is an input, {there} and the directory {full} exist already, {tuned} holds curve.json, {here} is the
