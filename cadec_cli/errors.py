@@ -1,16 +1,62 @@
-"""The errors that users see: what happened, and what to do about it. And what Ctrl-C leaves."""
+"""The errors that users see: what happened, and what to do about it. And what Ctrl-C leaves.
 
+The library does not know the command line. Where a message names an option, it marks it with `option`: Python
+shows it as a keyword argument, and the terminal as a flag.
+"""
+
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Private-use characters, which no text that people write has.
+_START, _VALUE, _END = "\ue000", "\ue001", "\ue002"
+_MARK = re.compile(f"{_START}([^{_VALUE}{_END}]*)(?:{_VALUE}([^{_END}]*))?{_END}")
+
+
+def option(name: str, value: str = "") -> str:
+    """Name an option in a message or a hint, and the value to give it if there is one to suggest."""
+    return f"{_START}{name}{_VALUE}{value}{_END}" if value else f"{_START}{name}{_END}"
+
+
+def as_flags(text: str) -> str:
+    """Write the options named in a text as one types them in a shell: `--long split`."""
+    return _MARK.sub(lambda mark: f"--{mark[1]} {mark[2]}" if mark[2] else f"--{mark[1]}", text)
+
+
+def as_keywords(text: str) -> str:
+    """Write the options named in a text as Python has them: `long="split"`."""
+    return _MARK.sub(_keyword, text)
+
+
+def _keyword(mark: re.Match[str]) -> str:
+    name = mark[1].replace("-", "_")
+    return f'{name}="{mark[2]}"' if mark[2] else name
+
 
 class CadecError(Exception):
-    """Something the user can act on. Printed as one red line and a hint, never as a traceback."""
+    """Something the user can act on: what happened, and a hint what to do about it.
+
+    `message` and `hint` are for people who write Python. The terminal shows `marked_message` and
+    `marked_hint`, in one red line and a hint, with options as flags and never with a traceback.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint)
+        self.marked_message = message
+        self.marked_hint = hint
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return as_keywords(self.marked_message)
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; empty where nobody knows."""
+        return as_keywords(self.marked_hint)
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class WriteError(CadecError):
@@ -23,17 +69,24 @@ class Interrupted(Exception):  # noqa: N818 - it is no error
     Not a KeyboardInterrupt: those are Typer's, which says nothing.
     """
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.marked_message = message
+
+    def __str__(self) -> str:
+        return as_keywords(self.marked_message)
+
 
 class UsageError(CadecError):
-    """What was typed can't be meant: flags that contradict each other, values out of range. Exit code 2."""
+    """What the user asked for contradicts itself or is out of range. The terminal exits with code 2."""
 
 
 @contextmanager
 def as_usage_error() -> Iterator[None]:
-    """What fails in here is about what was typed, not about a file: a usage error."""
+    """Turn errors about a value into errors about what the user asked for."""
     try:
         yield
     except UsageError:
         raise
     except CadecError as error:
-        raise UsageError(error.message, error.hint) from error
+        raise UsageError(error.marked_message, error.marked_hint) from error

@@ -124,7 +124,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except Interrupted as stopped:
-        code, told = 130, f"interrupted: {stopped}"
+        code, told = 130, f"interrupted: {stopped.marked_message}"
     except SystemExit as exit_:  # Typer's answer to a reader that has gone
         code = 0 if isinstance(exit_.__context__, BrokenPipeError) else int(exit_.code or 0)
         _discard_stdout()
@@ -155,7 +155,7 @@ def _failure(error: Exception) -> int:
     if console.debugging():
         raise error
     if isinstance(error, CadecError):
-        console.error(error.message, error.hint)
+        console.error(error.marked_message, error.marked_hint)
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         console.error("no space left to write the results")
         _discard_stdout()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import parse_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def open_translation(
     if found is None:
         raise CadecError(
             f"can't tell what kind of translation model {given} is; looked for {LOOKED_FOR}",
-            f"if it is one of these, say so: --nmt-kind {'|'.join(KINDS)}",
+            f"if it is one of these, say so: {option('nmt-kind')} {'|'.join(KINDS)}",
         )
     asked = ModelRequest(
         source_language=source_language,
@@ -75,7 +75,7 @@ def kind_of(path: Path) -> str | None:
     if len(found) > 1:
         raise CadecError(
             f"{path} looks like several kinds of translation models: {', '.join(found)}",
-            f"say which with --nmt-kind, e.g. --nmt-kind {found[0]}",
+            f"say which with {option('nmt-kind')}, e.g. {option('nmt-kind')} {found[0]}",
         )
     return found[0] if found else None
 
@@ -125,7 +125,7 @@ def _open_huggingface(path: Path, asked: ModelRequest) -> TranslationImport:
     if asked.source_tokenizer or asked.target_tokenizer:
         raise CadecError(
             "a Hugging Face model has its own tokenizer",
-            "leave out --source-tokenizer and --target-tokenizer",
+            f"leave out {option('source-tokenizer')} and {option('target-tokenizer')}",
         )
     if not path.is_dir():
         raise CadecError(f"{path} is a file; a Hugging Face model is a directory", "give the directory")

@@ -44,7 +44,7 @@ from cadec_cli.bundle.parts import (
     reuse_translation,
     write_backward,
 )
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_errors
@@ -69,8 +69,8 @@ class Misfits:
 
     def add(self, error: CadecError) -> None:
         """Remember why something failed."""
-        self.problems.append(error.message)
-        self.hint = self.hint or error.hint
+        self.problems.append(error.marked_message)
+        self.hint = self.hint or error.marked_hint
 
     def check(self) -> None:
         """Refuse, if there is anything."""
@@ -125,7 +125,7 @@ def pretrained_language(
             if written_in is None and not wrong.problems:
                 raise CadecError(
                     "nothing says which language this is for",
-                    "say it with --target-language, as in --target-language fr",
+                    f"say it with {option('target-language')}, as in {option('target-language', 'fr')}",
                 )
             if other.link and Path(lm).resolve().is_relative_to(output.resolve()):
                 raise CadecError(f"{lm} is in the bundle to be written, and can't be linked from there")
@@ -163,22 +163,22 @@ def without_effect(
     """What was asked for of a model that is not there."""
     wrong = []
     for flag, value in (
-        ("--nmt-kind", other.nmt_kind),
-        ("--source-tokenizer", other.source_tokenizer),
-        ("--target-tokenizer", other.target_tokenizer),
+        (f"{option('nmt-kind')}", other.nmt_kind),
+        (f"{option('source-tokenizer')}", other.source_tokenizer),
+        (f"{option('target-tokenizer')}", other.target_tokenizer),
     ):
         if value is not None and nmt is None:
-            wrong.append(f"{flag} is about --nmt, which is not given")
+            wrong.append(f"{flag} is about {option('nmt')}, which is not given")
     if other.for_beam and (nmt is None or not is_pretrained("nmt", nmt, other)):
-        wrong.append("--for-beam is about a pretrained --nmt, and none is given")
+        wrong.append(f"{option('for-beam')} is about a pretrained {option('nmt')}, and none is given")
     if other.link and lm is None:
-        wrong.append("--link is about --lm, which is not given")
+        wrong.append(f"{option('link')} is about {option('lm')}, which is not given")
     # Where the D-LM itself is wrong, that is said already.
     if language is None and (lm is None or not is_pretrained("lm", lm, other)):
         if other.no_context is not None:
-            wrong.append("--no-context is for a pretrained D-LM, and there is none")
+            wrong.append(f"{option('no-context')} is for a pretrained D-LM, and there is none")
         if other.link and lm is not None:
-            wrong.append("--link is for a pretrained D-LM, and this one was trained here")
+            wrong.append(f"{option('link')} is for a pretrained D-LM, and this one was trained here")
     return wrong
 
 
@@ -302,8 +302,9 @@ def build_bundle(
             given = replace(given, text=kept.target_text)
         elif given.lm is not None and given.target is None and given.lm_pipeline is None:
             wrong.hint = (
-                "name the D-LM's pipeline with --target-pipeline; one that was trained on the S-NMT's own "
-                "tokens is added to a bundle that has the S-NMT: `cadec convert BUNDLE --lm …`"
+                f"name the D-LM's pipeline with {option('target-pipeline')}; one that was trained on "
+                "the S-NMT's own "
+                f"tokens is added to a bundle that has the S-NMT: `cadec convert BUNDLE {option('lm')} …`"
             )
     if given.nmt is None and given.lm is None and not given.documents:
         given = replace(given, source=None, target=None, lm_pipeline=None)
@@ -409,10 +410,14 @@ def _languages(
         )
     if translation is not None and source is None and not wrong.problems:
         wrong.problems.append("nothing says which language the S-NMT translates from")
-        wrong.hint = wrong.hint or "say it with --source-language, as in --source-language en"
+        wrong.hint = (
+            wrong.hint or f"say it with {option('source-language')}, as in {option('source-language', 'en')}"
+        )
     if target is None and not wrong.problems:
         wrong.problems.append("nothing says which language this is for")
-        wrong.hint = wrong.hint or "say it with --target-language, as in --target-language fr"
+        wrong.hint = (
+            wrong.hint or f"say it with {option('target-language')}, as in {option('target-language', 'fr')}"
+        )
     wrong.problems += [
         problem for code in (source, target) if code is not None and (problem := language_misfit(code))
     ]

@@ -20,7 +20,7 @@ from cadec_cli.bundle.build import build_bundle
 from cadec_cli.bundle.conversion_cache import Note, silence
 from cadec_cli.bundle.find import path_of
 from cadec_cli.bundle.parts import PretrainedModelRequest
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.options import DecodingDefaults
 from converters.verify import Drift
 
@@ -176,17 +176,17 @@ def check_pull(wanted: CatalogueMatch, source: str | None, target: str | None) -
         if target is None:
             raise CadecError(
                 f"{wanted.name} is a language model: nothing says which language it is for",
-                "say it with --to, as in --to ru",
+                f"say it with {option('to')}, as in {option('to', 'ru')}",
             )
         return
     for flag, given, known in (
-        ("--from", source, translation.sources),
-        ("--to", target, translation.targets),
+        (f"{option('from')}", source, translation.sources),
+        (f"{option('to')}", target, translation.targets),
     ):
         if not known and given is None:
             raise CadecError(
                 f"{translation.name} serves many languages",
-                f"say which with {flag}, as in --from en --to ru",
+                f"say which with {flag}, as in {option('from', 'en')} {option('to', 'ru')}",
             )
         if known and given is not None and given not in known:
             raise CadecError(f"{translation.name} does not know {given!r}", f"{flag} {' or '.join(known)}")
@@ -213,7 +213,8 @@ def pull(
     directory = path_of(name or bundle_name(wanted, source, target))
     if directory.exists() and not force:
         raise CadecError(
-            f"{directory.name} is there already", "use it with --bundle, or replace it with --force"
+            f"{directory.name} is there already",
+            f"use it with {option('bundle')}, or replace it with {option('force')}",
         )
     translation, language = wanted.translation, wanted.language
     defaults = DecodingDefaults()

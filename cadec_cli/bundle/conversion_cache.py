@@ -85,7 +85,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
     except OSError as error:
         raise _UnusableError(error.strerror or str(error)) from None
     except CadecError as error:
-        raise _UnusableError(f"{error.message}; {error.hint}") from None
+        raise _UnusableError(f"{error.marked_message}; {error.marked_hint}") from None
     with lock_file:
         lock(lock_file, wait=True)
         if not _is_sound(directory):
@@ -99,7 +99,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
                 if _is_sound(directory):
                     return directory
                 if isinstance(error, WriteError):
-                    raise _UnusableError(error.message) from None
+                    raise _UnusableError(error.marked_message) from None
                 raise
     return directory
 
@@ -117,7 +117,7 @@ def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
     except BaseException as error:
         scratch.close()
         if isinstance(error, WriteError):
-            raise CadecError(error.message, _room(cache)) from None
+            raise CadecError(error.marked_message, _room(cache)) from None
         raise
     _until_the_end.push(scratch)
     _temporary[key] = directory

@@ -9,7 +9,7 @@ from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import named_bundle
 from cadec_cli.bundle.manifest import MANIFEST
 from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
@@ -37,7 +37,9 @@ def corpus_text(given: str, language: str | None) -> Loader:
             f"{given} is not a text pipeline here", f"if it is a model on the hub, write {HUB}{given}"
         )
     if language is None:
-        raise CadecError(f"nothing says which language {given} is used for", "say it with --language")
+        raise CadecError(
+            f"nothing says which language {given} is used for", f"say it with {option('language')}"
+        )
     from converters.language.huggingface import open_tokenizer
 
     return partial(_lines, *open_tokenizer(given), language)
@@ -58,5 +60,7 @@ def _target_of_bundle(directory: Path, language: str | None) -> CorpusText:
 
 def _in(language: str | None, text: CorpusText, origin: Path) -> CorpusText:
     if language is not None and iso_code(language) != iso_code(text.language):
-        raise CadecError(f"{origin} is for {text.language!r}, not for {language!r}", "leave out --language")
+        raise CadecError(
+            f"{origin} is for {text.language!r}, not for {language!r}", f"leave out {option('language')}"
+        )
     return text

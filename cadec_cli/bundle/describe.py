@@ -87,7 +87,9 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
             return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
         details = _details(settings)
         if part == "nmt":
-            details["beam"] = "its network is here, --search beam can step it" if bundle.has_network else "no"
+            details["beam"] = (
+                "its network is here, so the beam search can step it" if bundle.has_network else "no"
+            )
         return dataclasses.replace(
             described, origin=settings.origin, licence=settings.licence, details=details
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.engines.ctranslate2 import framing_for
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.models.pretrained_settings import TranslationSettings
 from cadec_cli.text.languages import is_language, iso_code
 
@@ -43,7 +43,7 @@ def chosen_languages(bundle: Bundle, source: str | None = None, target: str | No
         if settings is None or not settings.directions:
             raise CadecError(
                 f"the S-NMT of {bundle.directory} translates {usual} and nothing else",
-                "leave out --from and --to, or use another bundle",
+                f"leave out {option('from')} and {option('to')}, or use another bundle",
             )
         framing_for(settings, chosen.source, chosen.target)  # refuses what the model does not know
         _refuse_others(settings, chosen, usual)
@@ -56,7 +56,8 @@ def _refuse_others(settings: TranslationSettings, chosen: Languages, usual: Lang
     """On a side without tokens of languages: one language to translate into, any that there is to read."""
     if not settings.target_languages and chosen.target != usual.target:
         raise CadecError(
-            f"{settings.origin} translates into {usual.target} and no other language", "leave out --to"
+            f"{settings.origin} translates into {usual.target} and no other language",
+            f"leave out {option('to')}",
         )
     if not settings.source_languages and chosen.source not in (None, usual.source):
         assert chosen.source is not None

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from cadec_cli.bundle.manifest import MANIFEST
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import restore_directory
 from cadec_cli.fs.paths import data_directory, expand_user
 
@@ -79,7 +79,7 @@ def find_bundle(given: Path | None = None) -> Path:
         return EMBEDDED
     raise CadecError(
         "no bundle to work with, and none came with this installation",
-        "name one with --bundle or CADEC_BUNDLE; `cadec convert` builds one from trained models",
+        f"name one with {option('bundle')} or CADEC_BUNDLE; `cadec convert` builds one from trained models",
     )
 
 

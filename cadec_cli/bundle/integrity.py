@@ -211,7 +211,7 @@ def model_config(directory: Path) -> Mapping[str, Any]:
     try:
         sizes = configuration(**stored["config"])
     except CadecError as error:
-        raise CadecError(f"{path}: {error.message}", error.hint) from None
+        raise CadecError(f"{path}: {error.marked_message}", error.marked_hint) from None
     return {**stored, "config": dataclasses.asdict(sizes)}
 
 

@@ -15,7 +15,7 @@ from cadec_cli.bundle.directions import Languages, chosen_languages
 from cadec_cli.bundle.manifest import FORMALITY, PRETRAINED_LM, PRETRAINED_NMT
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel, draft_model
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import BACK
@@ -183,8 +183,10 @@ class LoadedModels:
 
         if not self.bundle.has_network:
             raise CadecError(
-                f"{self.bundle.directory} has no S-NMT that --search beam could step token by token",
-                "use --search rerank; or, with a model of Hugging Face, `cadec convert --for-beam`",
+                f"{self.bundle.directory} has no S-NMT that {option('search', 'beam')} could step "
+                "token by token",
+                f"use {option('search', 'rerank')}; or, with a model of Hugging Face, `cadec convert "
+                f"{option('for-beam')}`",
             )
         with self._loading("the S-NMT's network"):
             if self.bundle.translation_settings is not None:
@@ -306,7 +308,7 @@ def _check_lm_language(bundle: Bundle, languages: Languages) -> None:
         raise CadecError(
             f"the D-LM of {bundle.directory} is for {bundle.lm_text.language!r}, "
             f"not for {languages.target!r}",
-            "translate with --search sentence, which needs none",
+            f"translate with {option('search', 'sentence')}, which needs none",
         )
 
 

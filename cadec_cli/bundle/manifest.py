@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file, restore_directory
 from cadec_cli.fs.read import read_json, sha256
 from cadec_cli.method.lengths import LengthLimits
@@ -308,14 +308,15 @@ def read_manifest(directory: Path) -> Manifest:
     if value.pop("checksum", None) != _checksum(value):
         raise CadecError(
             f"{path} was changed after the bundle was made",
-            "decoding defaults are changed with `cadec convert BUNDLE --context 2` and its like",
+            f"decoding defaults are changed with `cadec convert BUNDLE {option('context', '2')}` and "
+            "its like",
         )
     try:
         manifest = _parse_manifest(value)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(f"{path} is damaged: {type(error).__name__} {error}", AGAIN) from None
     except CadecError as error:
-        raise CadecError(f"{path}: {error.message}", AGAIN) from None
+        raise CadecError(f"{path}: {error.marked_message}", AGAIN) from None
     _check_engines(path, manifest)
     _check_names(path, manifest)
     return manifest

@@ -21,7 +21,7 @@ from cadec_cli.bundle.conversion_cache import Note
 from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.integrity import copy_files, lm_misfits, model_config, translation_misfits
 from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, Manifest, conversion_part
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.pretrained_settings import (
@@ -204,7 +204,7 @@ def _storing_misfits(
         try:
             check_conversion(network, source.subwords.pieces, target.subwords.pieces, compute_type)
         except CadecError as error:
-            wrong.append(error.message)
+            wrong.append(error.marked_message)
     return wrong
 
 
@@ -212,7 +212,7 @@ def _try_load(wrong: list[str], given: Path | None, load: Callable[[Path], Loade
     try:
         return load(given) if given is not None else None
     except CadecError as error:
-        wrong.append(error.message)
+        wrong.append(error.marked_message)
         return None
 
 
@@ -221,7 +221,7 @@ def _loaded_model(wrong: list[str], directory: Path, kind: str) -> StoredModel |
         model_config(directory)
         return load_model(directory, kind)
     except CadecError as error:
-        wrong.append(error.message)
+        wrong.append(error.marked_message)
         return None
 
 
@@ -318,8 +318,8 @@ def _network_of(found: TranslationImport) -> NetworkImport:
 
     if not isinstance(found, NetworkImport):
         raise CadecError(
-            "only a translation model of Hugging Face can be kept for --search beam",
-            "leave out --for-beam: rerank and lattice do not need it",
+            f"only a translation model of Hugging Face can be kept for {option('search', 'beam')}",
+            f"leave out {option('for-beam')}: rerank and lattice do not need it",
         )
     return found
 
@@ -419,7 +419,7 @@ class ReusedTranslation:
             raise CadecError(
                 f"the S-NMT of {self.bundle.directory} can't be converted to {', '.join(sorted(missing))}: "
                 "the bundle does not hold the original weights",
-                "convert the original model again, with --nmt and --compute-type",
+                f"convert the original model again, with {option('nmt')} and {option('compute-type')}",
             )
 
     def languages(self) -> tuple[str | None, str | None]:

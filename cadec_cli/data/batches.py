@@ -19,7 +19,7 @@ from torch import Tensor
 
 from cadec_cli.arrays import Ints
 from cadec_cli.data.shards import Shard, Side, Tokens
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.text.subwords import BOS, PAD
 
 # The label of a position that has none; 0 may be a token.
@@ -88,7 +88,8 @@ def _nothing_in(shards: Sequence[WeightedShard], wanted: str, limit: str) -> Cad
     if not any(len(weighted.shard) for weighted in shards):
         return CadecError(
             f"{named} {have} no sentences at all",
-            "was it held out with `cadec prepare text --dev-output`? A smaller --dev-every holds out more",
+            f"was it held out with `cadec prepare text {option('dev-output')}`? A smaller "
+            f"{option('dev-every')} holds out more",
         )
     return CadecError(f"{named} {have} no {wanted}", limit)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_lines
 from cadec_cli.parallel import available_cores, ordered_map
 from cadec_cli.text.documents import documents_of, is_blank
@@ -54,8 +54,9 @@ def _documents(
         yield from documents_of(_parallel_rows(inputs, encoding), lambda row: all(map(is_blank, row)))
     else:
         raise CadecError(
-            f"{languages} languages need {languages} aligned files, or tab-separated ones and --columns",
-            "for example --columns 1,2",
+            f"{languages} languages need {languages} aligned files, or tab-separated ones and "
+            f"{option('columns')}",
+            f"for example {option('columns', '1,2')}",
         )
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
 from cadec_cli.data.corpora import CHUNK, Row, chunk_items
 from cadec_cli.data.shards import ShardWriter
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.parallel import available_cores, ordered_map
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
@@ -95,12 +95,12 @@ def prepare(
 def check_placeholders(texts: Sequence[CorpusText]) -> None:
     """Refuse to teach placeholders to what has no pieces for them."""
     if len(texts) != 2:
-        raise UsageError("--placeholders is for parallel text", "it takes two pipelines")
+        raise UsageError(f"{option('placeholders')} is for parallel text", "it takes two pipelines")
     for text in texts:
         if not isinstance(text, TextPipeline) or not set(PLACEHOLDERS) <= set(text.vocabulary):
             raise CadecError(
                 f"the {text.language} pipeline has no pieces for placeholders",
-                "train it with `cadec train tokenizer --placeholders`",
+                f"train it with `cadec train tokenizer {option('placeholders')}`",
             )
 
 

@@ -22,7 +22,7 @@ from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
 from cadec_cli.engines.protocols import ContextFreeTerm, Models, Passage, TranslationModel
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
@@ -260,7 +260,7 @@ class Translator:
             elif self.options.long == "refuse":
                 raise CadecError(
                     f"sentence {number + 1} is longer than the model reads: {sentence[:60]!r}…",
-                    "--long split translates it in pieces",
+                    f"{option('long', 'split')} translates it in pieces",
                 )
             else:
                 for piece in self._pieces(sentence):
@@ -340,7 +340,7 @@ def choose(
     """
     if search_kind(options.search).needs != LISTS:
         raise UsageError(
-            f"--search {options.search} does not choose from n-best lists", "rerank and lattice do"
+            f"{option('search', options.search)} does not choose from n-best lists", "rerank and lattice do"
         )
     cores = [
         [

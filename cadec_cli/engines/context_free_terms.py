@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cadec_cli.engines.protocols import ContextFreeTerm, Models, TranslationModel
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.hypotheses import NBest, TokenText
 from cadec_cli.method.objectives import BACK, LENGTH, Objective
 
@@ -30,7 +30,8 @@ class BackwardScores:
             if not source:
                 raise CadecError(
                     "a list has no source, which the backward model would score",
-                    "lists of `cadec translate --json` have theirs; those of Moses and Marian have none",
+                    f"lists of `cadec translate {option('json')}` have theirs; those of Moses and "
+                    "Marian have none",
                 )
             if not self.model.fits(text, source):
                 raise CadecError(f"a translation is too long for the backward model: {text[:60]!r}…")
@@ -63,7 +64,8 @@ def context_free_terms(
         if models.backward is None:
             raise CadecError(
                 f"{objective.name} needs a backward model, and this bundle has none",
-                "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
+                f"add one with `cadec convert BUNDLE {option('back')} REVERSE`, a bundle of the other "
+                "direction",
             )
         found.append(BackwardScores(models.backward))
     if objective.uses(LENGTH) and LENGTH not in own and models.language is not None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from cadec_cli.engines.trie_rows import smooth
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.layers import Cache
@@ -162,7 +162,7 @@ class Trees:
         if not (math.isfinite(found.total) and math.isfinite(float(found.following[0]))):
             raise CadecError(
                 "the language model gives probabilities that are no numbers",
-                "its weights may be damaged; if they are not, try --compute-type float32",
+                f"its weights may be damaged; if they are not, try {option('compute-type', 'float32')}",
             )
         return found
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
@@ -333,7 +333,9 @@ class ModelSet:
     def stepwise_translation(self) -> StepwiseTranslation:
         """The S-NMT as the beam steps it."""
         if self._stepped is None:
-            raise CadecError("this translation model can't be stepped token by token, as --search beam does")
+            raise CadecError(
+                f"this translation model can't be stepped token by token, as {option('search', 'beam')} does"
+            )
         return self._stepped
 
     def seed(self, register: str) -> Sequence[str]:

@@ -25,7 +25,7 @@ from cadec_cli.arrays import Floats
 from cadec_cli.engines.growing_trees import Trees
 from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.engines.trie_rows import Block, Keys, Layout, edge_log_probs, rows_of
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.objectives import CONDITIONAL, FREE
@@ -214,8 +214,9 @@ class TransformersLanguageModel:
         """Begin to read beginnings after some contexts."""
         if not self.fast:
             raise CadecError(
-                "this language model can't read several hypotheses in one pass, as --search beam does",
-                "use --search rerank or lattice",
+                "this language model can't read several hypotheses in one pass, as "
+                f"{option('search', 'beam')} does",
+                f"use {option('search', 'rerank')} or lattice",
             )
         half = self.positions // 2
         free = [self._tokens(text.truncate(half)) for text in self._texts] or [self._tokens(Context())]
@@ -276,7 +277,7 @@ class TransformersLanguageModel:
         if not all(np.isfinite(one.edges).all() for one in scored):
             raise CadecError(
                 "the language model gives probabilities that are no numbers",
-                "its weights may be damaged; if they are not, try --compute-type float32",
+                f"its weights may be damaged; if they are not, try {option('compute-type', 'float32')}",
             )
         return scored
 

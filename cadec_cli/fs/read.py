@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 
 # Compressed files, unpacked as they are read, in bounded memory: `.xz`, `.gz` and `.zst`.
 
@@ -215,7 +215,8 @@ def too_large(path: Path, most: int, hint: str = "") -> CadecError:
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
         hint
-        or f"if that is meant to be read as a whole, say so: --max-input {size_name(_enough(path, most))}",
+        or "if that is meant to be read as a whole, say so: "
+        f"{option('max-input', size_name(_enough(path, most)))}",
     )
 
 
@@ -392,14 +393,14 @@ def _not_in(encoding: str | None, where: str, error: UnicodeDecodeError, guess: 
     hint = (
         f"convert the file to UTF-8 first, e.g. with iconv -f {guess} -t utf-8"
         if encoding is None
-        else f"say which encoding it is with --encoding, e.g. --encoding {guess}"
+        else f"say which encoding it is with {option('encoding')}, e.g. {option('encoding', guess)}"
     )
     return CadecError(f"{where} is not {encoding or 'utf-8'} (byte {error.object[error.start]:#04x})", hint)
 
 
 def _unknown(encoding: str | None) -> UsageError:
     return UsageError(
-        f"unknown encoding: {encoding}", "give --encoding a name such as utf-8, cp1251 or latin-1"
+        f"unknown encoding: {encoding}", f"give {option('encoding')} a name such as utf-8, cp1251 or latin-1"
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.locks import ensure_unlocked, open_locked, size_of
 from cadec_cli.fs.paths import is_stream, sibling_path
@@ -26,7 +26,7 @@ from cadec_cli.jobs.records import damage_report, decode_line, encode_line, key_
 # Lines translated, and written, at a time.
 CHUNK = 512
 _EARLIER = b"# cadec back-translation "  # how format 1 begins
-HINT = "what is done so far is kept; --resume continues it"
+HINT = f"what is done so far is kept; {option('resume')} continues it"
 
 Translate = Callable[[Sequence[str]], list[str]]
 
@@ -65,7 +65,8 @@ class PairFile:
     def _read_progress(self, *, resume: bool) -> PairProgress:
         if not resume:
             raise CadecError(
-                f"{self.part} holds unfinished work", "--resume continues it; delete it to begin anew"
+                f"{self.part} holds unfinished work",
+                f"{option('resume')} continues it; delete it to begin anew",
             )
         with read_errors(self.part), self.part.open("rb") as stream:
             first = stream.readline()
@@ -142,7 +143,7 @@ class PairFile:
                 target.write(text + b"\n")
             if records.found != count:
                 raise CadecError(
-                    f"{self.part} is not as it was written", "--resume makes the lost lines again"
+                    f"{self.part} is not as it was written", f"{option('resume')} makes the lost lines again"
                 )
         self.part.unlink()
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 from cadec_cli.decoding.confidence import FlaggedSentence, Judge, flagged_sentences
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.errors import CadecError, Interrupted, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.fs.paths import resolve_path
@@ -228,7 +228,8 @@ class BulkTranslation:
             return digest
         if not self.may_write(path, done):
             raise CadecError(
-                f"{path} has been put there, or changed, in the meantime", "move it away, and use --resume"
+                f"{path} has been put there, or changed, in the meantime",
+                f"move it away, and use {option('resume')}",
             )
         done.note_output(self._name(path), digest)
         with atomic_file(path) as stream:
@@ -286,7 +287,8 @@ class _Work:
             others = f" and {len(foreign) - 1:,} more" if len(foreign) > 1 else ""
             raise CadecError(
                 f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
-                f"--resume --force replaces {'it' if len(foreign) == 1 else 'them'}, and keeps what is done",
+                f"{option('resume')} {option('force')} replaces "
+                f"{'it' if len(foreign) == 1 else 'them'}, and keeps what is done",
             )
 
     def _is_there(self, number: int, path: Path) -> bool:
@@ -319,8 +321,8 @@ class _Work:
         if lost:
             others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
             raise CadecError(
-                f"{lost[0].message}{others}",
-                f"{lost[0].hint}; all else is done, and --resume tries this again",
+                f"{lost[0].marked_message}{others}",
+                f"{lost[0].marked_hint}; all else is done, and {option('resume')} tries this again",
             )
         if self.waiting or next(documents, None) is not None:
             raise RuntimeError("a pool has left documents undone")
@@ -340,7 +342,7 @@ class _Work:
         opened = self.waiting[key][0]
         path = self.translation.plan.paths[opened.number]
         which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
-        return CadecError(f"{which}: {error.message}", error.hint)
+        return CadecError(f"{which}: {error.marked_message}", error.marked_hint)
 
     def _documents(self) -> Iterator[DocumentTask]:
         """What is to be handed out, file by file; a document that is there twice is done once."""
@@ -365,7 +367,7 @@ class _Work:
         if _digest_of(keys) != self.survey.digests[number]:
             raise CadecError(
                 f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
-                "the same command with --resume takes it as it is now",
+                f"the same command with {option('resume')} takes it as it is now",
             )
         return _OpenFile(number, file, keys, source, {key for key in keys if key not in self.done})
 

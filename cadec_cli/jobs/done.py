@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.jobs.records import (
@@ -86,7 +86,7 @@ class DoneDocuments:
     `damage_report` is what a user should be told.
     """
 
-    resume_hint = "the same command with --resume goes on"
+    resume_hint = f"the same command with {option('resume')} goes on"
 
     def __init__(self, file: RecordFile, found: _DocumentRecords | None = None) -> None:
         found = found or _DocumentRecords()
@@ -121,7 +121,7 @@ class DoneDocuments:
         if record is None or len(record["sentences"]) != count:
             raise CadecError(
                 f"{self._file.path} is not as it was written",
-                "run it again with --resume: what was lost is translated again",
+                f"run it again with {option('resume')}: what was lost is translated again",
             )
         return list(record["sentences"])
 

@@ -19,7 +19,7 @@ from cadec_cli.decoding.confidence import FLAG_BELOW, FlaggedSentence, Judge, fl
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.errors import CadecError, Interrupted, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.jobs.journal import Gap, Journal
@@ -217,7 +217,8 @@ class FileTranslation:
                     break
             if lost:
                 raise CadecError(
-                    f"{gap.path} has sentences that the input does not have", "start over with --force"
+                    f"{gap.path} has sentences that the input does not have",
+                    f"start over with {option('force')}",
                 )
         yield from self._from(journal.start, journal.checkpoint)
 

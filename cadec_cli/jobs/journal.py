@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from cadec_cli.decoding.state import State
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.jobs.records import (
     DAMAGED,
     LinePosition,
@@ -155,7 +155,7 @@ class Journal:
     be added before the first checkpoint. `damage` is what a user should be told.
     """
 
-    resume_hint = "the same command with --resume goes on"
+    resume_hint = f"the same command with {option('resume')} goes on"
 
     def __init__(self, file: RecordFile, found: JournalContent | None = None) -> None:
         found = found or _NOTHING

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.locks import ensure_unlocked, open_locked, remove_locked, size_of
 from cadec_cli.fs.read import read_errors
@@ -66,8 +66,8 @@ def _checksum(content: bytes, key: bytes) -> bytes:
 
 
 FORMAT_VERSION = 4
-HINT = "free some space and run it again with --resume: nothing that was translated is lost"
-DAMAGED = "delete it, or start over with --force"
+HINT = f"free some space and run it again with {option('resume')}: nothing that was translated is lost"
+DAMAGED = f"delete it, or start over with {option('force')}"
 
 _EARLIER = b'{"format": '  # how journals of earlier versions begin
 
@@ -251,14 +251,14 @@ def _check_header(path: Path, line: bytes, expected: bytes) -> bool:
     other = [key for key in {**wanted, **found} if found.get(key) != wanted.get(key)]
     raise CadecError(
         f"{path} belongs to another translation, which differs in: {', '.join(other)}",
-        "resume with the same input and options, or start over with --force",
+        f"resume with the same input and options, or start over with {option('force')}",
     )
 
 
 def _unfinished_error(path: Path) -> CadecError:
     return CadecError(
         f"there is an unfinished translation: {path}",
-        "continue it with --resume, or start over with --force",
+        f"continue it with {option('resume')}, or start over with {option('force')}",
     )
 
 

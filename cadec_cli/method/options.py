@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cadec_cli.errors import CadecError, UsageError, as_usage_error
+from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
@@ -49,7 +49,7 @@ _MORE_BOUNDS: Mapping[str, Bound] = {
 Defaults = TypeVar("Defaults", bound="DecodingDefaults")
 
 
-def option(
+def option_field(
     default: Any,
     text: str,
     kind: type | None = None,
@@ -68,24 +68,26 @@ def option(
 class DecodingDefaults:
     """How a bundle is used unless its user says otherwise. Weights not given are the objective's own."""
 
-    search: str = option(
+    search: str = option_field(
         "rerank",
         "how to search: " + ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
         choices=tuple(SEARCHES),
     )
-    objective: str = option(
+    objective: str = option_field(
         "c-score", f"what is maximised: {', '.join(OBJECTIVES)}", choices=tuple(OBJECTIVES)
     )
-    weight: Mapping[str, float] = option(
+    weight: Mapping[str, float] = option_field(
         None,
         "weights of the objective by name, as lm=0.5; a bare number is the D-LM's "
         "(c-score 1, the fusions 0.1 unless given)",
         str,
     )
-    context: int = option(3, "number of target sentences before the current one that count as context")
-    temperature: float = option(1.0, "softmax temperature T of the D-LM; above 1 weakens it")
-    nbest: int = option(20, "number of hypotheses per sentence (B) for rerank and lattice")
-    beam: int = option(4, "beam size of --search beam, sentence, doc-nmt, 2-to-2 and repair")
+    context: int = option_field(3, "number of target sentences before the current one that count as context")
+    temperature: float = option_field(1.0, "softmax temperature T of the D-LM; above 1 weakens it")
+    nbest: int = option_field(20, "number of hypotheses per sentence (B) for rerank and lattice")
+    beam: int = option_field(
+        4, f"beam size of {option('search', 'beam')}, sentence, doc-nmt, 2-to-2 and repair"
+    )
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)
@@ -103,32 +105,33 @@ class DecodingDefaults:
 class TranslationOptions(DecodingDefaults):
     """How to choose a translation: what a bundle has defaults for, and more. Defaults are the paper's."""
 
-    rolling: bool = option(
+    rolling: bool = option_field(
         False, "keep all context that the D-LM has positions for, not only the last few", stored=False
     )
-    alpha: float = option(0.0, "add-alpha smoothing of the D-LM's probabilities", stored=False)
-    paths: int = option(5, "number of paths (B′) of --search lattice", stored=False)
-    context_from: str = option(
+    alpha: float = option_field(0.0, "add-alpha smoothing of the D-LM's probabilities", stored=False)
+    paths: int = option_field(5, f"number of paths (B′) of {option('search', 'lattice')}", stored=False)
+    context_from: str = option_field(
         "chosen",
-        "with --search beam: take the context from chosen translations, or from sentence-level ones "
+        f"with {option('search', 'beam')}: take the context from chosen translations, or from "
+        "sentence-level ones "
         "(faster, approximate)",
         choices=CONTEXT_SOURCES,
         stored=False,
     )
-    long: str = option(
+    long: str = option_field(
         "split",
         "what to do with sentences too long for the model: split or refuse",
         choices=LONG_SENTENCES,
         stored=False,
     )
 
-    protect: bool = option(
+    protect: bool = option_field(
         True,
         "keep URLs, numbers, code, placeholders and tags as they are, and never choose a broken hypothesis "
         "where there is a sound one",
         stored=False,
     )
-    formality: str = option(
+    formality: str = option_field(
         AUTO,
         f"how people are addressed: auto (as the context has it), formal or informal; the latter two mean "
         f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
@@ -143,17 +146,20 @@ class TranslationOptions(DecodingDefaults):
             raise CadecError(told, "0 is no smoothing" if told.startswith("alpha") else "")
         if search_kind(self.search).needs == STEPS and not self.weighted_objective.uses(NMT):
             raise CadecError(
-                f"--search {self.search} can't maximise {self.objective}, which does not look at the source",
+                f"{option('search', self.search)} can't maximise {self.objective}, which does not "
+                "look at the source",
                 "rerank can: its hypotheses are the S-NMT's",
             )
         if search_kind(self.search).needs == STEPS and not self.weighted_objective.by_token:
             raise CadecError(
-                f"--search {self.search} can't maximise {self.objective}, which scores whole sentences",
+                f"{option('search', self.search)} can't maximise {self.objective}, which scores whole "
+                "sentences",
                 "rerank and lattice can",
             )
         if self.formality != AUTO and not self.reads_context:
             raise UsageError(
-                f"--formality {self.formality} is a matter of context, and {self.without_context} reads none",
+                f"{option('formality', self.formality)} is a matter of context, and "
+                f"{self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
             )
 
@@ -166,7 +172,11 @@ class TranslationOptions(DecodingDefaults):
     def without_context(self) -> str:
         """Which of the options it is that reads no context."""
         kind = search_kind(self.search)
-        return f"--objective {self.objective}" if kind.reads_context else f"--search {self.search}"
+        return (
+            f"{option('objective', self.objective)}"
+            if kind.reads_context
+            else f"{option('search', self.search)}"
+        )
 
     @property
     def weighted_objective(self) -> Objective:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +29,7 @@ def choose_device(name: str) -> torch.device:
     if device is None or device.type not in ("cpu", "cuda"):
         raise CadecError(f"unknown device: {name}", "auto, cpu, cuda or cuda:1")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise CadecError("torch sees no GPU on this machine", "use --device cpu, or auto")
+        raise CadecError("torch sees no GPU on this machine", f"use {option('device', 'cpu')}, or auto")
     return device
 
 

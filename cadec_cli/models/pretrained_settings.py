@@ -276,7 +276,9 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], Settings]) -> Settings:
         _check_types(settings)
         return settings
     except CadecError as error:
-        raise CadecError(f"{path}: {error.message}", "build the bundle anew with `cadec convert`") from None
+        raise CadecError(
+            f"{path}: {error.marked_message}", "build the bundle anew with `cadec convert`"
+        ) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(
             f"{path} is damaged: {type(error).__name__} {error}", "build the bundle anew with `cadec convert`"

@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -131,7 +131,7 @@ def ordered_map(
                 yield waiting.popleft().result()
         except BrokenProcessPool:
             raise CadecError(
-                "a worker process has died", "perhaps memory ran out: try fewer --processes"
+                "a worker process has died", f"perhaps memory ran out: try fewer {option('processes')}"
             ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Generic, Protocol
 
+from cadec_cli.errors import option
 from cadec_cli.parallel import (
     ATTEMPTS,
     Item,
@@ -227,7 +228,7 @@ class _ProcessWorkerSet:
     """All processes that there are."""
 
     kind = "worker processes"
-    hint = "perhaps memory ran out: try fewer --workers"
+    hint = f"perhaps memory ran out: try fewer {option('workers')}"
 
     def __init__(self, task: bytes, most: int) -> None:
         self.workers: list[_ProcessWorker] = []

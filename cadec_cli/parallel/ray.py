@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.atomic import new_part
 from cadec_cli.parallel import Item, Result, Results, Task, answers, available_cores
 from cadec_cli.parallel.processes import WorkItem, dispatch
@@ -118,7 +118,7 @@ class _RayWorkerSet:
     """All actors that there are."""
 
     kind = "Ray workers"
-    hint = "perhaps memory ran out: try fewer --workers, or give each more --threads"
+    hint = f"perhaps memory ran out: try fewer {option('workers')}, or give each more {option('threads')}"
 
     def __init__(self, ray: Any, task: bytes, most: int, cores: float, gpus: float) -> None:
         self.workers: list[_RayWorker] = []
@@ -133,7 +133,7 @@ class _RayWorkerSet:
             wanted = ", ".join(f"{count:g} {name}" for name, count in self._each.items() if count)
             raise CadecError(
                 f"no machine of the Ray cluster has room for a worker ({wanted})",
-                "ask for fewer --threads, or for another --device",
+                f"ask for fewer {option('threads')}, or for another {option('device')}",
             )
 
     def capacity(self) -> int:
@@ -282,7 +282,9 @@ def _start(ray: Any, cores: float, directory: Path) -> None:
         except Exception as error:  # Ray raises just that
             ray.shutdown()
             if attempt == _STARTS:
-                raise CadecError(f"Ray can't be started: {_line(error)}", "--workers needs no Ray") from error
+                raise CadecError(
+                    f"Ray can't be started: {_line(error)}", f"{option('workers')} needs no Ray"
+                ) from error
 
 
 def _connect(ray: Any, address: str) -> None:

@@ -109,7 +109,7 @@ def seconds_of(work: Path) -> dict[str, float]:
     try:
         known = read_json(path) if path.is_file() else {}
     except CadecError as error:  # nothing depends on it
-        console.warn(f"{error.message}; how long earlier steps took is not known")
+        console.warn(f"{error.marked_message}; how long earlier steps took is not known")
         return {}
     found = known.items() if isinstance(known, dict) else ()
     return {name: took for name, took in found if type(took) in (int, float) and 0 <= took < 1e12}

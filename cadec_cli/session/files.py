@@ -200,7 +200,7 @@ def _options(data: Any) -> TranslationOptions:
     try:
         return TranslationOptions(**data)
     except CadecError as error:
-        raise _MisfitError(error.message) from None
+        raise _MisfitError(error.marked_message) from None
 
 
 def _check_pinned(pinned: Any, read: Sequence[Any], where: str) -> None:

@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.segment import Segment
 from rich.text import Text
 
+from cadec_cli.errors import as_flags
 from cadec_cli.validation import is_showable
 
 if TYPE_CHECKING:
@@ -95,9 +96,13 @@ def error(message: str, hint: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Replace what is not showable (an ESC above all) by its picture; what ends lines too."""
+    """Replace what is not showable (an ESC above all) by its picture; what ends lines too.
+
+    Options that the library names are shown as flags.
+    """
     if text.isascii() and text.isprintable():
         return text
+    text = as_flags(text)
     return "".join(
         character
         if is_showable(character)
@@ -115,6 +120,7 @@ def visible_lines(text: str) -> str:
 
 def _harmless(message: str) -> str:
     """A message that names what people wrote: no markup, nothing that commands the terminal, and no novel."""
+    message = as_flags(message)
     if len(message) > _MAX_LENGTH:  # the line of a file, perhaps, that was one long line
         message = f"{message[:_MAX_LENGTH]} …"
     return escape(visible_lines(message))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
@@ -132,7 +133,7 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
     kind = item.metadata.get("type", type(item.default))
     name = "--" + item.name.replace("_", "-")
     declaration = f"{name}/--no-{name[2:]}" if kind is bool else name
-    text = _sentence(item.metadata["help"])
+    text = _sentence(as_flags(item.metadata["help"]))
     if item.default is not None:
         default = item.default
         if kind is bool:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.read import read_json
 
 REGISTERS = ("formal", "informal")
@@ -32,7 +32,7 @@ def seed_sentences(register: str, language: str, more: Path | None = None) -> tu
         raise UsageError(
             f"there are no sentences that tell what is {register} in {language!r}",
             f"there are some for {', '.join(sorted(known))}; "
-            "--after FILE takes sentences of your own as context",
+            f"{option('after')} FILE takes sentences of your own as context",
         )
     return known[language][register]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors
 from cadec_cli.text.moses import MARKS
 from cadec_cli.text.protected.placeholders import PLACEHOLDERS
@@ -122,6 +122,6 @@ def train_subwords(
     except (RuntimeError, OSError) as error:
         raise CadecError(
             f"SentencePiece can't train {vocabulary_size:,} pieces on this text: {error}",
-            "give it more text, or a smaller --vocab-size",
+            f"give it more text, or a smaller {option('vocab-size')}",
         ) from None
     return Subwords(model.getvalue())

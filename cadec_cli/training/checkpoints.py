@@ -23,7 +23,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_directory, remove_leftovers_in, write_errors
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.storage import (
@@ -102,7 +102,7 @@ class Checkpoints:
             try:
                 progress = self.load(path, model, optimizer)
             except CadecError as error:
-                damaged.append((path, error.message))
+                damaged.append((path, error.marked_message))
                 continue
             for other, why in damaged if first else ():
                 console.warn(f"{why}; going on from {path} instead")
@@ -113,14 +113,17 @@ class Checkpoints:
             path, why = damaged[0]
             older = [other for other in self._all() if other < path]
             hint = "no other checkpoint can be continued: begin the run again"
-            raise CadecError(why, f"{hint}, perhaps with --start-from {older[-1]}" if older else hint)
+            raise CadecError(
+                why, f"{hint}, perhaps with {option('start-from')} {older[-1]}" if older else hint
+            )
         return Progress()
 
     def save(self, model: Model, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
         """Write a checkpoint; it replaces nothing before it is complete."""
         newest = self.newest()
         hint = (
-            f"free some space and continue with --resume; {newest or 'nothing'} is the last good checkpoint"
+            f"free some space and continue with {option('resume')}; "
+            f"{newest or 'nothing'} is the last good checkpoint"
         )
         files = {
             **model_files(model, self._pipelines, model_state(model)),
@@ -170,7 +173,7 @@ class Checkpoints:
             except CadecError as error:
                 if not used and place + 1 == len(paths):
                     raise
-                console.warn(f"{error.message}; the finished model is made without it")
+                console.warn(f"{error.marked_message}; the finished model is made without it")
                 continue
             used.append(_update(path))
             for name, tensor in weights.items():

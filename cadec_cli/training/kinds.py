@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.models.configs import (
     PASSAGE_SENTENCES,
     DocTransformerConfig,
@@ -183,7 +183,7 @@ def _document_lm(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
     if sides[0].text == "language model":
         raise CadecError(
             "these corpora are in the tokens of a pretrained language model",
-            "name it with --start-from; or prepare them with a text pipeline",
+            f"name it with {option('start-from')}; or prepare them with a text pipeline",
         )
 
     return DocumentLM(DocumentLMConfig(vocabulary=sides[0].vocabulary_size, **sizes))

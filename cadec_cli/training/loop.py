@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cadec_cli.data.batches import NO_LABEL, Batch, Examples, Update, in_order, plan_updates
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.models.storage import Model, fill, save_model
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.distributed import Processes
@@ -159,7 +159,8 @@ def train(
             if not math.isfinite(loss):
                 raise CadecError(
                     f"the loss is {loss} after update {progress.update + 1}",
-                    "try a lower --learning-rate or a longer --warmup; the last checkpoint is good",
+                    f"try a lower {option('learning-rate')} or a longer {option('warmup')}; the last "
+                    "checkpoint is good",
                 )
             progress.update += 1
             progress.update_in_epoch += 1

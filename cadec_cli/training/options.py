@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cadec_cli.errors import CadecError, UsageError, as_usage_error
+from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.fs.read import read_text
 from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits, quote_value
 
@@ -167,7 +167,10 @@ class BleuOptions:
 
     pipeline: Path | None = field(
         default=None,
-        metadata={"help": "the target language's text pipeline; needed for --stop-on bleu", "type": Path},
+        metadata={
+            "help": f"the target language's text pipeline; needed for {option('stop-on')} bleu",
+            "type": Path,
+        },
     )
 
 

@@ -18,7 +18,7 @@ import torch
 
 from cadec_cli.data.batches import WeightedShard
 from cadec_cli.data.shards import Shard, SideInfo
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.atomic import write_errors, write_json
 from cadec_cli.fs.locks import locked_directory
 from cadec_cli.fs.read import read_json
@@ -44,8 +44,8 @@ from cadec_cli.training.options import (
 REASONS = {
     "max_updates": "all updates done",
     "max_epochs": "all epochs done",
-    "max_minutes": "time is up (--resume continues)",
-    "patience": "no improvement in --patience evaluations",
+    "max_minutes": f"time is up ({option('resume')} continues)",
+    "patience": f"no improvement in {option('patience')} evaluations",
 }
 
 
@@ -94,7 +94,8 @@ def new_run(
     check_inputs(data, dev)
     if kind.origin and start_from is None:
         raise UsageError(
-            f"`cadec train {kind.name}` starts from {kind.origin}", "name its run with --start-from"
+            f"`cadec train {kind.name}` starts from {kind.origin}",
+            f"name its run with {option('start-from')}",
         )
     _check_flags(kind, flags)
     tables = load_preset(kind.preset_family, preset)
@@ -118,18 +119,21 @@ def new_run(
 def check_inputs(data: Sequence[str], dev: Sequence[Path]) -> None:
     """Refuse a run that has nothing to learn from."""
     if not data or not dev:
-        raise UsageError("a run needs --data and --dev", "prepare both with `cadec prepare text`")
+        raise UsageError(
+            f"a run needs {option('data')} and {option('dev')}", "prepare both with `cadec prepare text`"
+        )
 
 
 def check_new(output: Path) -> None:
     """Refuse to begin a run where one is, or something that it would write over."""
     if _run_file(output).exists() or _checkpoints(output).exists():
         raise CadecError(
-            f"{output} already holds a run", "continue it with --resume, or choose another --output"
+            f"{output} already holds a run",
+            f"continue it with {option('resume')}, or choose another {option('output')}",
         )
     there = [name for name in ("model", "metrics.jsonl", "curves.png") if (output / name).exists()]
     if there:
-        raise CadecError(f"{output} already holds {', '.join(there)}", "choose another --output")
+        raise CadecError(f"{output} already holds {', '.join(there)}", f"choose another {option('output')}")
 
 
 def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
@@ -142,7 +146,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
         why = (
             "a pretrained model's sizes are fixed"
             if kind.config is FineTuningOptions
-            else "--start-from names no pretrained model"
+            else f"{option('start-from')} names no pretrained model"
         )
         raise UsageError(f"{', '.join(useless)} can't be used here: {why}")
 
@@ -203,7 +207,7 @@ def _checkpoints(output: Path) -> Path:
 def _read_run(kind: Kind, output: Path) -> Run:
     file = _run_file(output)
     if not file.is_file():
-        raise CadecError(f"there is no run to continue in {output}", "start one without --resume")
+        raise CadecError(f"there is no run to continue in {output}", f"start one without {option('resume')}")
     record = read_json(file)
     if not isinstance(record, dict) or record.get("kind") != kind.name:
         raise CadecError(f"{output} is not a run of `cadec train {kind.name}`")
@@ -219,7 +223,9 @@ def _read_run(kind: Kind, output: Path) -> Run:
             start_from=record.get("start_from"),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise CadecError(f"{file} is damaged: {error!r}", "begin the run again in another --output") from None
+        raise CadecError(
+            f"{file} is damaged: {error!r}", f"begin the run again in another {option('output')}"
+        ) from None
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -268,7 +274,7 @@ def _check_lengths(run: Run) -> None:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in too_long)
         raise CadecError(
             f"{named} is more than the model's positions ({positions})",
-            f"lower {flags}" if run.kind.positions else f"lower {flags} or raise --positions",
+            f"lower {flags}" if run.kind.positions else f"lower {flags} or raise {option('positions')}",
         )
 
 
@@ -306,7 +312,10 @@ def _bleu(
     if bleu is None:
         raise UsageError(f"`cadec train {kind.name}` can't stop on BLEU: its models do not translate")
     if pipeline is None:
-        raise UsageError("--stop-on bleu needs --pipeline, the target language's", "or use --stop-on loss")
+        raise UsageError(
+            f"{option('stop-on')} bleu needs {option('pipeline')}, the target language's",
+            f"or use {option('stop-on')} loss",
+        )
     target = TextPipeline.load(pipeline)
     if target.checksum != sides[-1].pipeline_checksum:
         raise CadecError(f"{pipeline} is not the pipeline that prepared the data")
@@ -326,7 +335,7 @@ def _summary(run: Run, task: Task, device: torch.device) -> str:
 
 def _report(outcome: Outcome, output: Path, plot: bool) -> None:
     if outcome.interrupted:
-        console.note(f"stopped at update {outcome.progress.update:,}; continue with --resume")
+        console.note(f"stopped at update {outcome.progress.update:,}; continue with {option('resume')}")
         return
     averaged = ", ".join(f"{update:,}" for update in outcome.averaged)
     updates = "update" if len(outcome.averaged) == 1 else "the average of updates"

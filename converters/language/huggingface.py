@@ -23,7 +23,7 @@ from cadec_cli.engines.transformers_lm import (
     check_vocabulary,
     choose_scoring,
 )
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_errors
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_errors, read_json
@@ -77,7 +77,7 @@ class LanguageModelImport:
         if link and self.directory is None:
             raise CadecError(
                 f"{self.settings.origin} can't be linked: only safetensors can be used as they are",
-                "leave --link out: its weights are written anew",
+                f"leave {option('link')} out: its weights are written anew",
             )
         with write_errors(directory):
             linked = self._write_files(directory, link) if self.directory is not None else {}
@@ -166,7 +166,7 @@ def _of_run(path: Path) -> Path:
     if not (path / "model" / LANGUAGE_SETTINGS).is_file():
         raise CadecError(
             f"the run in {path} is not finished",
-            "finish it with --resume; a lower --max-updates ends it sooner",
+            f"finish it with {option('resume')}; a lower {option('max-updates')} ends it sooner",
         )
     return path / "model"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_json, read_lines
 from cadec_cli.text.languages import iso_code
 
@@ -86,7 +86,7 @@ def no_context_texts(choice: str, language: str | None = None) -> Texts:
     if not path.is_file():
         raise CadecError(
             f"there is no file {choice}",
-            f"--no-context is {START}, {TEXTS}, or a file with texts, a blank line between them",
+            f"{option('no-context')} is {START}, {TEXTS}, or a file with texts, a blank line between them",
         )
     if path.suffix != ".json":
         return _text_file(path, language)
@@ -104,7 +104,7 @@ def _text_file(path: Path, language: str | None) -> Texts:
     if language is None:
         raise CadecError(
             f"nothing says which language {path} is in",
-            "say it with --target-language, as in --target-language fr",
+            f"say it with {option('target-language')}, as in {option('target-language', 'fr')}",
         )
     texts: list[tuple[str, ...]] = []
     lines: list[str] = []

@@ -21,7 +21,7 @@ from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
 from cadec_cli.engines.ctranslate2 import Framing
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors, sha256
 from cadec_cli.models.pretrained_settings import HEADS, POSITIONS, TranslationSettings
 from cadec_cli.validation import quote_value
@@ -287,7 +287,8 @@ def _dictionaries(
     seen = f"are {', '.join(path.name for path in found)}" if found else "is none"
     raise CadecError(
         f"fairseq's dictionaries dict.SOURCE.txt and dict.TARGET.txt must be in {directory}; there {seen}",
-        "say the languages as the files name them, with --source-language and --target-language"
+        f"say the languages as the files name them, with {option('source-language')} and "
+        f"{option('target-language')}"
         if found
         else "copy them from the directory of the training data",
     )

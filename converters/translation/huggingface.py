@@ -15,7 +15,7 @@ from typing import Any
 
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.ctranslate2 import Framing, framing_for
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_directory, write_errors
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.huggingface import quiet_transformers, short, transformers_library
@@ -155,7 +155,7 @@ class HuggingFaceImport:
             raise CadecError(
                 f"the network of {self.settings.origin} says something else once it is written, by "
                 f"{apart:.1g} nats",
-                "leave out --for-beam: reranking does not need it",
+                f"leave out {option('for-beam')}: reranking does not need it",
             )
 
     def _probes(self) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, is_language, iso_code, own_token
 
@@ -84,7 +84,8 @@ def _marian(described: ModelDescription) -> Direction:
     if target is None:
         raise CadecError(
             f"{described.name} translates into {len(languages)} languages: which one is meant is not said",
-            f"say --target-language; it has {' '.join(languages[:12])}{' …' if len(languages) > 12 else ''}",
+            f"say {option('target-language')}; it has "
+            f"{' '.join(languages[:12])}{' …' if len(languages) > 12 else ''}",
         )
     token = own_token(target, languages)
     return Direction(
@@ -153,7 +154,7 @@ def _t5(described: ModelDescription) -> Direction:
         if target is None:
             raise CadecError(
                 f"{described.name} translates into {len(languages)} languages: which is meant is not said",
-                "say --target-language",
+                f"say {option('target-language')}",
             )
         token = own_token(target, languages)
         pieces = _before(described.tokenizer, f"{token} ")
@@ -174,7 +175,7 @@ def _t5(described: ModelDescription) -> Direction:
     if given not in prefixes:
         raise CadecError(
             f"{described.name} does not say how to translate from {source or '?'} to {target or '?'}",
-            "say --source-language and --target-language; it has "
+            f"say {option('source-language')} and {option('target-language')}; it has "
             + ", ".join(f"{one} to {other}" for one, other in prefixes),
         )
     prefix = prefixes[given]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.models.pretrained_settings import TextSettings
 from converters.translation.base import ModelRequest
@@ -102,12 +102,14 @@ def _find_tokenizer_file(directory: Path, side: str, language: str | None) -> Pa
         if found:
             raise CadecError(
                 f"several files may be the model's tokenizer: {', '.join(one.name for one in found)}",
-                f"say which with --source-tokenizer and --target-tokenizer (this is about the {side})",
+                f"say which with {option('source-tokenizer')} and {option('target-tokenizer')} (this "
+                f"is about the {side})",
             )
     raise CadecError(
         f"no tokenizer of the {side} in {directory}: neither a SentencePiece model ({side}.spm, *.model), "
         f"nor a tokenizer.json, nor BPE codes ({side}.bpe, bpecodes)",
-        "name its file with --source-tokenizer and --target-tokenizer; one is enough if both sides share it",
+        f"name its file with {option('source-tokenizer')} and {option('target-tokenizer')}; one is "
+        "enough if both sides share it",
     )
 
 
@@ -136,7 +138,7 @@ def _check_pieces(path: Path, kind: str, vocabulary: Sequence[str], side: str) -
         raise CadecError(
             f"{path} is not the tokenizer of the model's {side}: {len(missing)} of its {len(frequent):,} "
             f"most frequent pieces are not in the vocabulary, {', '.join(map(repr, missing[:3]))} among them",
-            "name the right file with --source-tokenizer or --target-tokenizer",
+            f"name the right file with {option('source-tokenizer')} or {option('target-tokenizer')}",
         )
 
 

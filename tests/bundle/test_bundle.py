@@ -221,7 +221,7 @@ def test_a_bundle_without_lm(parts: Path, tmp_path: Path) -> None:
     for use in (bundle.lm_network, lambda: bundle.engine("lm")):
         with pytest.raises(CadecError, match="has no D-LM") as caught:
             use()
-        assert "--lm" in caught.value.hint
+        assert "lm" in caught.value.hint
 
 
 def test_a_bundle_without_nmt(parts: Path, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_what_is_missing_or_does_not_fit_is_said(
 ) -> None:
     with pytest.raises(CadecError, match="bayes needs a backward model") as caught:
         cadec_cli.load(root / "bundle", options={"objective": "bayes"})
-    assert "--back" in caught.value.hint
+    assert "back" in caught.value.hint
     with pytest.raises(CadecError, match="scores whole sentences"):
         cadec_cli.load(root / "both", options={"objective": "bayes", "search": "beam"})
     with pytest.raises(CadecError, match="translates en → ru, not ru → en"):

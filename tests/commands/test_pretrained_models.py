@@ -183,7 +183,7 @@ def test_every_command_works(
 
 
 def test_the_beam_says_that_it_can_t(trained: Trained) -> None:
-    with pytest.raises(CadecError, match="no S-NMT that --search beam could step") as caught:
+    with pytest.raises(CadecError, match='no S-NMT that search="beam" could step') as caught:
         cadec_cli.load(trained.bundle, options={"search": "beam"})
     assert "rerank" in caught.value.hint
 

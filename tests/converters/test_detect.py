@@ -102,7 +102,7 @@ def test_two_kinds_in_one_place_have_to_be_said(tmp_path: Path) -> None:
     marian(tmp_path)
     with pytest.raises(CadecError, match="huggingface, marian") as caught:
         open_translation(str(tmp_path), note=silent)
-    assert "--nmt-kind" in caught.value.hint
+    assert "nmt_kind" in caught.value.hint
     with pytest.raises(CadecError, match=r"vocab\.yml"):
         open_translation(str(tmp_path), kind="marian", note=silent)
 
@@ -112,7 +112,7 @@ def test_what_can_not_be_told_says_what_was_looked_for(tmp_path: Path) -> None:
         open_translation(str(tmp_path), note=silent)
     for sign in ("config.json", "model.bin", ".npz", "dict.*.txt", "vocab and opt"):
         assert sign in caught.value.message
-    assert "--nmt-kind huggingface|ctranslate2|marian|fairseq|opennmt" in caught.value.hint
+    assert "nmt_kind huggingface|ctranslate2|marian|fairseq|opennmt" in caught.value.hint
 
 
 def test_wrong_words_are_errors(tmp_path: Path) -> None:

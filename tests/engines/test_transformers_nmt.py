@@ -144,7 +144,7 @@ def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
     build_bundle(tmp_path / "bundle", nmt=tmp_path / "marian", lm=tmp_path / "gpt2")
     with pytest.raises(CadecError) as failed:
         assert load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepwise_translation
-    assert "--for-beam" in failed.value.hint
+    assert "for_beam" in failed.value.hint
     build_bundle(
         tmp_path / "kept",
         nmt=tmp_path / "marian",

@@ -79,7 +79,7 @@ def test_what_is_written_already_is_left_alone_and_what_is_not_ours_too(
     (again.target / changed).write_text("a person has corrected this\n")
     with pytest.raises(CadecError, match=f"{changed}: exists already") as refused:
         again.run(resume=True)
-    assert "--force" in refused.value.hint and (again.target / ".journal").read_bytes() == journal
+    assert "force" in refused.value.hint and (again.target / ".journal").read_bytes() == journal
     assert (again.target / changed).read_text() == "a person has corrected this\n"
     (again.target / changed).unlink()
     assert again.run(resume=True) == whole
@@ -97,7 +97,7 @@ def test_it_is_interrupted_with_what_there_is_to_say(library: Callable[..., Libr
             yield
 
     total = work.bulk().survey().total
-    with pytest.raises(Interrupted, match=rf"\d+ of {total} sentences are done; .* --resume goes on"):
+    with pytest.raises(Interrupted, match=rf"\d+ of {total} sentences are done; .* resume goes on"):
         work.run(count=interrupted)
     with pytest.raises(CadecError, match="there is an unfinished translation"):
         work.run()

@@ -169,7 +169,7 @@ def test_whatever_happened_to_it_the_output_is_the_same(name: str, tmp_path: Pat
         except CadecError as error:
             # Only what it belongs to can be beyond doubt or not; the hint says what to do then.
             assert found[:header] != case.journal[:header] and "damaged" in error.message, damage.__name__
-            assert "--force" in error.hint
+            assert "force" in error.hint
             refused += 1
             written(tmp_path / "out")
     assert refused < rounds  # a header that is damaged is made up for by what comes after it

@@ -90,7 +90,7 @@ def test_without_another_it_is_one_error_that_says_what_can_be_done(tmp_path: Pa
     path.write_bytes(content[:-4] + bytes([content[-4] ^ 1]) + content[-3:])
     with pytest.raises(CadecError, match=r"model\.safetensors is damaged") as caught:
         gone_on(tmp_path)
-    assert "--start-from" in caught.value.hint and "update-00000010" in caught.value.hint
+    assert "start_from" in caught.value.hint and "update-00000010" in caught.value.hint
     assert (tmp_path / "update-00000020").is_dir()
 
 

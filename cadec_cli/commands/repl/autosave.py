@@ -57,7 +57,7 @@ class Autosave:
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         except CadecError as error:
-            autosave._give_up(error.message)
+            autosave._give_up(error.marked_message)
         else:
             if not lock(autosave._lock, wait=False):
                 autosave._give_up("another cadec repl is running and saves its own")
@@ -98,7 +98,7 @@ class Autosave:
                 self._keep_previous()
             write_session(self.path, session)
         except (CadecError, OSError) as error:
-            self._give_up(str(error))
+            self._give_up(error.marked_message if isinstance(error, CadecError) else str(error))
         self.continues, self._waiting = True, False
         self._saved = time.monotonic()
         self._took = self._saved - started
@@ -135,7 +135,7 @@ def load_saved(
     try:
         stored = read_session(autosave.path, direction, reader)
     except CadecError as error:
-        console.warn(f"{error.message}; this is a new session")
+        console.warn(f"{error.marked_message}; this is a new session")
         return None
     # With another bundle the hypotheses are gone: what is there must not be overwritten by less.
     autosave.continues = stored.options is not None

@@ -17,7 +17,7 @@ from cadec_cli.commands.repl import views
 from cadec_cli.commands.repl.autosave import write_session
 from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.views import count_noun
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
 from cadec_cli.jobs.outputs import check_outputs
@@ -49,7 +49,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 def rows(options: TranslationOptions) -> list[tuple[str, str, str]]:
     """Name, value and meaning of every option."""
     return [
-        (name, _format_value(getattr(options, item.name), name, options), item.metadata["help"])
+        (name, _format_value(getattr(options, item.name), name, options), as_flags(item.metadata["help"]))
         for name, item in _FIELDS.items()
     ]
 

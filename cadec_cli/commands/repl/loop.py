@@ -116,7 +116,7 @@ class Repl:
         try:
             return self._obey(line.rstrip("\r"))
         except CadecError as error:
-            self._fail(error.message, error.hint)
+            self._fail(error.marked_message, error.marked_hint)
         except OSError:
             raise  # nobody reads the results any more
         except Exception as error:

@@ -15,7 +15,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.context_free_terms import context_free_terms
 from cadec_cli.engines.protocols import ContextFreeTerm, Models
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import search_kind
 
@@ -34,7 +34,8 @@ def build(
     """The search that the options name, with the models that it needs; no others are loaded."""
     if options.weighted_objective.uses_lm and models.language is None:
         raise CadecError(
-            "this bundle has no document language model", "use --search sentence or --objective sentence"
+            "this bundle has no document language model",
+            f"use {option('search', 'sentence')} or {option('objective', 'sentence')}",
         )
     builder = search_kind(options.search).builder
     if isinstance(builder, str):

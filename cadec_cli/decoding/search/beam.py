@@ -31,7 +31,7 @@ from cadec_cli.engines.protocols import (
 )
 from cadec_cli.engines.threads import Cores, cores_for, is_small
 from cadec_cli.engines.word_steps import Words, WordSteps
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
@@ -194,7 +194,7 @@ class BeamSearch:
         unknown = [term for term in objective.terms if term != NMT and term not in LM_TERMS]
         if unknown:
             raise CadecError(
-                f"--search beam can't compute {', '.join(unknown)} token by token",
+                f"{option('search', 'beam')} can't compute {', '.join(unknown)} token by token",
                 "rerank and lattice can use such terms",
             )
         self.translation = translation
@@ -211,8 +211,8 @@ class BeamSearch:
         if self.language is not None and not self._by_token(self.language):
             if not isinstance(self.language, GrowingLanguage):
                 raise CadecError(
-                    "--search beam needs a D-LM that can be stepped, and this one can't be",
-                    "use --search rerank or lattice",
+                    f"{option('search', 'beam')} needs a D-LM that can be stepped, and this one can't be",
+                    f"use {option('search', 'rerank')} or lattice",
                 )
             self._words = Words(translation.text, self.language.text)
 

@@ -64,7 +64,9 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
                 undecidable.append(Undecidable(name, candidates=error.candidates, place=len(groups)))
     except CadecError as error:
         where = f"{file.name}: group {name}" if name else file.name
-        raise CadecError(f"{where}: {error.message}", error.hint or _expectation(kind)) from None
+        raise CadecError(
+            f"{where}: {error.marked_message}", error.marked_hint or _expectation(kind)
+        ) from None
     if undecidable and not groups:
         raise CadecError(f"{file.name}: no group has two different candidates", _expectation(kind))
     if not groups:

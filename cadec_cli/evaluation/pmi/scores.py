@@ -17,7 +17,7 @@ import numpy as np
 
 from cadec_cli.arrays import Bools, Floats
 from cadec_cli.engines.protocols import LanguageModel, trie_for
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.aligned import AlignedText, CountProgress, no_progress
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
@@ -73,7 +73,8 @@ class TextScorer:
         if models.language is None:
             raise CadecError(
                 f"the bundle {directory} has no D-LM, and PMI needs one",
-                "`cadec convert --lm … --target-pipeline … -o …` makes a bundle that can score a language",
+                f"`cadec convert {option('lm')} … {option('target-pipeline')} … -o …` makes a bundle "
+                "that can score a language",
             )
         return cls(models.language, bundle.target_language)
 

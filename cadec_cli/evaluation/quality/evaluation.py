@@ -13,7 +13,7 @@ import numpy as np
 
 from cadec_cli.arrays import Floats, Ints
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.aligned import (
     AlignedText,
     CountProgress,
@@ -122,7 +122,7 @@ class PMIOptions:
             if wanted is not None and source.language != wanted:
                 raise CadecError(
                     f"{source_lm} has a D-LM of {source.language!r}, and {bundle} translates from {wanted!r}",
-                    "--source-lm is a bundle that scores the source language",
+                    f"{option('source-lm')} is a bundle that scores the source language",
                 )
         return cls(manifest.name, target, source, ContextPolicy(context))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, words_of
 from cadec_cli.evaluation.quality.significance import (
     Difference,
@@ -164,7 +164,7 @@ def compare(
     if len(systems) > 1 and resampling.count < 2:
         raise CadecError(
             "there is only one unit to resample, so every sample is the whole text",
-            "use --by sentence, or leave out the baselines",
+            f"use {option('by', 'sentence')}, or leave out the baselines",
         )
     cells = [
         (row, measure, system.statistics[measure.name])

@@ -14,7 +14,7 @@ from typing import Any
 from cadec_cli.bundle.build import lengths_of_pairs
 from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import evaluate
@@ -250,7 +250,7 @@ def may_save(directory: Path, asked: bool | None) -> bool:
         return False
     wanted = asked is not False
     if wanted and not os.access(directory / MANIFEST, os.W_OK):
-        raise CadecError(f"{directory} can't be written to", "--no-save only reports the choice")
+        raise CadecError(f"{directory} can't be written to", f"{option('no-save')} only reports the choice")
     return wanted
 
 
@@ -263,7 +263,7 @@ def save_choice(
         note(f"{directory} has it already: nothing to write")
     elif save:
         save_defaults(directory, after)
-        note(f"written into {directory}; `cadec convert {place} --temperature …` changes it")
+        note(f"written into {directory}; `cadec convert {place} {option('temperature')} …` changes it")
     else:
         flags = " ".join(_flags(before, after))
         if is_embedded(directory):

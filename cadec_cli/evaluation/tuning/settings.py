@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.method import objectives
 from cadec_cli.method.options import DecodingDefaults
 
@@ -51,7 +51,7 @@ class Setting:
     def flags(self) -> tuple[str, ...]:
         """How `translate` and `convert` are told."""
         weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
-        return "--temperature", f"{self.temperature:g}", "--weight", weights
+        return f"{option('temperature')}", f"{self.temperature:g}", f"{option('weight')}", weights
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ def trial_of(
         if weights or protocol != "best" or len(temperatures) > 1:
             raise CadecError(
                 f"the weights of {name} are found together, by BLEU and at one temperature",
-                "leave out --weight and --protocol, and give one --temperature at most",
+                f"leave out {option('weight')} and {option('protocol')}, and give one "
+                f"{option('temperature')} at most",
             )
         start = dataclasses.replace(present, temperature=(*temperatures, 1.0)[0])
         return Trial(name, present, tuple(dict.fromkeys((start, present))), together=True)

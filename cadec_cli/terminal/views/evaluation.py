@@ -152,7 +152,9 @@ def tuning_table(tuning: Tuning) -> Table:
             *_accuracies(point),
             Text(", ".join(tuning.remarks(point)), "bold" if point is tuning.choice else ""),
         )
-    reason = tuning.decision.reason if isinstance(tuning.decision, Decision) else tuning.decision.message
+    reason = (
+        tuning.decision.reason if isinstance(tuning.decision, Decision) else tuning.decision.marked_message
+    )
     how = "over level: 95 % interval of the difference to the sentence level, paired bootstrap over lines"
     pareto = "; Pareto: no other is better at both BLEU and accuracy" if tuning.sets else ""
     table.caption = Text(f"{reason}\n").append(f"{how}{pareto}", "dim")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.jsonl import read_jsonl
@@ -99,5 +99,6 @@ def encode_piece(piece: str, encoding: str) -> bytes:
     except UnicodeEncodeError as error:
         raise CadecError(
             f"{encoding} has no {error.object[error.start]!r}, which the translation needs",
-            "leave out --output-encoding, as UTF-8 has everything; --resume takes up what went to --output",
+            f"leave out {option('output-encoding')}, as UTF-8 has everything; {option('resume')} takes "
+            f"up what went to {option('output')}",
         ) from None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import COMPRESSED, READERS, TextFile, encode_piece
 from cadec_cli.text.formats.layout import Layout, finish, one_line, take
@@ -95,7 +95,8 @@ def encoding_name(name: str) -> str:
         "".encode(known.name)  # rot13 and its like are no encodings of text
     except (LookupError, ValueError, TypeError):
         raise CadecError(
-            f"unknown encoding: {name}", "give --output-encoding a name such as utf-8, cp1251 or latin-1"
+            f"unknown encoding: {name}",
+            f"give {option('output-encoding')} a name such as utf-8, cp1251 or latin-1",
         ) from None
     return known.name
 

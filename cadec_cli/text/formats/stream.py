@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import TextStream
 from cadec_cli.text.formats.jsonl import JsonlLines
 from cadec_cli.text.formats.layout import Layout, Line, LineCutter, LineReader
@@ -92,7 +92,7 @@ def _too_much(name: str, what: str, most: int) -> CadecError:
     hint = "a blank line ends a document; files are read whole" if what == "document" else "is it text?"
     return CadecError(
         f"{name}: {most:,} characters, and the {what} they belong to has no end",
-        f"{hint}; or let it be longer with --max-input",
+        f"{hint}; or let it be longer with {option('max-input')}",
     )
 
 

@@ -177,7 +177,7 @@ def test_one_named_tokenizer_is_enough(
 ) -> None:
     with pytest.raises(CadecError, match="no tokenizer of the source") as caught:
         open_ctranslate2(marian[0], ModelRequest())
-    assert "--source-tokenizer" in caught.value.hint
+    assert "source_tokenizer" in caught.value.hint
     found = open_ctranslate2(marian[0], ModelRequest(source_tokenizer=tokenizer[0]))
     assert found.settings.source == found.settings.target
 

@@ -269,7 +269,7 @@ def test_other_files_that_can_not_be_read(path: Path, tmp_path: Path) -> None:
     path.write_bytes('{"source": "é"}'.encode("latin-1"))
     with pytest.raises(CadecError, match="line 1 is not utf-8") as caught:
         read_set(path)
-    assert "UTF-8" in caught.value.hint and "--encoding" not in caught.value.hint
+    assert "UTF-8" in caught.value.hint and "encoding" not in caught.value.hint
     with pytest.raises(CadecError, match="no layout 'xml'"):
         read_set(path, "xml")
 

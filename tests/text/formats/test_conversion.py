@@ -197,7 +197,7 @@ def test_what_an_encoding_lacks_is_known_before_the_work(tmp_path: Path) -> None
     file = read(tmp_path / "a.txt", "  ♪ One.\n")
     with pytest.raises(CadecError, match="iso8859-1 has no") as caught:
         in_encoding(file, "latin-1", "аио")
-    assert "--output-encoding" in caught.value.hint
+    assert "output_encoding" in caught.value.hint
     film = read(tmp_path / "a.vtt", "WEBVTT\n\nNOTE → here\n\n00:01.000 --> 00:02.000\nOne.\n")
     with pytest.raises(CadecError, match="has no '→'"):
         in_encoding(film, "cp1251")

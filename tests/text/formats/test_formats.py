@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.read import decode
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import READERS, TextFile, encode_piece, format_of, read_text_file
@@ -87,7 +87,7 @@ def test_wrong_encodings(data: bytes, encoding: str, message: str, hint: str) ->
     with pytest.raises(CadecError) as error:
         decode(data, encoding, "f")
     assert message in error.value.message
-    assert hint in error.value.hint
+    assert hint in as_flags(error.value.marked_hint)
 
 
 @pytest.mark.parametrize(
