@@ -25,7 +25,7 @@ from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.engines.document_models import Drafts, RepairModel
 from cadec_cli.engines.protocols import Models, ModelSet
-from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
 from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, read_errors, stream_text
 from cadec_cli.jobs.by_document import BulkTranslation, DocumentWorker
@@ -335,11 +335,11 @@ class TranslationJob:
         assert outputs.output is not None
         plan = outputs.name(paths, self.languages.source_code, self.languages.target_code)
         if any(map(is_stream, plan.paths)):
-            raise UsageError("workers write files, not pipes or devices", "name a file, or a directory")
+            raise UsageError(f"{option('workers')} and {option('shard')} write files, not pipes or devices")
         numbers, part = list(range(len(paths))), ""
         if shard is not None:
             if not (is_template(outputs.output) or is_directory_of(outputs.output, plan)):
-                raise UsageError("a part of the files needs a directory or a template as output")
+                raise UsageError(f"{option('shard')} needs a directory or a template as {option('output')}")
             numbers, part = _shard_numbers(paths, shard), f"-{shard.number}-of-{shard.of}"
         journal = common_journal(outputs.output, plan, part)
         record = common_record(outputs.output, plan, RECORD, part)
@@ -367,7 +367,7 @@ def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
     """Refuse to show two languages in what has no cues."""
     for file in files:
         if inputs.style.bilingual and file.format not in SUBTITLES:
-            raise UsageError(f"two languages can be shown in subtitles, not in {file.format}")
+            raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
 
 
 def _shard_numbers(paths: Sequence[Path], shard: Shard) -> list[int]:

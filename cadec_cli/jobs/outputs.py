@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_errors
 from cadec_cli.fs.paths import check_writable, is_stream, resolve_path
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 STANDARD_STREAM = Path("-")
-FORCE = "--force replaces {them}"
+FORCE = f"{option('force')} replaces {{them}}"
 _NOT_KNOWN = "nothing tells that this very translation, of these inputs, wrote {them}; " + FORCE
 
 # Letters that no text in the script can do without, to find out early that an encoding lacks them.
@@ -135,7 +135,8 @@ class _Inputs:
         if same or held is not None:
             what = "is the input" if same else f"holds the input {held}"
             raise CadecError(
-                f"{output} {what}: it would be replaced", "write to another place; --force does not help"
+                f"{output} {what}: it would be replaced",
+                f"write to another place; {option('force')} does not help",
             )
 
 
@@ -162,7 +163,7 @@ class OutputRequest:
     def plan(
         self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
     ) -> OutputPlan | None:
-        """The files to write, none of which may be read or, without --force, be there already."""
+        """The files to write, none of which may be read or exist already, unless `force` is set."""
         if not self.to_files:
             return None
         plan = self.name(inputs, source, target)

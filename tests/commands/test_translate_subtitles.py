@@ -72,7 +72,7 @@ def test_two_languages_need_subtitles_as_output_too(
     film.write_text(CUE)
     arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(film), "--bilingual", "above"]
     assert exit_code([*arguments, "-o", str(tmp_path / "film.txt")]) == 2
-    assert "two languages can be shown in subtitles, not in text" in capsys.readouterr().err
+    assert "--bilingual is for subtitles" in capsys.readouterr().err
     assert not (tmp_path / "film.txt").exists()
 
 
