@@ -15,7 +15,9 @@ from cadec_cli.terminal.flags import MODELS, Encoding, Lines, MaxInput, flags_of
 @model_flags("source_language", "target_language")
 def beam(
     flags: dict[str, Any],
-    inputs: Annotated[list[Path], typer.Argument(help="Text or .jsonl files; - is standard input.")],
+    inputs: Annotated[
+        list[Path], typer.Argument(help="Files to translate ({endings}); - is standard input.")
+    ],
     models: ModelRequest = MODELS,
     lines: Lines = False,
     encoding: Encoding = "utf-8",

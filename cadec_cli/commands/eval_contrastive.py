@@ -8,9 +8,7 @@ import typer
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.flags import (
-    CONTRASTIVE_OBJECTIVES,
     EXACT_MODELS,
-    OBJECTIVE_NAMES,
     Address,
     Alpha,
     ContextSize,
@@ -22,6 +20,7 @@ from cadec_cli.terminal.flags import (
     ScoringWorkers,
     SetLayout,
     Weight,
+    contrastive_objectives,
     model_flags,
     one_of,
 )
@@ -33,9 +32,9 @@ def eval_contrastive(
     objective: Annotated[
         list[str] | None,
         one_of(
-            [*CONTRASTIVE_OBJECTIVES, "all"],
+            lambda: [*contrastive_objectives(), "all"],
             "--objective",
-            help=f"{OBJECTIVE_NAMES}, or all. Can be repeated. [dim]\\[default: all][/dim]",
+            help="What to score with: {scorers}, or all. Can be repeated. [dim]\\[default: all][/dim]",
         ),
     ] = None,
     temperature: Annotated[

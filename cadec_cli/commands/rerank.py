@@ -1,5 +1,6 @@
 """`cadec rerank`: n-best lists of any toolkit, chosen in context; for people who script experiments."""
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,7 @@ def rerank(
     from cadec_cli.jobs.nbest_files import read_documents
     from cadec_cli.terminal import run_job
     from cadec_cli.terminal.standard_streams import write_result
+    from cadec_cli.text.documents import document_lines
 
     job = run_job.open_job(models, flags, after=after, most=max_input)
     chosen = job.choose(read_documents(nbest_lists, feature=feature, most=max_input))
@@ -52,6 +54,6 @@ def rerank(
         for piece in json_bytes(chosen, job.judge):
             write_result(piece)
         return
-    for number, translation in enumerate(chosen):
-        separator = "\n" if number and translation.sentence == 0 else ""
-        write_result(f"{separator}{translation.text}\n".encode())
+    by_document = itertools.groupby(chosen, key=lambda translation: translation.document)
+    for line in document_lines((one.text for one in document) for _, document in by_document):
+        write_result(line.encode())

@@ -8,9 +8,7 @@ import typer
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.flags import (
-    CONTRASTIVE_OBJECTIVES,
     EXACT_MODELS,
-    OBJECTIVE_NAMES,
     Address,
     Alpha,
     ContextSize,
@@ -20,6 +18,7 @@ from cadec_cli.terminal.flags import (
     ScoringWorkers,
     SetLayout,
     Weight,
+    contrastive_objectives,
     model_flags,
     one_of,
 )
@@ -33,9 +32,10 @@ def score_contrastive(
     objective: Annotated[
         str | None,
         one_of(
-            [*CONTRASTIVE_OBJECTIVES],
+            contrastive_objectives,
             "--objective",
-            help=f"{OBJECTIVE_NAMES}. [dim]\\[default: c-score, else what the bundle can do][/dim]",
+            help="What to score with: {scorers}. "
+            "[dim]\\[default: c-score, else what the bundle can do][/dim]",
             also="all",  # refused with a word of its own
         ),
     ] = None,

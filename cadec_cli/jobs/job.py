@@ -47,9 +47,9 @@ from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.shard import Shard
-from cadec_cli.text.formats import SUBTITLES, TextFile, format_of, read_text_file
+from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
 from cadec_cli.text.formats.layout import SubtitleStyle
-from cadec_cli.text.formats.stream import CHARACTERS, STREAMED, StreamedText, stream_lines
+from cadec_cli.text.formats.stream import CHARACTERS, StreamedText, stream_lines
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,9 @@ class TranslationJob:
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
         """Tell whether to translate an input as it comes: nothing else is to be read, and nothing waits."""
         alone = len(paths) == 1 and str(self.after) != "-" and not self.drafts
-        return alone and is_streamed(paths[0]) and (inputs.format or format_of(paths[0])) in STREAMED
+        if not alone or not is_streamed(paths[0]):
+            return False
+        return format_named(inputs.format or format_of(paths[0])).lines is not None
 
     # Running
 
@@ -366,7 +368,7 @@ def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) 
 def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
     """Refuse to show two languages in what has no cues."""
     for file in files:
-        if inputs.style.bilingual and file.format not in SUBTITLES:
+        if inputs.style.bilingual and not format_named(file.format).has_cues:
             raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
 
 

@@ -93,12 +93,12 @@ def check_by_document(
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
     """Refuse to show two languages in what has no cues."""
-    from cadec_cli.text.formats import SUBTITLES
+    from cadec_cli.text.formats import format_named
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
     for name in formats:
-        if name not in SUBTITLES:
+        if not format_named(name).has_cues:
             raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
 
 

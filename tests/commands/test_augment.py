@@ -65,7 +65,7 @@ def test_every_line_is_paired_and_documents_stay_apart(
 def test_a_killed_run_goes_on_where_it_was(made_up_bundle: Path, text: Path, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole.tsv", tmp_path / "broken.tsv"
     assert exit_code(arguments(made_up_bundle, text, whole, "-q")) == 0
-    small = "import sys; from cadec_cli.jobs import back_translation as b; b.paired.__defaults__ = (8,)\n"
+    small = "import sys; from cadec_cli.jobs import back_translation as b; b.pair_lines.__defaults__ = (8,)\n"
     small += "from cadec_cli.main import exit_code; sys.exit(exit_code(sys.argv[1:]))"
     command = [sys.executable, "-c", small, *arguments(made_up_bundle, text, broken)]
     rng, kills = random.Random(1), 0

@@ -69,10 +69,10 @@ class ReadingSpeeds:
 
     def look(self, number: int, file: TextFile, content: bytes) -> None:
         """Look at what was written of the file with that number, beside what it was."""
-        from cadec_cli.text.formats import SUBTITLES
+        from cadec_cli.text.formats import FORMATS
         from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
 
-        if file.format not in SUBTITLES or file.original is None:
+        if file.original is None or file.encoding is None or not FORMATS[file.format].has_cues:
             return  # what has no cues has no speed
         text = content.decode(file.encoding, "replace")
         self.found[number] = found = _Found()
