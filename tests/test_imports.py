@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "method": set(),
     "data": {"text"},
     "models": {"text"},
-    "training": {"text", "data", "models", "terminal"},
+    "training": {"text", "data", "models"},
     "engines": {"text", "method", "models"},
     "converters": {"text", "models", "engines"},
     "bundle": {"text", "method", "models", "engines", "converters"},
@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "session": {"text", "method", "engines", "bundle", "decoding", "jobs"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding", "jobs"},
     "reports": {"text", "method", "decoding", "jobs", "evaluation"},
-    "reproduction": {"text", "method", "data", "bundle", "decoding", "jobs", "evaluation", "terminal"},
+    "reproduction": {"text", "method", "data", "bundle", "decoding", "jobs", "evaluation"},
     "terminal": {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle", "decoding"),
         *("jobs", "session", "evaluation", "reports", "reproduction"),

@@ -108,6 +108,7 @@ def back_translate(
         lambda done: how.by(opened, done),
         what="back-translate",
         resume=resume,
+        force=force,
         encoding=encoding,
         by_several=pool.translate_with(opened.bundle) if pool else None,
     )
@@ -161,6 +162,7 @@ def round_trip(
         lambda done: how.by(opened, done),
         what="round trip",
         resume=resume,
+        force=force,
         encoding=encoding,
         by_several=pool.translate_with(opened.bundle) if pool else None,
     )
@@ -226,6 +228,7 @@ def write_pairs(
     *,
     what: str,
     resume: bool,
+    force: bool,
     encoding: str,
     by_several: TranslateAll | None = None,
 ) -> None:
@@ -238,7 +241,7 @@ def write_pairs(
     from cadec_cli.terminal import console
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
-    done = pairs.progress(resume=resume)
+    done = pairs.progress(resume=resume, start_over=force)
     total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
     if done.damage:
         console.warn(done.damage)
