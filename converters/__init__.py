@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, option
 from converters.hub import HUB as HUB
-from converters.request import ModelRequest as ModelRequest
+from converters.request import PretrainedRequest as PretrainedRequest
 from converters.version import CONVERTER_VERSION as CONVERTER_VERSION
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from converters.verify import Drift as Drift
 
 
-def open_translation(given: str, request: ModelRequest) -> TranslationImport:
+def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:
     """Open another toolkit's translation model: a path, or a name on the hub."""
     from converters import detect
 
@@ -43,7 +43,7 @@ def network_to_keep(found: TranslationImport) -> NetworkImport:
     return found
 
 
-def open_language(given: str, request: ModelRequest, language: str | None) -> LanguageModelImport:
+def open_language(given: str, request: PretrainedRequest, language: str | None) -> LanguageModelImport:
     """Open a pretrained language model: a path, or a name on the hub. `language` is the one it is to read."""
     from converters.language import huggingface
     from converters.language.no_context import TEXTS

@@ -15,10 +15,10 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import parse_json
 
 if TYPE_CHECKING:
-    from converters.request import ModelRequest
+    from converters.request import PretrainedRequest
     from converters.translation.base import TranslationImport
 
-Opener = Callable[[Path, "ModelRequest"], "TranslationImport"]
+Opener = Callable[[Path, "PretrainedRequest"], "TranslationImport"]
 
 LOOKED_FOR = (
     "a config.json with a model_type (Hugging Face), a model.bin with its vocabulary (CTranslate2), "
@@ -26,7 +26,7 @@ LOOKED_FOR = (
 )
 
 
-def open_translation(given: str, request: ModelRequest) -> TranslationImport:
+def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:
     """Open another toolkit's translation model. Its kind is found by looking, unless the request names it."""
     from converters.hub import local_model
 
@@ -105,7 +105,7 @@ def _config(path: Path) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _open_huggingface(path: Path, request: ModelRequest) -> TranslationImport:
+def _open_huggingface(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.huggingface import open_huggingface
 
     if request.source_tokenizer or request.target_tokenizer:
@@ -118,26 +118,26 @@ def _open_huggingface(path: Path, request: ModelRequest) -> TranslationImport:
     return open_huggingface(path, request)
 
 
-def _open_ctranslate2(path: Path, request: ModelRequest) -> TranslationImport:
+def _open_ctranslate2(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.ctranslate2 import open_ctranslate2
 
     # Of model.bin itself, its directory.
     return open_ctranslate2(path.parent if path.is_file() else path, request)
 
 
-def _open_marian(path: Path, request: ModelRequest) -> TranslationImport:
+def _open_marian(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.marian import open_marian
 
     return open_marian(path, request)
 
 
-def _open_fairseq(path: Path, request: ModelRequest) -> TranslationImport:
+def _open_fairseq(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.fairseq import open_fairseq
 
     return open_fairseq(path, request)
 
 
-def _open_opennmt(path: Path, request: ModelRequest) -> TranslationImport:
+def _open_opennmt(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.opennmt import open_opennmt
 
     return open_opennmt(path, request)

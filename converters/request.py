@@ -11,7 +11,7 @@ Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelRequest:
+class PretrainedRequest:
     """What a model's files don't say, or what should be otherwise than they say. All of it is optional."""
 
     kind: str | None = None  # one of `detect.KINDS`; found by looking unless given

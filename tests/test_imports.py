@@ -15,7 +15,6 @@ BASE = {"arrays", "errors", "extensions", "fs", "parallel", "plotting", "validat
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},
-    "parallel": {"terminal"},
     "text": set(),
     "method": set(),
     "data": {"text"},
@@ -25,8 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "converters": {"text", "models", "engines"},
     "bundle": {"text", "method", "models", "engines", "converters"},
     "decoding": {"text", "method", "engines"},
-    "jobs": {"text", "method", "engines", "decoding"},
-    "session": {"text", "method", "engines", "decoding", "jobs"},
+    "jobs": {"text", "method", "engines", "bundle", "decoding"},
+    "session": {"text", "method", "engines", "bundle", "decoding", "jobs"},
     "evaluation": {"text", "method", "models", "engines", "bundle", "converters", "decoding", "jobs"},
     "reports": {"text", "method", "decoding", "jobs", "evaluation"},
     "reproduction": {"text", "method", "data", "bundle", "decoding", "jobs", "evaluation"},
@@ -38,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle", "decoding"),
         *("jobs", "session", "evaluation", "reports", "reproduction", "terminal"),
     },
-    "api": {"method", "bundle", "decoding"},
+    "api": {"method", "decoding", "jobs"},
     "": {"api"},
     "main": {"commands", "terminal"},
     "__main__": {"main"},

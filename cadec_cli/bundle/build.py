@@ -56,7 +56,7 @@ from cadec_cli.text.languages import iso_code, language_misfit
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.validation import showable, text_misfit
 from cadec_cli.version import __version__
-from converters import ModelRequest
+from converters import PretrainedRequest
 
 if TYPE_CHECKING:
     from converters import Drift
@@ -78,7 +78,7 @@ class BundleRequest:
     lm_pipeline: Path | None = None
     nmt: Path | str | None = None
     lm: Path | str | None = None
-    pretrained: ModelRequest = field(default_factory=ModelRequest)  # what else is said of pretrained models
+    pretrained: PretrainedRequest = field(default_factory=PretrainedRequest)  # of pretrained models
     back: Path | None = None  # a bundle whose S-NMT translates the other way
     documents: Mapping[str, Path] = field(default_factory=dict)  # models of several sentences, by kind
     name: str = ""

@@ -21,7 +21,7 @@ from cadec_cli.bundle.find import path_of
 from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.options import DecodingDefaults
-from converters import ModelRequest
+from converters import PretrainedRequest
 
 if TYPE_CHECKING:
     from converters import Drift
@@ -227,7 +227,7 @@ def pull(
         BundleRequest(
             nmt=translation.repository if translation is not None else None,
             lm=language.repository if language is not None else None,
-            pretrained=ModelRequest(
+            pretrained=PretrainedRequest(
                 source_language=source if translation is not None and not translation.sources else None,
                 target_language=target if translation is None or not translation.targets else None,
                 for_beam=for_beam,

@@ -41,7 +41,7 @@ from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText
 from converters import (
-    ModelRequest,
+    PretrainedRequest,
     check_network,
     network_to_keep,
     no_context_texts,
@@ -259,7 +259,7 @@ def _write_model(output: Path, directory: Path, stored: StoredModel, half: bool)
 DEFAULT_COMPUTE_TYPE = "int8"
 
 
-def is_pretrained(part: str, given: Path | str, request: ModelRequest | None = None) -> bool:
+def is_pretrained(part: str, given: Path | str, request: PretrainedRequest | None = None) -> bool:
     """Tell whether a model is another toolkit's. The files of one that was trained here say so."""
     if part == "nmt" and request is not None and request.kind is not None:
         return True
@@ -286,7 +286,7 @@ def _is_hub_name(given: str) -> bool:
 
 
 def import_translation(
-    given: str, request: ModelRequest, compute_types: Sequence[str]
+    given: str, request: PretrainedRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
     """Read and check an S-NMT of another toolkit."""
     found = open_translation(given, request)
@@ -294,19 +294,19 @@ def import_translation(
 
 
 def reuse_translation(
-    bundle: Bundle, request: ModelRequest, compute_types: Sequence[str]
+    bundle: Bundle, request: PretrainedRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
     """Take the S-NMT of a bundle, if need be with another of its directions as the usual one."""
     chosen = chosen_languages(bundle, request.source_language, request.target_language)
     return ReusedTranslation(bundle, compute_types, (chosen.source, chosen.target))
 
 
-def import_language(given: str, request: ModelRequest, language: str | None) -> PretrainedLanguage:
+def import_language(given: str, request: PretrainedRequest, language: str | None) -> PretrainedLanguage:
     """Read and check a D-LM of another toolkit, which is to read `language`."""
     return ImportedLanguage(open_language(given, request, language), request.link)
 
 
-def reuse_language(bundle: Bundle, request: ModelRequest) -> PretrainedLanguage:
+def reuse_language(bundle: Bundle, request: PretrainedRequest) -> PretrainedLanguage:
     """Take the D-LM of a bundle, if need be with other texts that stand for no context."""
     if request.no_context is None:
         return ReusedLanguage(bundle)

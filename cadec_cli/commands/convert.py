@@ -230,10 +230,10 @@ def convert(
     from cadec_cli.bundle.find import is_embedded
     from cadec_cli.bundle.manifest import read_manifest
     from cadec_cli.fs.paths import resolve_path
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import with_flags
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.outputs import check_outputs
-    from converters import ModelRequest
+    from converters import PretrainedRequest
 
     if is_embedded(written):
         raise typer.BadParameter(
@@ -267,7 +267,7 @@ def convert(
                     for kind, run in (("doc-nmt", doc_nmt), ("2-to-2", two_to_two), ("repair", repair))
                     if run is not None
                 },
-                pretrained=ModelRequest(
+                pretrained=PretrainedRequest(
                     kind=nmt_kind,
                     source_language=source_language,
                     target_language=target_language,

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, complete_from, flags_of
-from cadec_cli.terminal.outputs import check_outputs
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import BleuOptions, TrainingOptions
 

@@ -20,7 +20,7 @@ from cadec_cli.fs.atomic import atomic_directory, scratch_directory, write_error
 from cadec_cli.fs.read import sha256
 from cadec_cli.models.pretrained_settings import TranslationSettings
 from converters.own_networks import quantise, weight_misfits
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.reference_network import Network, reference_of
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, Probes, drift_from, random_probes, stated_licence
@@ -113,7 +113,7 @@ class WeightsImport:
 
 
 def import_weights(
-    request: ModelRequest,
+    request: PretrainedRequest,
     *,
     family: str,
     weights: Path,

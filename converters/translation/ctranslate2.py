@@ -24,7 +24,7 @@ from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.read import read_errors, sha256
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.base import check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, drift_from_itself, random_probes, stated_licence
@@ -149,7 +149,7 @@ class CTranslate2Import:
         return drift
 
 
-def open_ctranslate2(path: Path, request: ModelRequest) -> CTranslate2Import:
+def open_ctranslate2(path: Path, request: PretrainedRequest) -> CTranslate2Import:
     """Read a directory of CTranslate2's and check that its parts fit."""
     stored = read_stored(path / "model.bin")
     if (

@@ -24,7 +24,7 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors
 from cadec_cli.models.pretrained_settings import HEADS, POSITIONS
 from cadec_cli.validation import quote_value
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.base import (
     WeightsImport,
     import_weights,
@@ -83,7 +83,7 @@ _MANY_LANGUAGES = (
 )
 
 
-def open_fairseq(path: Path, request: ModelRequest) -> WeightsImport:
+def open_fairseq(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read a fairseq model: a checkpoint, or a directory that has one, with dict.*.txt beside it."""
     checkpoint = only_checkpoint(path, "a fairseq", ("model.pt", "checkpoint_best.pt"))
     stored = read_checkpoint(checkpoint)

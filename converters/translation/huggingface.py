@@ -20,7 +20,7 @@ from cadec_cli.fs.atomic import atomic_directory, write_errors
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.huggingface import quiet_transformers, short, transformers_library
 from cadec_cli.models.pretrained_settings import TextSettings, TranslationSettings, check_configuration
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.huggingface_families import (
     Direction,
     ModelDescription,
@@ -43,7 +43,7 @@ NETWORK_TOLERANCE = 1e-3
 _RELATIVE_POSITIONS = 512
 
 
-def open_huggingface(directory: Path, request: ModelRequest) -> HuggingFaceImport:
+def open_huggingface(directory: Path, request: PretrainedRequest) -> HuggingFaceImport:
     """Read a directory and check that its parts fit. The network is read when it is converted."""
     library = transformers_library()
     config = _json(directory / "config.json")

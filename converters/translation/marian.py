@@ -27,7 +27,7 @@ from cadec_cli.models.huggingface import short
 from cadec_cli.models.pretrained_settings import HEADS, LAYERS, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS
 from cadec_cli.validation import quote_value
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.base import (
     WeightsImport,
     import_weights,
@@ -72,7 +72,7 @@ class _Files:
     vocabularies: tuple[Path, Path]
 
 
-def open_marian(path: Path, request: ModelRequest) -> WeightsImport:
+def open_marian(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read a Marian model: an .npz file, or a directory that has one."""
     files = _files(path, request)
     arrays, options = _read(files.weights)
@@ -102,7 +102,7 @@ def open_marian(path: Path, request: ModelRequest) -> WeightsImport:
     )
 
 
-def _files(path: Path, request: ModelRequest) -> _Files:
+def _files(path: Path, request: PretrainedRequest) -> _Files:
     directory = path.parent if path.is_file() else path
     decoder = _yaml_file(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
     if path.is_file():
@@ -150,7 +150,7 @@ def _only(directory: Path, found: list[Path], what: str) -> Path:
     return found[0]
 
 
-def _vocabularies(directory: Path, request: ModelRequest) -> list[Path]:
+def _vocabularies(directory: Path, request: PretrainedRequest) -> list[Path]:
     found = [path for path in sorted(directory.glob("*vocab*.yml")) if path.name != "decoder.yml"]
     if len(found) == 1:
         return found

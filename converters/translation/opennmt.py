@@ -19,7 +19,7 @@ from torch import Tensor
 from cadec_cli.errors import CadecError
 from cadec_cli.models.pretrained_settings import HEADS
 from cadec_cli.validation import Number, quote_value
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 from converters.translation.base import (
     WeightsImport,
     import_weights,
@@ -65,7 +65,7 @@ _NOT_SUPPORTED = (
 )
 
 
-def open_opennmt(path: Path, request: ModelRequest) -> WeightsImport:
+def open_opennmt(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read an OpenNMT-py model: a checkpoint, or a directory that has one."""
     checkpoint = only_checkpoint(path, "an OpenNMT-py")
     stored = read_checkpoint(checkpoint)

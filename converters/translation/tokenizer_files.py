@@ -13,7 +13,7 @@ from pathlib import Path
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.models.pretrained_settings import TextSettings
-from converters.request import ModelRequest
+from converters.request import PretrainedRequest
 
 # The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
 # only steps on the way to longer ones, which no vocabulary has.
@@ -32,7 +32,7 @@ class TokenizerFiles:
 
 def tokenizers_of(
     directory: Path,
-    request: ModelRequest,
+    request: PretrainedRequest,
     source_vocabulary: Sequence[str],
     target_vocabulary: Sequence[str],
     languages: Sequence[str] = (),

@@ -17,11 +17,11 @@ from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
-from converters import ModelRequest
+from converters import PretrainedRequest
 from tests.helpers.bundle_parts import sign_again, write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
 
-NOT_GIVEN = ModelRequest()
+NOT_GIVEN = PretrainedRequest()
 
 
 @pytest.fixture(scope="module")

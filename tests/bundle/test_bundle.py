@@ -14,7 +14,7 @@ import torch
 from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.integrity import check_files
-from cadec_cli.bundle.manifest import read_manifest, record
+from cadec_cli.bundle.manifest import FileRecord, read_manifest, record
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.models.storage import load_model, save_model
@@ -357,7 +357,12 @@ def test_defaults_are_kept(parts: Path, tmp_path: Path) -> None:
 
 def test_every_file_is_hashed_once(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
-    monkeypatch.setattr("cadec_cli.bundle.build.record", lambda path: read.append(path) or record(path))
+
+    def count(path: Path) -> FileRecord:
+        read.append(path)
+        return record(path)
+
+    monkeypatch.setattr("cadec_cli.bundle.build.record", count)
     monkeypatch.setattr("cadec_cli.bundle.integrity.sha256", lambda path: pytest.fail(f"{path} again"))
     request = BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=parts / "lm")
     build_bundle(tmp_path / "b", dataclasses.replace(request, compute_types=["int8", "float32"]))
@@ -367,7 +372,7 @@ def test_every_file_is_hashed_once(parts: Path, tmp_path: Path, monkeypatch: pyt
     assert Bundle.open(tmp_path / "b").manifest == manifest
     # What is copied from a base is hashed while it is copied, and no second time.
     read.clear()
-    monkeypatch.setattr("cadec_cli.bundle.build.record", lambda path: read.append(path) or record(path))
+    monkeypatch.setattr("cadec_cli.bundle.build.record", count)
     build_bundle(tmp_path / "c", BundleRequest(base=tmp_path / "b", name=manifest.name))
     assert not any("ct2" in path.parts for path in read) and len(read) == len(set(read))
     assert read_manifest(tmp_path / "c") == manifest

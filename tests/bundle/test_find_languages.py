@@ -15,7 +15,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
 from cadec_cli.models.pretrained_settings import TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
-from converters import ModelRequest
+from converters import PretrainedRequest
 from tests.helpers import pretrained_models as tiny
 from tests.helpers.bundle_parts import write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
@@ -175,6 +175,6 @@ def test_a_d_lm_of_ours_has_one_language(
                 nmt=models / "nllb",
                 lm=tmp_path / "lm",
                 target=tmp_path / "ru",
-                pretrained=ModelRequest(source_language="en", target_language="de"),
+                pretrained=PretrainedRequest(source_language="en", target_language="de"),
             ),
         )

@@ -19,7 +19,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import NMT, objective
-from converters import ModelRequest
+from converters import PretrainedRequest
 from tests.helpers.huggingface_parts import FAMILIES, SENTENCES, Converted
 from tests.helpers.made_up_models import cadec
 from tests.helpers.pretrained_lms import write_lm
@@ -147,7 +147,9 @@ def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
     assert "for_beam" in failed.value.hint
     build_bundle(
         tmp_path / "kept",
-        BundleRequest(nmt=tmp_path / "marian", lm=tmp_path / "gpt2", pretrained=ModelRequest(for_beam=True)),
+        BundleRequest(
+            nmt=tmp_path / "marian", lm=tmp_path / "gpt2", pretrained=PretrainedRequest(for_beam=True)
+        ),
     )
     assert Bundle.open(tmp_path / "kept").has_network
     # What was kept stays when the bundle is changed.
@@ -165,7 +167,7 @@ def test_only_hugging_face_models_can_be_kept(tmp_path: Path) -> None:
             tmp_path / "two",
             BundleRequest(
                 nmt=tmp_path / "one" / "ct2" / "int8",
-                pretrained=ModelRequest(
+                pretrained=PretrainedRequest(
                     for_beam=True,
                     source_language="en",
                     target_language="eo",
