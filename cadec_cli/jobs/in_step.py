@@ -26,6 +26,7 @@ from cadec_cli.jobs.json_output import journal_record, json_line
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
 
 # (translations, how many there will be, if that is known) → the same translations, counted aloud
@@ -77,14 +78,9 @@ class FileTranslation:
         return self.translator.judge(self.below)
 
     @cached_property
-    def documents(self) -> list[tuple[str, ...]]:
+    def documents(self) -> list[Document]:
         """The documents of all files."""
-        return [document.texts for file in self.files for document in file.documents]
-
-    @cached_property
-    def speakers(self) -> list[bool]:
-        """Which of the documents are of subtitles."""
-        return [document.speakers for file in self.files for document in file.documents]
+        return [document for file in self.files for document in file.documents]
 
     @cached_property
     def contexts(self) -> list[Context]:
@@ -99,14 +95,8 @@ class FileTranslation:
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        tracked = track(self._with_places(self._from(None)), self.sentences)
+        tracked = track(self._from(None), self.sentences)
         return document_by_document(tracked, list(map(len, self.documents)))
-
-    def _with_places(self, translations: Iterable[Translation]) -> Iterator[Translation]:
-        """Translations with the places of their sentences."""
-        documents = [document for file in self.files for document in file.documents]
-        for one in translations:
-            yield dataclasses.replace(one, place=documents[one.document].sentences[one.sentence].place)
 
     def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
         """The files' bytes in their layout, one after the other, as early as translations allow."""
@@ -148,7 +138,7 @@ class FileTranslation:
                     f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.resume_hint}"
                 ) from None
             journal.finish()
-            return list(flagged_sentences(outputs, [one for file in self.files for one in file.documents]))
+            return list(flagged_sentences(outputs, self.documents))
 
     def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _InMemoryJournal:
         assert self.plan is not None, "nobody said where to"
@@ -166,7 +156,7 @@ class FileTranslation:
         companion: SideOutput | None,
     ) -> None:
         translations = self._missing(journal)
-        for translation in track(self._with_places(translations), self.sentences - len(journal.outputs)):
+        for translation in track(translations, self.sentences - len(journal.outputs)):
             beside = None if companion is None else companion.of
             done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
@@ -194,7 +184,6 @@ class FileTranslation:
         return self.translator.translate_documents(
             self.documents,
             contexts=self.contexts,
-            speakers=self.speakers,
             start=start,
             checkpoint=checkpoint,
         )
@@ -215,9 +204,8 @@ class FileTranslation:
 
     def _header(self, json_lines: bool, companion: SideOutput | None = None) -> dict[str, Any]:
         """All that the outcome depends on."""
-        text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        documents = [[one.texts for one in self.documents], [one.speakers for one in self.documents]]
+        text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
             "input": hashlib.sha256(text).hexdigest(),

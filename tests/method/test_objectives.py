@@ -27,6 +27,7 @@ from cadec_cli.method.objectives import (
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import PASSAGES, SEARCHES
 from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.text.protected.core import core_between
 
 DOCUMENT = ["good day sir.", "you see the lamp.", "do you want the red house?", "i think you take it."]
 SEARCH = ("--nbest", "5", "--lines", "--compute-type", "float32", "--threads", "1")
@@ -86,7 +87,7 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
             if len(computed) == 2:
                 computed["pmi"] = computed[CONDITIONAL] - computed[FREE]
             if search != "beam":  # lists are checked before anything is chosen from them
-                computed[DEFECTS] = len(defects(line["source"], given["text"]))
+                computed[DEFECTS] = len(defects(core_between(line["source"]), given["text"]))
             assert set(given) == {"text", "log_prob", "score", *computed}
             for term, value in computed.items():
                 assert given[term] == pytest.approx(value, abs=1e-3), term

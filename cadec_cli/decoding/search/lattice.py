@@ -107,12 +107,7 @@ class LatticeSearch:
     def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         """Choose from the lists of all documents, in step."""
         for wave in waves:
-            columns = iter(self.columns([nbest for lists in wave.documents for nbest in lists]))
-            scored = Wave(
-                wave.taken,
-                [[(nbest, next(columns)) for nbest in lists] for lists in wave.documents],
-                wave.ends,
-            )
+            scored = wave.map(lambda lists: zip(lists, self.columns(lists), strict=True))
             answers: ScoreCache = {}
             at_once = self._at_once
             for number, step in enumerate(scored.steps()):
