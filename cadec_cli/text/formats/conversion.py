@@ -15,8 +15,9 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import COMPRESSED, READERS, TextFile, encode_piece
 from cadec_cli.text.formats.layout import Layout, finish, one_line, take
-from cadec_cli.text.formats.subtitles.cue_tags import inline_tags, without
+from cadec_cli.text.formats.subtitles.cue_tags import inline_tags
 from cadec_cli.text.formats.subtitles.transcode import SUBTITLES, converted_subtitles
+from cadec_cli.text.markup import without_tags
 
 _MARK = "\ufeff"
 # Encodings whose files begin with a mark, and what the rest of such a file is in.
@@ -173,7 +174,7 @@ class _MarkedLayout:
 
 def _bare(text: str, found: str) -> str:
     """One line without the tags of its format: text has none."""
-    return one_line(without(text, inline_tags(text, found)))
+    return one_line(without_tags(text, inline_tags(text, found)))
 
 
 def _format_name(found: str) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cadec_cli.text.markup import Tag
 from cadec_cli.text.protected.affixes import Affixes, affixes
 from cadec_cli.text.protected.spans import Span, find_spans, has_words
-from cadec_cli.text.protected.tags import Tag, without_tags
+from cadec_cli.text.protected.tags import take_out_tags
 
 _DESCRIBED = re.compile(r"(.{0,60}?)(\([^()]{1,60}\)|\[[^][]{1,60}\])\s+(?=\S)")
 
@@ -86,7 +87,7 @@ def core_between(sentence: str, before: str = "", after: str = "", language: str
 
 def _core(around: Affixes, language: str) -> Core:
     before, after = around.before, around.after
-    plain, tags = without_tags(around.inner)
+    plain, tags = take_out_tags(around.inner)
     spans = find_spans(plain, language)
     if not has_words(plain, spans):
         return Core(before + around.inner + after, "", "")
