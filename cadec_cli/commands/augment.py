@@ -120,6 +120,7 @@ def back_translate(
         lambda done: how.by(models, done),
         what="back-translate",
         resume=resume,
+        force=force,
         encoding=encoding,
         by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
     )
@@ -183,6 +184,7 @@ def round_trip(
         lambda done: how.by(models, done),
         what="round trip",
         resume=resume,
+        force=force,
         encoding=encoding,
         by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
     )
@@ -285,6 +287,7 @@ def write_pairs(
     *,
     what: str,
     resume: bool,
+    force: bool,
     encoding: str,
     by_several: TranslateAll | None = None,
 ) -> None:
@@ -297,7 +300,7 @@ def write_pairs(
     from cadec_cli.terminal import console
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
-    done = pairs.progress(resume=resume)
+    done = pairs.progress(resume=resume, start_over=force)
     total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
     if done.damage:
         console.warn(done.damage)

@@ -22,7 +22,9 @@ from cadec_cli.terminal.flags import (
 @flags_of("bundle's", search=TranslationOptions)
 def beam(
     flags: dict[str, Any],
-    inputs: Annotated[list[Path], typer.Argument(help="Text or .jsonl files; - is standard input.")],
+    inputs: Annotated[
+        list[Path], typer.Argument(help="Files to translate ({endings}); - is standard input.")
+    ],
     bundle: BundleOption = None,
     lines: Lines = False,
     encoding: Encoding = "utf-8",

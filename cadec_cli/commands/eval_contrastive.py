@@ -7,8 +7,6 @@ import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.terminal.flags import (
-    CONTRASTIVE_OBJECTIVES,
-    OBJECTIVE_NAMES,
     Address,
     Alpha,
     BundleOption,
@@ -25,6 +23,7 @@ from cadec_cli.terminal.flags import (
     TargetLanguage,
     Threads,
     Weight,
+    contrastive_objectives,
     one_of,
 )
 
@@ -34,9 +33,9 @@ def eval_contrastive(
     objective: Annotated[
         list[str] | None,
         one_of(
-            [*CONTRASTIVE_OBJECTIVES, "all"],
+            lambda: [*contrastive_objectives(), "all"],
             "--objective",
-            help=f"{OBJECTIVE_NAMES}, or all. Can be repeated. [dim]\\[default: all][/dim]",
+            help="What to score with: {scorers}, or all. Can be repeated. [dim]\\[default: all][/dim]",
         ),
     ] = None,
     temperature: Annotated[

@@ -17,6 +17,7 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.terminal import console
 from cadec_cli.terminal.flags import Force, flags_of
 from cadec_cli.terminal.outputs import check_outputs
+from cadec_cli.text.documents import document_lines
 
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter
@@ -177,14 +178,19 @@ def _write(
     documents: Iterator[list[str]], stream: IO[bytes], min_sentences: int, report: "Report"
 ) -> tuple[int, int]:
     written = lines = 0
-    for document in documents:
-        if len(document) < min_sentences:
-            report.skipped["documents too short"] += 1
-            continue
-        text = "\n".join(document) + "\n"
-        stream.write((f"\n{text}" if written else text).encode())
-        written += 1
-        lines += len(document)
+
+    def long_enough() -> Iterator[list[str]]:
+        nonlocal written
+        for document in documents:
+            if len(document) < min_sentences:
+                report.skipped["documents too short"] += 1
+                continue
+            yield document
+            written += 1
+
+    for line in document_lines(long_enough()):
+        stream.write(line.encode())
+        lines += 1
     return written, lines
 
 

@@ -24,7 +24,7 @@ from cadec_cli.terminal.flags import (
 def repair(
     inputs: Annotated[
         list[Path] | None,
-        typer.Argument(help="Translations: text, .jsonl, .srt, .vtt or .ass files; - is standard input."),
+        typer.Argument(help="Translations to repair ({endings}); - is standard input."),
     ] = None,
     output: TranslationOutput = None,
     bundle: BundleOption = None,

@@ -1,5 +1,6 @@
 """`cadec rerank`: n-best lists of any toolkit, chosen in context; for people who script experiments."""
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,6 +62,7 @@ def rerank(
     from cadec_cli.method.options import with_flags
     from cadec_cli.terminal.inputs import initial_context, open_models
     from cadec_cli.terminal.outputs import write_result
+    from cadec_cli.text.documents import document_lines
 
     models = open_models(
         bundle, device=device, compute_type=compute_type, threads=threads, target_language=target_language
@@ -85,6 +87,6 @@ def rerank(
         for piece in json_bytes(chosen, judge_for(options, language)):
             write_result(piece)
         return
-    for number, translation in enumerate(chosen):
-        separator = "\n" if number and translation.sentence == 0 else ""
-        write_result(f"{separator}{translation.text}\n".encode())
+    by_document = itertools.groupby(chosen, key=lambda translation: translation.document)
+    for line in document_lines((one.text for one in document) for _, document in by_document):
+        write_result(line.encode())

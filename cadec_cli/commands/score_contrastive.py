@@ -7,8 +7,6 @@ import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.terminal.flags import (
-    CONTRASTIVE_OBJECTIVES,
-    OBJECTIVE_NAMES,
     Address,
     Alpha,
     BundleOption,
@@ -23,6 +21,7 @@ from cadec_cli.terminal.flags import (
     TargetLanguage,
     Threads,
     Weight,
+    contrastive_objectives,
     one_of,
 )
 
@@ -34,9 +33,10 @@ def score_contrastive(
     objective: Annotated[
         str | None,
         one_of(
-            [*CONTRASTIVE_OBJECTIVES],
+            contrastive_objectives,
             "--objective",
-            help=f"{OBJECTIVE_NAMES}. [dim]\\[default: c-score, else what the bundle can do][/dim]",
+            help="What to score with: {scorers}. "
+            "[dim]\\[default: c-score, else what the bundle can do][/dim]",
             also="all",  # refused with a word of its own
         ),
     ] = None,

@@ -39,7 +39,7 @@ _SUBTITLES = "Subtitles"
 def translate(
     flags: dict[str, Any],
     inputs: Annotated[
-        list[Path] | None, typer.Argument(help="Text, .jsonl, .srt, .vtt or .ass files; - is standard input.")
+        list[Path] | None, typer.Argument(help="Files to translate ({endings}); - is standard input.")
     ] = None,
     output: TranslationOutput = None,
     bundle: BundleOption = None,
@@ -169,8 +169,7 @@ def translate(
     from cadec_cli.terminal.views.translations import ReadingSpeeds
     from cadec_cli.terminal.workers import threads_each, worker_pool
     from cadec_cli.text.formats import format_of
-    from cadec_cli.text.formats.layout import SubtitleStyle
-    from cadec_cli.text.formats.subtitles.wrapping import LINE_WIDTH
+    from cadec_cli.text.formats.layout import LINE_WIDTH, SubtitleStyle
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
     check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)

@@ -40,9 +40,9 @@ def tune(
     objective: Annotated[
         str | None,
         one_of(
-            OBJECTIVES,
+            lambda: OBJECTIVES,
             "--objective",
-            help=f"What is maximised: {', '.join(OBJECTIVES)}. [dim]\\[default: the bundle's][/dim]",
+            help="What is maximised: {objectives}. [dim]\\[default: the bundle's][/dim]",
         ),
     ] = None,
     temperature: Annotated[

@@ -1,6 +1,6 @@
-"""Why a translation fits its context, token by token: one function for --explain, /why and --errors.
+"""Explains why a translation fits its context, token by token.
 
-It computes what it shows, whatever the search or the objective looked at.
+An explanation always has both scores of every token, whichever of them the search or the objective used.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.engines.protocols import LanguageModel, trie_for
+from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context, room
-from cadec_cli.method.hypotheses import Ids, NBest
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import ScoringOptions
 
 
 @dataclass(frozen=True)
 class ExplainedText:
-    """A translation to be explained: with its log p(y|x), unless that is unknown."""
+    """A translation to explain, with its log p(y|x) if that is known."""
 
     name: str
     nbest: NBest  # a list of one
@@ -26,7 +27,7 @@ class ExplainedText:
 
     @classmethod
     def of(cls, name: str, part: TranslatedPart, index: int) -> ExplainedText:
-        """One of the hypotheses of a part."""
+        """A hypothesis of a translated part."""
         hypothesis = part.hypotheses[index]
         return cls(name, NBest(part.source, (hypothesis,), part.nbest.vocabulary), hypothesis.log_prob)
 
@@ -41,7 +42,7 @@ class TokenPMI:
 
     @property
     def pmi(self) -> float:
-        """What the context does to it."""
+        """How much the context raises its log p."""
         return self.conditional - self.free
 
 
@@ -61,7 +62,7 @@ class ExplainedRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was read as context, and the translations that are compared."""
+    """The context that was read, and the translations that are compared."""
 
     context: tuple[str, ...]
     rows: tuple[ExplainedRow, ...]
@@ -73,24 +74,17 @@ def explain(
     context: Context,
     scoring_options: ScoringOptions,
 ) -> Explanation:
-    """Score the tokens of some translations after a context and without it.
-
-    After an empty context the two are one and the same, so that PMI is 0 exactly.
-    """
+    """Score the tokens of some translations after a context and without it."""
     if language is None:
         raise CadecError("this bundle has no document language model: context changes nothing")
-    text = language.text
-    ids: list[Ids] = [row.nbest.ids_for(text)[0] for row in rows]
-    tries = [trie_for(language, [sentence]) for sentence in ids]
-    free = language.score(tries, [Context()] * len(tries), scoring_options)
-    # Memory is of what was searched; here everything is read anew, as far as it fits before the longest.
-    longest = max((trie.depth for trie in tries), default=0)
-    read = context.without_memory().truncate(room(language.positions, longest))
-    conditional = language.score(tries, [read] * len(tries), scoring_options) if read.sentences else free
+    text, scorer = language.text, Scorer(language, scoring_options)
+    ids = [row.nbest.ids_for(text)[0] for row in rows]
+    # Only the sentences matter: what the search remembered of them is read again, as far as it fits.
+    read = context.without_memory().truncate(scorer.room(ids))
     explained = []
-    for row, sentence, after, alone in zip(rows, ids, conditional, free, strict=True):
+    for row, sentence, scores in zip(rows, ids, scorer.tokens(ids, read), strict=True):
         pieces = text.display_tokens([*sentence, text.boundary])
-        scores = zip(after.tokens(0).tolist(), alone.tokens(0).tolist(), strict=True)
-        tokens = tuple(TokenPMI(piece, c, f) for piece, (c, f) in zip(pieces, scores, strict=False))
+        figures = zip(scores.conditional.tolist(), scores.free.tolist(), strict=True)
+        tokens = tuple(TokenPMI(piece, c, f) for piece, (c, f) in zip(pieces, figures, strict=False))
         explained.append(ExplainedRow(row.name, row.log_prob, tokens))
     return Explanation(tuple(text.decode(sentence) for sentence in read.sentences), tuple(explained))

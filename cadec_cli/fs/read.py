@@ -188,15 +188,19 @@ class WholeText:
 
 def read_text(path: Path, encoding: str | None = None, *, most: int = MAX_INPUT_BYTES) -> WholeText:
     """Read a whole text file of `most` bytes at most; `-` is standard input, which stays open."""
+    name = name_of(path)
+    return WholeText(name, *decode(read_data(path, most=most), encoding, name))
+
+
+def read_data(path: Path, *, most: int = MAX_INPUT_BYTES) -> bytes:
+    """Read the bytes of a whole file, decompressed, of `most` bytes at most; `-` is standard input."""
     with read_errors(path):
         stream = open_binary(path)
         try:
-            data = _read_bounded(stream, most, path)
+            return _read_bounded(stream, most, path)
         finally:
             if str(path) != "-":
                 stream.close()
-    name = name_of(path)
-    return WholeText(name, *decode(data, encoding, name))
 
 
 def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.paths import resolve_path, sibling_path
-from cadec_cli.text.formats import COMPRESSED
+from cadec_cli.text.formats import COMPRESSED, FORMATS, format_with_ending
 from cadec_cli.text.languages import iso_code
 from cadec_cli.validation import quote_value
 
@@ -54,8 +54,9 @@ class OutputPlan:
         return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
 
 
-# What a name that ends so is meant to be: a file that we write, and one that we can't.
-_FILES = frozenset({".txt", ".md", ".jsonl", ".srt", ".vtt", ".ass", ".ssa", ".html"})
+# Endings that name a file, not a directory, besides those of the formats.
+_OTHER_FILES = frozenset({".md", ".html"})
+# Endings of files that nobody means to be text. An installed format may have them nevertheless.
 _FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
 
 
@@ -98,8 +99,8 @@ def plan_outputs(
             "translate them one by one",
         )
     for path in paths:
-        if path.suffix.lower() in _FOREIGN:
-            raise CadecError(f"{path}: {path.suffix} can't be written", "text, jsonl, srt, vtt and ass can")
+        if path.suffix.lower() in _FOREIGN and format_with_ending(path.suffix) is None:
+            raise CadecError(f"{path}: {path.suffix} can't be written", f"these can: {', '.join(FORMATS)}")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
     journal = Path(output, ".cadec-journal") if in_directory else sibling_path(paths[0], ".cadec-journal")
@@ -148,12 +149,17 @@ def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
     place = str(Path(_unescape(output)))
     if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
         return True
-    if len(inputs) > 1 and (os.path.exists(place) or Path(place).suffix.lower() in _FILES):  # noqa: PTH110
+    if len(inputs) > 1 and (os.path.exists(place) or _is_file_name(place)):  # noqa: PTH110
         raise CadecError(
             f"{output} is a file, and there are {len(inputs)} inputs",
             "name a directory, or files by a template such as '{stem}.{to}{ext}'",
         )
     return len(inputs) > 1
+
+
+def _is_file_name(name: str) -> bool:
+    ending = Path(name).suffix.lower()
+    return ending in _OTHER_FILES or format_with_ending(ending) is not None
 
 
 def _fill_template(template: str, path: Path, languages: Languages, ext: str | None) -> str:

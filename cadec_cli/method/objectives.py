@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cadec_cli.errors import CadecError
+from cadec_cli.extensions import Registry
 from cadec_cli.validation import quote_value
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
@@ -83,40 +84,38 @@ def weight_misfits(weights: Mapping[str, float]) -> list[str]:
     ]
 
 
-OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective
-    for objective in (
-        Objective("sentence", lambda t, w: t[NMT], (NMT,)),
-        Objective(
-            "c-score",
-            lambda t, w: t[NMT] + w["lm"] * (t[CONDITIONAL] - t[FREE]),
-            (NMT, CONDITIONAL, FREE),
-            {"lm": 1.0},
-        ),
-        Objective("shallow-fusion", lambda t, w: t[NMT] + w["lm"] * t[FREE], (NMT, FREE), {"lm": 0.1}),
-        Objective(
-            "conditional-shallow-fusion",
-            lambda t, w: t[NMT] + w["lm"] * t[CONDITIONAL],
-            (NMT, CONDITIONAL),
-            {"lm": 0.1},
-        ),
-        # Yu et al. 2020; the weights are those of the paper's authors
-        Objective(
-            "bayes",
-            lambda t, w: t[CONDITIONAL] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
-            (NMT, CONDITIONAL, BACK, LENGTH),
-            {"nmt": 2.5, "back": 0.5, "length": 0.2},
-        ),
-        Objective(
-            "bayes-without-context",
-            lambda t, w: t[FREE] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
-            (NMT, FREE, BACK, LENGTH),
-            {"nmt": 2.5, "back": 0.5, "length": 0.2},
-        ),
-        Objective("pmi", lambda t, w: t[CONDITIONAL] - t[FREE], (CONDITIONAL, FREE)),
-        Objective("conditional", lambda t, w: t[CONDITIONAL], (CONDITIONAL,)),
-    )
-}
+_OWN = (
+    Objective("sentence", lambda t, w: t[NMT], (NMT,)),
+    Objective(
+        "c-score",
+        lambda t, w: t[NMT] + w["lm"] * (t[CONDITIONAL] - t[FREE]),
+        (NMT, CONDITIONAL, FREE),
+        {"lm": 1.0},
+    ),
+    Objective("shallow-fusion", lambda t, w: t[NMT] + w["lm"] * t[FREE], (NMT, FREE), {"lm": 0.1}),
+    Objective(
+        "conditional-shallow-fusion",
+        lambda t, w: t[NMT] + w["lm"] * t[CONDITIONAL],
+        (NMT, CONDITIONAL),
+        {"lm": 0.1},
+    ),
+    # Yu et al. 2020; the weights are those of the paper's authors
+    Objective(
+        "bayes",
+        lambda t, w: t[CONDITIONAL] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
+        (NMT, CONDITIONAL, BACK, LENGTH),
+        {"nmt": 2.5, "back": 0.5, "length": 0.2},
+    ),
+    Objective(
+        "bayes-without-context",
+        lambda t, w: t[FREE] + w["nmt"] * t[NMT] + w["back"] * t[BACK] + w["length"] * t[LENGTH],
+        (NMT, FREE, BACK, LENGTH),
+        {"nmt": 2.5, "back": 0.5, "length": 0.2},
+    ),
+    Objective("pmi", lambda t, w: t[CONDITIONAL] - t[FREE], (CONDITIONAL, FREE)),
+    Objective("conditional", lambda t, w: t[CONDITIONAL], (CONDITIONAL,)),
+)
+OBJECTIVES: Registry[Objective] = Registry("cadec.objectives", Objective, {one.name: one for one in _OWN})
 
 
 def _alone(term: str) -> Formula:

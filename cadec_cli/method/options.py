@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -53,7 +53,7 @@ def option_field(
     default: Any,
     text: str,
     kind: type | None = None,
-    choices: tuple[str, ...] = (),
+    choices: Iterable[str] | Callable[[], Iterable[str]] = (),
     stored: bool = True,
 ) -> Any:
     """A field that is a flag too: its help, its type where the default tells none, and what it may be.
@@ -73,9 +73,7 @@ class DecodingDefaults:
         "how to search: " + ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
         choices=tuple(SEARCHES),
     )
-    objective: str = option_field(
-        "c-score", f"what is maximised: {', '.join(OBJECTIVES)}", choices=tuple(OBJECTIVES)
-    )
+    objective: str = option_field("c-score", "what is maximised: {objectives}", choices=lambda: OBJECTIVES)
     weight: Mapping[str, float] = option_field(
         None,
         "weights of the objective by name, as lm=0.5; a bare number is the D-LM's "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cadec_cli.evaluation.contrastive.groups import SAMPLES
 from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
-from cadec_cli.evaluation.contrastive.scoring import Scorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 from cadec_cli.reports.page import Figures, Page, write_page
 from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, plain
@@ -75,7 +75,7 @@ def segment_of(of_set: SetResults, result: ScorerResult, failed: Failure) -> Rep
     )
 
 
-def scorer_name(scorer: Scorer) -> str:
+def scorer_name(scorer: ContrastiveScorer) -> str:
     """An objective with its weight and temperature, as far as it has them."""
     weight = scorer.objective.weights.get("lm")
     name = scorer.objective.name + (f" × {weight:g}" if weight is not None else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.bundle.manifest import DOCUMENT_KINDS
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_json
 from cadec_cli.fs.read import read_json
 from cadec_cli.reproduction import paper_corpora, small_corpora, toy_corpora
@@ -26,7 +26,7 @@ from cadec_cli.reproduction.scales import (
     ExperimentPaths,
     System,
 )
-from cadec_cli.reproduction.steps import Command, Plan, Step
+from cadec_cli.reproduction.steps import Command, Plan, Step, flags
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Experiment(ExperimentPaths):
                 self._pipeline(language),
                 "texts",
                 command=(
-                    *("train", "tokenizer", self.text("pairs.tsv"), "--column", column, "-l", language),
-                    *("--vocab-size", scale.vocabulary, "--processes", scale.processes, *scale.tokenizer),
+                    *("train", "tokenizer", self.text("pairs.tsv"), *flags(column=column), "-l", language),
+                    *flags(vocab_size=scale.vocabulary, processes=scale.processes, **scale.tokenizer),
                     *("-o", self._pipeline(language)),
                 ),
                 minutes=1 if scale.name != "toy" else 0,
@@ -120,7 +120,7 @@ class Experiment(ExperimentPaths):
             small_corpora.write_aligned(self.data, self.aligned_paths(name), part=part, most=sizes[name])
         self.text("ready").touch()
 
-    def _corpus(self, name: str, text: Path, languages: Sequence[str], *flags: object, needs: str) -> None:
+    def _corpus(self, name: str, text: Path, languages: Sequence[str], needs: str, **options: object) -> None:
         """A prepared corpus, with some of it held out."""
         output = self.work / "data" / name
         pipelines = [flag for language in languages for flag in ("-p", self._pipeline(language))]
@@ -132,18 +132,24 @@ class Experiment(ExperimentPaths):
             *(f"pipeline {language}" for language in dict.fromkeys(languages)),
             command=(
                 # what is held out may be there already, from a try that was stopped
-                *("prepare", "text", text, *pipelines, "--lines", "--force", *flags),
-                *("--processes", self.scale.processes, "--dev-output", f"{output}-dev", "--dev-every", every),
+                *("prepare", "text", text, *pipelines, *flags(lines=True, force=True, **options)),
+                *flags(processes=self.scale.processes, dev_output=f"{output}-dev", dev_every=every),
                 *("-o", output),
             ),
             minutes=1 if self.scale.name != "toy" else 0,
         )
 
     def _train(
-        self, name: str, kind: str, corpora: Sequence[str], *flags: object, dev: str = "", needs: str = ""
+        self,
+        name: str,
+        kind: str,
+        corpora: Sequence[str],
+        dev: str = "",
+        needs: str = "",
+        **options: object,
     ) -> None:
         training = self.scale.trainings[name]
-        data = [flag for corpus in corpora for flag in ("--data", self.work / "data" / corpus)]
+        data = [self.work / "data" / corpus for corpus in corpora]
         held_out = self.work / "data" / f"{(dev or corpora[0]).partition('=')[0]}-dev"
         self._add(
             f"train {name}",
@@ -151,8 +157,12 @@ class Experiment(ExperimentPaths):
             *(f"corpus {corpus.partition('=')[0]}" for corpus in dict.fromkeys((*corpora, dev)) if corpus),
             *((needs,) if needs else ()),
             command=(
-                *("train", kind, *data, "--dev", held_out, "--preset", self.scale.preset, *training.flags),
-                *("--max-updates", training.updates, "--threads", self.scale.threads, *flags),
+                *(
+                    "train",
+                    kind,
+                    *flags(data=data, dev=held_out, preset=self.scale.preset, **training.options),
+                ),
+                *flags(max_updates=training.updates, threads=self.scale.threads, **options),
                 *("-o", self.run(name)),
             ),
             minutes=training.updates / training.per_minute,
@@ -160,19 +170,12 @@ class Experiment(ExperimentPaths):
 
     def _first_models(self) -> None:
         source, target = self.scale.source_language, self.scale.target_language
-        documents = ("--documents",) if self.scale.name != "small" else ("--no-documents",)
-        cleaning = (
-            ("--max-words", 60, "--max-ratio", 3, "--drop-duplicates", "--check-script")
-            if self.scale.name == "small"
-            else ()
-        )
+        cleaning: dict[str, object] = {"documents": self.scale.name != "small"}
+        if self.scale.name == "small":
+            cleaning |= {"max_words": 60, "max_ratio": 3, "drop_duplicates": True, "check_script": True}
         pairs = self.text("pairs.tsv")
-        self._corpus(
-            "pairs", pairs, (source, target), "--columns", "1,2", *documents, *cleaning, needs="texts"
-        )
-        self._corpus(
-            "reverse", pairs, (target, source), "--columns", "2,1", *documents, *cleaning, needs="texts"
-        )
+        self._corpus("pairs", pairs, (source, target), needs="texts", columns="1,2", **cleaning)
+        self._corpus("reverse", pairs, (target, source), needs="texts", columns="2,1", **cleaning)
         for name in ("documents", "fewer"):
             self._corpus(name, self.text(f"{name}.txt"), (target,), needs="texts")
         self._train("nmt", "nmt", ["pairs"])
@@ -180,25 +183,27 @@ class Experiment(ExperimentPaths):
         self._train("lm", "lm", ["documents"])
         self._train("lm-fewer", "lm", ["fewer"], dev="documents")
         self._bundle(
-            "reverse", "--nmt", self.run("reverse"), *self._pipelines(reverse=True), needs=["train reverse"]
+            "reverse", needs=["train reverse"], nmt=self.run("reverse"), **self._pipelines(reverse=True)
         )
         self._bundle(
             FIRST,
-            *("--nmt", self.run("nmt"), "--lm", self.run("lm"), "--back", self.bundle("reverse")),
-            *self._pipelines(),
             needs=["train nmt", "train lm", "bundle reverse"],
+            nmt=self.run("nmt"),
+            lm=self.run("lm"),
+            back=self.bundle("reverse"),
+            **self._pipelines(),
         )
 
-    def _pipelines(self, reverse: bool = False) -> tuple[object, ...]:
+    def _pipelines(self, reverse: bool = False) -> dict[str, object]:
         source, target = self._both[::-1] if reverse else self._both
-        return "--source-pipeline", source, "--target-pipeline", target
+        return {"source_pipeline": source, "target_pipeline": target}
 
-    def _bundle(self, name: str, *flags: object, needs: Sequence[str]) -> None:
+    def _bundle(self, name: str, *start: Path, needs: Sequence[str], **options: object) -> None:
         self._add(
             f"bundle {name}",
             self.bundle(name),
             *needs,
-            command=("convert", *flags, "--nbest", self.scale.nbest, "-o", self.bundle(name)),
+            command=("convert", *start, *flags(**options, nbest=self.scale.nbest), "-o", self.bundle(name)),
         )
 
     def _pseudo_parallel(self) -> None:
@@ -209,57 +214,64 @@ class Experiment(ExperimentPaths):
             ("round-trip", FIRST, (target, target)),
         ):
             output = self.text(f"{name}.tsv")
-            beam = ("--beam", 1) if self.scale.name == "small" else ()
+            beam = 1 if self.scale.name == "small" else None
             self._add(
                 name,
                 output,
                 f"bundle {bundle}",
                 command=(
-                    *("augment", name, self.text("augmented.txt"), "--bundle", self.bundle(bundle)),
-                    *(*beam, *self._machine(), "-o", output),
+                    *(
+                        "augment",
+                        name,
+                        self.text("augmented.txt"),
+                        *flags(bundle=self.bundle(bundle), beam=beam),
+                    ),
+                    *(*self._machine(), "-o", output),
                 ),
                 minutes=self.scale.sizes.get("augmented", 0) / 6000,
             )
-            self._corpus(name, output, pair, "--columns", "1,2", needs=name)
+            self._corpus(name, output, pair, needs=name, columns="1,2")
         # The source side, for a D-LM of the source language.
         if self.scale.name == "toy":
             self._corpus("source", self.text("source.txt"), (source,), needs="texts")
         else:
             self._corpus(
-                "source", self.text("back-translate.tsv"), (source,), "--columns", "1", needs="back-translate"
+                "source", self.text("back-translate.tsv"), (source,), needs="back-translate", columns="1"
             )
         self._train("source-lm", "lm", ["source"])
 
     def _document_models(self) -> None:
         # The made-up pairs have documents; elsewhere they come from back-translation.
         documents = "pairs" if self.scale.name != "small" else "back-translate"
-        start = ("--start-from", self.run("nmt"))
+        start = self.run("nmt")
         self._train(
-            "back-translation", "nmt", ["pairs", "back-translate"], *start, dev="pairs", needs="train nmt"
+            "back-translation",
+            "nmt",
+            ["pairs", "back-translate"],
+            "pairs",
+            needs="train nmt",
+            start_from=start,
         )
-        self._train("doc-nmt", "doc-nmt", [documents], *start, needs="train nmt")
-        self._train("2-to-2", "2-to-2", [documents], *start, needs="train nmt")
+        self._train("doc-nmt", "doc-nmt", [documents], needs="train nmt", start_from=start)
+        self._train("2-to-2", "2-to-2", [documents], needs="train nmt", start_from=start)
         self._train("repair", "repair", ["round-trip"])
 
     def _bundles(self) -> None:
-        first = (self.bundle(FIRST),)
+        first = self.bundle(FIRST)
         for kind in DOCUMENT_KINDS:
-            self._bundle(
-                kind, *first, f"--{kind}", self.run(kind), needs=[f"bundle {FIRST}", f"train {kind}"]
-            )
+            self._bundle(kind, first, needs=[f"bundle {FIRST}", f"train {kind}"], **{kind: self.run(kind)})
         augmented = self.run("back-translation")
-        self._bundle(
-            AUGMENTED, *first, "--nmt", augmented, needs=[f"bundle {FIRST}", "train back-translation"]
-        )
-        self._bundle(FEWER, *first, "--lm", self.run("lm-fewer"), needs=[f"bundle {FIRST}", "train lm-fewer"])
+        self._bundle(AUGMENTED, first, needs=[f"bundle {FIRST}", "train back-translation"], nmt=augmented)
+        self._bundle(FEWER, first, needs=[f"bundle {FIRST}", "train lm-fewer"], lm=self.run("lm-fewer"))
         self._bundle(
             "source-lm",
-            *("--lm", self.run("source-lm"), "--target-pipeline", self._both[0]),
             needs=["train source-lm"],
+            lm=self.run("source-lm"),
+            target_pipeline=self._both[0],
         )
 
     def _machine(self) -> tuple[object, ...]:
-        return "--compute-type", self.scale.compute_type, "--threads", self.scale.threads
+        return flags(compute_type=self.scale.compute_type, threads=self.scale.threads)
 
     def _tuning(self, objective: str) -> None:
         source, target = self.aligned_paths("tuning")
@@ -270,10 +282,10 @@ class Experiment(ExperimentPaths):
             self.curve(objective),
             f"bundle {FIRST}",
             command=(
-                *("tune", source, "--ref", target, "--bundle", self.bundle(FIRST), "--objective", objective),
+                *("tune", source, *flags(ref=target, bundle=self.bundle(FIRST), objective=objective)),
                 *(temperatures if objective == "c-score" else ()),
-                *(("--split",) if self.sentences_per_line else ()),
-                *("--no-plot", "--no-save", *self._machine(), "-o", output),
+                *flags(split=self.sentences_per_line or None, plot=False, save=False),
+                *(*self._machine(), "-o", output),
             ),
             minutes=0 if self.scale.name == "toy" else 4,
         )
@@ -282,14 +294,19 @@ class Experiment(ExperimentPaths):
         source, target = self.aligned_paths("test")
         name, bundle = system.name, self.bundle(system.bundle)
         needs = [f"bundle {system.bundle}", *([f"tune {system.tuned}"] if system.tuned else [])]
-        lines = () if self.sentences_per_line else ("--lines",)
+        lines = None if self.sentences_per_line else True
 
         def translate() -> Command:
-            flags = tuned_flags(system, self.curve(system.tuned)) if system.tuned else ()
-            asked = ("--objective", system.objective) if system.tuned else ()
+            tuned = tuned_flags(system, self.curve(system.tuned)) if system.tuned else ()
+            objective = system.objective if system.tuned else None
             line = (
-                *("translate", source, "--bundle", bundle, "--search", system.search, *asked, *flags),
-                *(*lines, *self._machine(), "-o", self.translation(name)),
+                *(
+                    "translate",
+                    source,
+                    *flags(bundle=bundle, search=system.search, objective=objective),
+                    *tuned,
+                ),
+                *(*flags(lines=lines), *self._machine(), "-o", self.translation(name)),
             )
             return tuple(str(part) for part in line)
 
@@ -300,13 +317,13 @@ class Experiment(ExperimentPaths):
             command=translate,
             minutes=0 if self.scale.name == "toy" else 3,
         )
-        baseline = ("--baseline", self.translation("sentence")) if name != "sentence" else ()
+        baseline = self.translation("sentence") if name != "sentence" else None
         self._add(
             f"quality {name}",
             self.result(f"quality-{name}.jsonl"),
             *dict.fromkeys((f"translate {name}", "translate sentence")),
             command=(
-                *("evaluate", self.translation(name), "--ref", target, *baseline, "--json"),
+                *("evaluate", self.translation(name), *flags(ref=target, baseline=baseline, json=True)),
                 *("-l", self.scale.target_language),
             ),
             captured=True,
@@ -323,14 +340,13 @@ class Experiment(ExperimentPaths):
         for bundle in dict.fromkeys(system.bundle for system in SYSTEMS):
             asked = [system.objective for system in SYSTEMS if system.bundle == bundle]
             names = dict.fromkeys([*asked, *(ALONE if bundle in (FIRST, FEWER) else ())])
-            objectives = [flag for name in names for flag in ("--objective", name)]
             self._add(
                 f"contrastive {bundle}",
                 self.result(f"contrastive-{bundle}.jsonl"),
                 f"bundle {bundle}",
                 command=(
-                    *("eval-contrastive", *self.sets, "--bundle", self.bundle(bundle), *objectives),
-                    *("--temperature", 1, "--json", "--threads", self.scale.threads),
+                    *("eval-contrastive", *self.sets, *flags(bundle=self.bundle(bundle), objective=[*names])),
+                    *flags(temperature=1, json=True, threads=self.scale.threads),
                 ),
                 captured=True,
                 minutes=0 if self.scale.name == "toy" else 2,
@@ -339,7 +355,7 @@ class Experiment(ExperimentPaths):
     def _pmi(self) -> None:
         source, target = self.aligned_paths("test")
         shown = ("sentence", "rerank")
-        outputs = [flag for name in shown for flag in ("--outputs", self.translation(name))]
+        outputs = [self.translation(name) for name in shown]
         self._add(
             "pmi",
             self.result("pmi.jsonl"),
@@ -347,8 +363,9 @@ class Experiment(ExperimentPaths):
             command=lambda: tuple(
                 str(part)
                 for part in (
-                    *("analyze", "pmi", source, target, "--source-lm", self.bundle("source-lm")),
-                    *("--target-lm", self.bundle(FIRST), *outputs, "--json", "--threads", self.scale.threads),
+                    *("analyze", "pmi", source, target, *flags(source_lm=self.bundle("source-lm"))),
+                    *flags(target_lm=self.bundle(FIRST), outputs=outputs, json=True),
+                    *flags(threads=self.scale.threads),
                     *_figure(self.work / "figures" / "pmi.png"),
                 )
             ),
@@ -361,7 +378,7 @@ def _figure(path: Path) -> tuple[str, ...]:
     if importlib.util.find_spec("matplotlib") is None:
         return ()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return ("-o", str(path), "--force")  # a try that was stopped may have left one
+    return ("-o", str(path), *flags(force=True))  # a try that was stopped may have left one
 
 
 def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
@@ -403,7 +420,9 @@ def start_experiment(
         if not all(isinstance(part, dict) for part in parts) or any(
             type(n) is not int for n in sizes.values()
         ):
-            raise CadecError(f"{path} is damaged: its sizes are none", "give a new directory to --work")
+            raise CadecError(
+                f"{path} is damaged: its sizes are none", f"give a new directory to {option('work')}"
+            )
     scale = replace(BY_NAME[name].with_sizes(effort, sizes or {}), threads=threads)
     work, data = work.absolute(), data.absolute() if data is not None else None
     experiment = Experiment(scale, work, data)
@@ -420,10 +439,10 @@ def start_experiment(
         if other:
             raise CadecError(
                 f"{work} was begun with other settings: {', '.join(other)}",
-                f"give the same ones (they are in {path}), or another --work",
+                f"give the same ones (they are in {path}), or another {option('work')}",
             )
     elif work.exists() and any(not one.name.endswith(".part") for one in work.iterdir()):
-        raise CadecError(f"{work} holds something else", "give a new directory to --work")
+        raise CadecError(f"{work} holds something else", f"give a new directory to {option('work')}")
     elif write:
         work.mkdir(parents=True, exist_ok=True)
         write_json(path, settings)
@@ -435,9 +454,9 @@ def _check_data(experiment: Experiment) -> None:
     name, data = experiment.scale.name, experiment.data
     if name == "toy":
         if data is not None:
-            raise CadecError("the toy scale makes its own texts", "leave out --data")
+            raise CadecError("the toy scale makes its own texts", f"leave out {option('data')}")
     elif data is None:
-        raise CadecError(f"the {name} scale needs corpora", "name their directory with --data")
+        raise CadecError(f"the {name} scale needs corpora", f"name their directory with {option('data')}")
     elif name == "small":
         small_corpora.check_corpora(data)
     else:

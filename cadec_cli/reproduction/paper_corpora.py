@@ -11,10 +11,11 @@ from pathlib import Path
 
 from cadec_cli.data.opensubtitles import aligned_films
 from cadec_cli.data.opus_xml import Report
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.reproduction.document_files import read_documents, write_documents
-from cadec_cli.reproduction.scales import ExperimentPaths
+from cadec_cli.reproduction.scales import ExperimentPaths, Options
+from cadec_cli.reproduction.steps import flags
 
 # Evaluation documents have this many sentences at the least, as in the paper.
 LONG_ENOUGH = 10
@@ -41,22 +42,23 @@ def paper_texts(places: ExperimentPaths, add: Callable[..., None]) -> None:
     pairs, documents = places.text("pairs.tsv"), places.text("documents.txt")
     add("films", _films(places, "held-back"), make=lambda: _choose_films(places), minutes=15)
 
-    def read(name: str, output: Path, source: tuple[object, ...], exclude: str, minutes: float) -> None:
+    def read(name: str, output: Path, source: Options, exclude: str, minutes: float) -> None:
         add(
             f"read {name}",
             output,
             "films",
             command=(
-                *("prepare", "opensubtitles", data, *source, "--exclude-movies", _films(places, exclude)),
-                *(("--min-sentences", LONG_ENOUGH) if name in HELD_BACK else ()),
+                *("prepare", "opensubtitles", data),
+                *flags(**source, exclude_movies=_films(places, exclude)),
+                *flags(min_sentences=LONG_ENOUGH if name in HELD_BACK else None),
                 *("-o", output),
             ),
             minutes=minutes,
         )
 
-    aligned = ("--alignment", _alignment(places))
+    aligned = {"alignment": _alignment(places)}
     read("pairs", pairs, aligned, "held-back", 120)
-    read("documents", documents, ("--language", target), "held-back", 120)
+    read("documents", documents, {"language": target}, "held-back", 120)
     for name in HELD_BACK:
         read(name, places.text(f"{name}.tsv"), aligned, f"not-{name}", 15)
     add(
@@ -86,7 +88,7 @@ def _choose_films(places: ExperimentPaths) -> None:
     if len(films) <= count:
         raise CadecError(
             f"there are {len(films)} films, of which {count} are to be held back",
-            "use more films, or lower --size tuning=… and --size test=…",
+            f"use more films, or lower {option('size')} tuning=… and {option('size')} test=…",
         )
     held = films[-count:]
     parts = {"tuning": held[: sizes["tuning"]], "test": held[sizes["tuning"] :]}

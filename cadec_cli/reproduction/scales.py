@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cadec_cli.errors import CadecError
 
 SCALES = ("toy", "small", "paper")
 
+Options = Mapping[str, object]  # of a command, by keyword
+
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained: for how many updates, and with which flags."""
+    """How a model is trained: for how many updates, and with which options."""
 
     updates: int
-    flags: tuple[str, ...] = ()
+    options: Options = field(default_factory=dict)
     per_minute: float = 60.0  # updates a minute, on the machine that the scale is for
 
 
@@ -33,7 +35,7 @@ class Scale:
     sizes: Mapping[str, int]  # of the texts: pairs, documents (in sentences), groups …
     nbest: int = 20
     temperatures: tuple[float, ...] = ()  # tried for the C-score, at weight 1
-    tokenizer: tuple[str, ...] = ()
+    tokenizer: Options = field(default_factory=dict)
     compute_type: str = "int8"
     threads: int = 0
     processes: int = 0
@@ -60,15 +62,20 @@ class Scale:
         )
 
 
-def _cosine(rate: float, warmup: int, tokens: int, evaluate_every: int) -> tuple[str, ...]:
-    return (
-        *("--schedule", "cosine", "--learning-rate", str(rate), "--warmup", str(warmup)),
-        *("--update-tokens", str(tokens), "--batch-tokens", str(tokens + tokens // 5)),
-        *("--evaluate-every", str(evaluate_every), "--patience", "0", "--keep-best", "1"),
-    )
+def _cosine(rate: float, warmup: int, tokens: int, evaluate_every: int) -> Options:
+    return {
+        "schedule": "cosine",
+        "learning_rate": rate,
+        "warmup": warmup,
+        "update_tokens": tokens,
+        "batch_tokens": tokens + tokens // 5,
+        "evaluate_every": evaluate_every,
+        "patience": 0,
+        "keep_best": 1,
+    }
 
 
-_TINY = ("--evaluate-every", "1000", "--patience", "0", "--keep-best", "1")
+_TINY = {"evaluate_every": 1000, "patience": 0, "keep_best": 1}
 
 TOY = Scale(
     name="toy",
@@ -90,7 +97,7 @@ TOY = Scale(
     sizes={"pairs": 700, "documents": 4000, "fewer": 500, "test": 40, "tuning": 30, "groups": 200},
     nbest=6,
     temperatures=(1.0, 2.0, 4.0),
-    tokenizer=("--no-byte-fallback",),
+    tokenizer={"byte_fallback": False},
     compute_type="float32",
     processes=1,
     contrastive=("address", "names", "ellipsis", "rare-words"),
@@ -98,10 +105,10 @@ TOY = Scale(
     hours="three minutes on two cores",
 )
 
-# A smaller network than --preset small, which takes twice as long: there are nine of them to train.
-_SMALL = ("--width", "192", "--inner", "768", "--dropout", "0.05")
-_SMALL_NMT = (*_SMALL, "--encoder-layers", "4")
-_SMALL_LM = (*_SMALL, "--layers", "4", "--window", "192", "--stride", "128")
+# Smaller than the networks of the preset "small", which take twice as long: there are nine to train.
+_SMALL = {"width": 192, "inner": 768, "dropout": 0.05}
+_SMALL_NMT = {**_SMALL, "encoder_layers": 4}
+_SMALL_LM = {**_SMALL, "layers": 4, "window": 192, "stride": 128}
 
 SMALL = Scale(
     name="small",
@@ -110,15 +117,15 @@ SMALL = Scale(
     vocabulary=4000,
     preset="small",
     trainings={
-        "nmt": Training(4800, (*_SMALL_NMT, *_cosine(2e-3, 200, 2000, 500)), 110),
-        "reverse": Training(3200, (*_SMALL_NMT, *_cosine(2e-3, 200, 2000, 500)), 110),
-        "lm": Training(4800, (*_SMALL_LM, *_cosine(2e-3, 200, 2000, 500)), 140),
-        "lm-fewer": Training(2400, (*_SMALL_LM, *_cosine(2e-3, 200, 2000, 500)), 140),
-        "source-lm": Training(1600, (*_SMALL_LM, *_cosine(2e-3, 100, 2000, 500)), 140),
-        "back-translation": Training(1600, (*_SMALL_NMT, *_cosine(1e-3, 50, 2000, 400)), 110),
-        "doc-nmt": Training(1600, (*_SMALL_NMT, *_cosine(2e-3, 100, 2000, 400)), 80),
-        "2-to-2": Training(1600, (*_SMALL_NMT, *_cosine(1e-3, 50, 2000, 400)), 90),
-        "repair": Training(2400, (*_SMALL_NMT, *_cosine(2e-3, 200, 2000, 400)), 80),
+        "nmt": Training(4800, {**_SMALL_NMT, **_cosine(2e-3, 200, 2000, 500)}, 110),
+        "reverse": Training(3200, {**_SMALL_NMT, **_cosine(2e-3, 200, 2000, 500)}, 110),
+        "lm": Training(4800, {**_SMALL_LM, **_cosine(2e-3, 200, 2000, 500)}, 140),
+        "lm-fewer": Training(2400, {**_SMALL_LM, **_cosine(2e-3, 200, 2000, 500)}, 140),
+        "source-lm": Training(1600, {**_SMALL_LM, **_cosine(2e-3, 100, 2000, 500)}, 140),
+        "back-translation": Training(1600, {**_SMALL_NMT, **_cosine(1e-3, 50, 2000, 400)}, 110),
+        "doc-nmt": Training(1600, {**_SMALL_NMT, **_cosine(2e-3, 100, 2000, 400)}, 80),
+        "2-to-2": Training(1600, {**_SMALL_NMT, **_cosine(1e-3, 50, 2000, 400)}, 90),
+        "repair": Training(2400, {**_SMALL_NMT, **_cosine(2e-3, 200, 2000, 400)}, 80),
     },
     sizes={
         **{"pairs": 1_000_000, "documents": 240_000, "fewer": 60_000, "augmented": 60_000},
@@ -132,7 +139,7 @@ SMALL = Scale(
 )
 
 # Sugiyama & Yoshinaga 2021; updates are those of the presets.
-_PAPER = ("--patience", "10", "--keep-best", "5")
+_PAPER = {"patience": 10, "keep_best": 5}
 
 PAPER = Scale(
     name="paper",

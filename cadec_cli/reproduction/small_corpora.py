@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.read import read_lines
 from cadec_cli.reproduction.document_files import read_documents, write_documents
@@ -33,7 +33,7 @@ def check_corpora(data: Path) -> None:
     ]
     if missing:
         raise CadecError(
-            f"{data} has no {', '.join(missing)}", "name the directory of the corpora with --data"
+            f"{data} has no {', '.join(missing)}", f"name the directory of the corpora with {option('data')}"
         )
 
 
@@ -54,7 +54,9 @@ def write_aligned(data: Path, outputs: tuple[Path, Path], *, part: int, most: in
     """Every second aligned document, from the first or from the second on; so many lines at most."""
     for name, output in zip(ALIGNED, outputs, strict=True):
         if not write_documents(output, list(read_documents(data / name))[part::2], most=most):
-            raise CadecError(f"the first document has more than {most} lines", "raise --size test and tuning")
+            raise CadecError(
+                f"the first document has more than {most} lines", f"raise {option('size')} test and tuning"
+            )
 
 
 def _tidy(text: str) -> str:

@@ -140,15 +140,31 @@ def _do(step: Step, execute: Execute) -> None:
         )
 
 
+def flags(**options: object) -> Command:
+    """Options as a command line has them: `lines=True` is --lines, `save=False` is --no-save.
+
+    A list repeats its option; what is None is left out.
+    """
+    line: list[str] = []
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            line.append(f"--{flag}" if value else f"--no-{flag}")
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            line += [] if one is None else [f"--{flag}", str(one)]
+    return tuple(line)
+
+
 def resume_command(line: Command) -> Command:
     """A command line as it has to be where an earlier try of it was stopped."""
     if "-o" not in line:
         return line
     output = Path(line[line.index("-o") + 1])
     if line[0] == "train" and (output / "run.json").is_file():
-        return (*line[:2], "-o", str(output), "--resume")
+        return (*line[:2], "-o", str(output), *flags(resume=True))
     begun = (Path(f"{output}.cadec-part"), Path(f"{output}.cadec-journal"))
-    return (*line, "--resume") if any(path.exists() for path in begun) else line
+    return (*line, *flags(resume=True)) if any(path.exists() for path in begun) else line
 
 
 def in_processes(line: Sequence[str], processes: int) -> bool:
@@ -158,7 +174,7 @@ def in_processes(line: Sequence[str], processes: int) -> bool:
 
 def torchrun(line: Sequence[str], processes: int) -> tuple[str, ...]:
     """A command line in several processes, as arguments of Python."""
-    many = ("--standalone", "--nproc-per-node", str(processes))
+    many = flags(standalone=True, nproc_per_node=processes)
     return ("-m", "torch.distributed.run", *many, "-m", "cadec_cli", *line)
 
 

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cadec_cli.method.options import MAX_HYPOTHESES
+from cadec_cli.terminal.flags import fill_help
 
 EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks; both go anywhere.[/dim]"
 
@@ -34,11 +35,17 @@ class Group(TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _relax_parameters(command, ctx)
+            vars(command)["format_help"] = partial(_format_help, command, command.format_help)
         return command
 
     def get_params(self, ctx: Any) -> Any:
         """All parameters, --help too."""
         return [_plain(parameter) for parameter in super().get_params(ctx)]
+
+
+def _format_help(command: Any, format_help: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
+    fill_help(command)
+    format_help(ctx, formatter)
 
 
 def _relax_parameters(command: Any, ctx: Any) -> None:

@@ -15,59 +15,93 @@ from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 from cadec_cli.parallel.shard import Shard
+from cadec_cli.text.formats import FORMATS
 
-# Options that take one of a few names: help shows them, the shell completes them, any other is refused.
+# A few names, or a function that finds them: installed packages are searched only when a name is needed.
+Names = Iterable[str] | Callable[[], Iterable[str]]
+
+# Names that are longer together would leave too little room for the help text, which then has to list them.
+_MAX_METAVAR = 34
+
+# What placeholders in help texts stand for, given the formats, the objectives and the terms there are.
+_LISTS: dict[str, Callable[[], Iterable[str]]] = {
+    "{formats}": lambda: FORMATS,
+    "{endings}": lambda: [ending for known in FORMATS.usable() for ending in known.endings[:1]],
+    "{objectives}": lambda: OBJECTIVES,
+    "{scorers}": lambda: contrastive_objectives(),
+}
 
 
-# Names that together are longer than this would take the help's room: there the text has to tell them.
-_COLUMN = 34
+def fill_lists(text: str) -> str:
+    """Replace placeholders such as {formats} in a help text by the names they stand for.
+
+    This is done when the help is shown, because it searches installed packages.
+    """
+    for placeholder, find_names in _LISTS.items():
+        if placeholder in text:
+            text = text.replace(placeholder, ", ".join(find_names()))
+    return text
+
+
+def fill_help(command: Any) -> None:
+    """Replace the placeholders in the help of all parameters of a command."""
+    for parameter in command.params:
+        if getattr(parameter, "help", None):
+            parameter.help = fill_lists(parameter.help)
 
 
 def one_of(
-    names: Iterable[str],
+    names: Names,
     *declarations: str,
     help: str,
     also: str = "",
     panel: str | None = None,
     show_default: bool | str = True,
 ) -> Any:
-    """An option that is one of some names, or of a form that a regular expression describes (`also`)."""
-    known = tuple(names)
+    """An option that takes one of some names, or what matches the regular expression `also`.
+
+    The names are completed by the shell, and anything else is refused. The help shows them in place of the
+    value if they fit there; else `help` has to list them.
+    """
     return typer.Option(
         *declarations,
         help=help,
-        metavar=metavar(known),
-        callback=_check_choice(known, also),
-        autocompletion=complete_from(known),
+        metavar=metavar(names),
+        callback=_check_choice(names, also),
+        autocompletion=complete_from(names),
         rich_help_panel=panel,
         show_default=show_default,
     )
 
 
-def metavar(names: tuple[str, ...]) -> str:
-    """What a help shows in place of the value."""
-    shown = f"<{'|'.join(names)}>"
-    return shown if len(shown) <= _COLUMN else "<name>"
+def metavar(names: Names) -> str:
+    """What help shows in place of the value."""
+    shown = "" if callable(names) else f"<{'|'.join(names)}>"
+    return shown if 0 < len(shown) <= _MAX_METAVAR else "<name>"
 
 
-def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """What the shell is offered for what was begun."""
-    known = tuple(names)
+def complete_from(names: Names) -> Callable[[str], list[str]]:
+    """A function that completes what was typed so far to one of the names."""
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in known if name.startswith(incomplete)]
+        return [name for name in names_of(names) if name.startswith(incomplete)]
 
     return complete
 
 
-def _check_choice(names: tuple[str, ...], also: str) -> Callable[[Any], Any]:
+def names_of(names: Names) -> tuple[str, ...]:
+    """The names themselves."""
+    return tuple(names() if callable(names) else names)
+
+
+def _check_choice(names: Names, also: str) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         given = value if isinstance(value, list | tuple) else [] if value is None else [value]
         for one in given:
-            if one not in names and not (also and re.fullmatch(also, one)):
-                near = difflib.get_close_matches(one, names, n=1)
+            if one not in (known := names_of(names)) and not (also and re.fullmatch(also, one)):
+                near = difflib.get_close_matches(one, known, n=1)
                 meant = f" Did you mean {near[0]}?" if near else ""
-                raise typer.BadParameter(f"{one!r} is not one of {', '.join(names)}.{meant}")
+                raise typer.BadParameter(f"{one!r} is not one of {', '.join(known)}.{meant}")
         return value
 
     return check
@@ -164,9 +198,8 @@ def size_in_bytes(text: str | int) -> int:
     return size
 
 
-# What the tables in text.formats, evaluation.contrastive and evaluation.tuning hold, without the time that
-# importing those takes: --help has to be quick.
-FORMATS = ("text", "jsonl", "srt", "vtt", "ass", "ssa")
+# What the tables in evaluation.contrastive and evaluation.tuning hold, without the time that importing those
+# takes: --help has to be quick.
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
 
@@ -231,7 +264,8 @@ ExactComputeType = Annotated[
     ),
 ]
 InputFormat = Annotated[
-    str | None, one_of(FORMATS, "--format", help="Format of the input, whatever its name.")
+    str | None,
+    one_of(lambda: FORMATS, "--format", help="Format of the input, whatever its name: {formats}."),
 ]
 Threads = Annotated[
     int, typer.Option(help="Number of CPU threads; 0 means all cores, and one for each worker.", min=0)
@@ -302,7 +336,7 @@ TranslationOutput = Annotated[
         "--output",
         "-o",
         metavar="PATH",
-        help="File to write, in the format of its name (.srt, .vtt, .ass, .txt, .jsonl); a directory, for "
+        help="File to write, in the format of its name ({endings}); a directory, for "
         "names such as film.ru.srt; or a template: '{stem}.{to}{ext}', '{from}', '{name}'. stdout if "
         "omitted.",
     ),
@@ -352,9 +386,11 @@ SetLayout = Annotated[
     str | None, one_of(LAYOUTS, "--format", help="Layout of the sets. Detected if omitted.")
 ]
 
-# what contrastive tests can score with
-CONTRASTIVE_OBJECTIVES = (*OBJECTIVES, *DOCUMENT_OBJECTIVES)
-OBJECTIVE_NAMES = ", ".join(CONTRASTIVE_OBJECTIVES)
+
+def contrastive_objectives() -> tuple[str, ...]:
+    """The names of what contrastive tests can score with."""
+    return (*OBJECTIVES, *DOCUMENT_OBJECTIVES)
+
 
 # Help of --for-beam, which stands in different panels.
 FOR_BEAM = (

@@ -178,11 +178,12 @@ def origin_of(
 def _streams(inputs: Sequence[Path], input_format: str | None, after: Path | None) -> bool:
     """Tell whether to translate an input as it comes: there is nothing else to read, and no need to wait."""
     from cadec_cli.fs.read import is_streamed
-    from cadec_cli.text.formats import format_of
-    from cadec_cli.text.formats.stream import STREAMED
+    from cadec_cli.text.formats import format_named, format_of
 
     alone = len(inputs) == 1 and (after is None or str(after) != "-")
-    return alone and is_streamed(inputs[0]) and (input_format or format_of(inputs[0])) in STREAMED
+    if not alone or not is_streamed(inputs[0]):
+        return False
+    return format_named(input_format or format_of(inputs[0])).lines is not None
 
 
 def _stream_translation(
@@ -273,12 +274,12 @@ def check_bilingual(formats: Iterable[str], *, json_lines: bool = False) -> None
     """Refuse to show two languages in what has no cues."""
     import typer
 
-    from cadec_cli.text.formats import SUBTITLES
+    from cadec_cli.text.formats import format_named
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
     for name in formats:
-        if name not in SUBTITLES:
+        if not format_named(name).has_cues:
             raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
 
 

@@ -206,8 +206,8 @@ class OutputRequest:
 
         `record` is where finished files are put on record, if they are.
         """
+        from cadec_cli.fs.append_log import refuse_unfinished
         from cadec_cli.fs.locks import ensure_unlocked
-        from cadec_cli.jobs.records import refuse_unfinished
 
         # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)

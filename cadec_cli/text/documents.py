@@ -65,3 +65,16 @@ def documents_of(items: Iterable[T], ends: Callable[[T], bool]) -> Iterator[Iter
     for is_end, run in itertools.groupby(items, key=ends):
         if not is_end:
             yield run
+
+
+def document_lines(documents: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield documents as text: one sentence per line, a blank line between documents.
+
+    Each piece is one sentence with its line end. Documents without sentences leave no trace.
+    """
+    begun = False
+    for document in documents:
+        first = begun
+        for sentence in document:
+            yield f"\n{sentence}\n" if first else f"{sentence}\n"
+            first, begun = False, True

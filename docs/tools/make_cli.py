@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from cadec_cli.main import app
+from cadec_cli.terminal.flags import fill_help
 
 PAGE = Path(__file__).parents[1] / "cli.md"
 INTRODUCTION = """\
@@ -52,6 +53,7 @@ def reference() -> str:
 def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     below = getattr(command, "commands", None)
     if below is None:
+        fill_help(command)
         yield " ".join(path), command
         return
     for name, one in below.items():

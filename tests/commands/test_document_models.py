@@ -133,7 +133,7 @@ def test_a_killed_round_trip_goes_on_and_keeps_documents_apart(document_bundle: 
         return ["augment", "round-trip", str(text), *named, *FLAGS]
 
     assert exit_code([*line(whole), "-q"]) == 0
-    small = "import sys; from cadec_cli.jobs import back_translation as b; b.paired.__defaults__ = (8,)\n"
+    small = "import sys; from cadec_cli.jobs import back_translation as b; b.pair_lines.__defaults__ = (8,)\n"
     small += "from cadec_cli.main import exit_code; sys.exit(exit_code(sys.argv[1:]))"
     process = subprocess.Popen([sys.executable, "-c", small, *line(broken)], stderr=subprocess.PIPE)
     part = Path(f"{broken}.cadec-part")

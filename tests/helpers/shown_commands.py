@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from cadec_cli.main import app
+from cadec_cli.terminal.flags import fill_help
 
 
 # Commands are click's, or those of the click that newer versions of typer bring along.
@@ -17,6 +18,8 @@ def _commands(command: Any, path: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 KNOWN = _commands(typer.main.get_command(app))
+for _command in KNOWN.values():
+    fill_help(_command)
 
 
 def command_of(line: str) -> str:

@@ -14,10 +14,10 @@ from cadec_cli.decoding import waves
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
+from cadec_cli.fs.append_log import LogHeader
 from cadec_cli.jobs.in_step import FileTranslation, SideOutput
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.jobs.output_names import OutputPlan
-from cadec_cli.jobs.records import encode_line, key_of
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 from tests.helpers import beam_pairs
@@ -235,23 +235,25 @@ def test_it_is_sound_again_once_it_was_resumed_and_can_be_killed_at_any_time(tmp
 def test_what_is_well_sealed_and_yet_not_ours_is_one_error(tmp_path: Path) -> None:
     case = table_case(tmp_path)
     header, *lines = case.journal.splitlines(keepends=True)
-    key = key_of(header[17:-1])
+    found = json.loads(header[17:])
+    log = LogHeader(found.pop("log"), {key: found[key] for key in found if key != "format"})
+    assert log.line == header
     last = max(number for number, line in enumerate(lines) if b'"snapshot"' in line)
     snapshot = json.loads(lines[last][17:])
     for forged in (
         {**snapshot, "done": [50] * len(snapshot["done"])},
         {**snapshot, "snapshot": {**snapshot["snapshot"], "documents": [{}] * len(snapshot["done"])}},
     ):
-        lines[last] = encode_line(json.dumps(forged).encode(), key)
+        lines[last] = log.encode(forged)
         with pytest.raises(CadecError):
             case.resumed(tmp_path / "out", header + b"".join(lines))
         written(tmp_path / "out")
     for no_record in (
-        b"[1]",
-        b'{"document": 0, "sentence": "0", "output": 1}',
-        b'{"snapshot": 1, "done": []}',
+        [1],
+        {"document": 0, "sentence": "0", "output": 1},
+        {"snapshot": 1, "done": []},
     ):
-        lines[last] = encode_line(no_record, key)
+        lines[last] = log.encode(no_record)
         assert case.resumed(tmp_path / "out", header + b"".join(lines))[0] == case.whole
 
 

@@ -144,11 +144,11 @@ import sys
 from pathlib import Path
 from tests.helpers.pool_tasks import NEVER, told
 from cadec_cli.parallel import Task
-from cadec_cli.parallel.ray import RayCrew
-from cadec_cli.parallel.processes import Processes
+from cadec_cli.parallel.ray import RayPool
+from cadec_cli.parallel.processes import ProcessPool
 
 if __name__ == "__main__":
-    list(Processes(2).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 3))
+    list(ProcessPool(2).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 3))
 """
 
 

@@ -105,10 +105,10 @@ LOCAL = """
 import signal, sys
 from tests.helpers.pool_tasks import powers
 from cadec_cli.parallel import Task
-from cadec_cli.parallel.ray import RayCrew
+from cadec_cli.parallel.ray import RayPool
 
 before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-print(sorted(RayCrew(2, None).run(Task(powers, (2,)), range(4))))
+print(sorted(RayPool(2, None).run(Task(powers, (2,)), range(4))))
 assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 """
 
@@ -133,9 +133,9 @@ import sys
 from pathlib import Path
 from tests.helpers.pool_tasks import NEVER, told
 from cadec_cli.parallel import Task
-from cadec_cli.parallel.ray import RayCrew
+from cadec_cli.parallel.ray import RayPool
 
-list(RayCrew(1, None).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 2))
+list(RayPool(1, None).run(Task(told, (Path(sys.argv[1]),)), [NEVER] * 2))
 """
 
 

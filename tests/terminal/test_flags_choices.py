@@ -65,10 +65,8 @@ def test_a_numbered_gpu_is_a_device() -> None:
 def test_names_that_stand_here_to_be_quick_are_those_of_the_tables() -> None:
     from cadec_cli.evaluation.contrastive.set_files import LAYOUTS
     from cadec_cli.evaluation.tuning.search import PROTOCOLS
-    from cadec_cli.text.formats import READERS
     from converters.detect import KINDS
 
-    assert tuple(READERS) == flags.FORMATS
     assert tuple(LAYOUTS) == flags.LAYOUTS
     assert flags.PROTOCOLS == PROTOCOLS
     assert sorted(convert.NMT_KINDS) == sorted(KINDS)

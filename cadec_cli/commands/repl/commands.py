@@ -14,17 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.commands.repl import views
-from cadec_cli.commands.repl.autosave import write_session
 from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.views import count_noun
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
-from cadec_cli.session.files import read_session
+from cadec_cli.session.files import read_session, write_session
 from cadec_cli.session.session import Entry, Session
 from cadec_cli.terminal import console
+from cadec_cli.terminal.flags import fill_lists, names_of
 from cadec_cli.terminal.outputs import check_outputs
+from cadec_cli.text.documents import document_lines
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
 
@@ -40,7 +41,7 @@ _FIELDS = {
 NAMES = tuple(_FIELDS)
 # What a value can be, where that is a list.
 VALUES: dict[str, tuple[str, ...]] = {
-    name: ("on", "off") if item.metadata["type"] is bool else item.metadata["choices"]
+    name: ("on", "off") if item.metadata["type"] is bool else names_of(item.metadata["choices"])
     for name, item in _FIELDS.items()
     if item.metadata["type"] is bool or item.metadata["choices"]
 }
@@ -49,7 +50,11 @@ VALUES: dict[str, tuple[str, ...]] = {
 def rows(options: TranslationOptions) -> list[tuple[str, str, str]]:
     """Name, value and meaning of every option."""
     return [
-        (name, _format_value(getattr(options, item.name), name, options), as_flags(item.metadata["help"]))
+        (
+            name,
+            _format_value(getattr(options, item.name), name, options),
+            fill_lists(as_flags(item.metadata["help"])),
+        )
         for name, item in _FIELDS.items()
     ]
 
@@ -259,11 +264,9 @@ def save(repl: Repl, rest: str) -> None:
     own = resolve_path(path) in repl.written
     check_outputs([path], force=own or name != rest, hint=f"/save {name}{FORCE} replaces it")
     if path.suffix.lower() == ".txt":
-        documents = [
-            "".join(f"{one_line(entry.text)}\n" for entry in document) for document in repl.session.documents
-        ]
+        documents = ((one_line(entry.text) for entry in document) for document in repl.session.documents)
         with atomic_file(path, private=True) as stream:  # as the session is
-            stream.write("\n".join(text for text in documents if text).encode())
+            stream.writelines(line.encode() for line in document_lines(documents))
     else:
         write_session(path, repl.session)
     repl.written.add(resolve_path(path))
@@ -282,6 +285,8 @@ def load(repl: Repl, rest: str) -> None:
     repl.autosave.begin_anew()
     repl.save()
     repl.written.add(resolve_path(path))
+    if stored.damage:
+        console.warn(stored.damage)
     other = "" if stored.options is not None else ", source and target only"
     console.note(f"loaded {_session_size(session)} from {path}{other}")
 

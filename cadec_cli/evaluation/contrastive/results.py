@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explain import Explanation
 from cadec_cli.evaluation.contrastive.groups import Accuracy, ContrastiveSet, Group, Verdict, accuracy, judge
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
 from cadec_cli.method.terms import Terms
 
 
@@ -28,7 +28,7 @@ class Failure:
 class ScorerResult:
     """What a scorer made of a set."""
 
-    scorer: Scorer
+    scorer: ContrastiveScorer
     accuracy: Accuracy
     failures: tuple[Failure, ...]  # the first few
 
@@ -44,7 +44,7 @@ class SetResults:
 def evaluate(
     contrastive_set: ContrastiveSet,
     terms: Sequence[Terms],
-    scorers: Sequence[Scorer],
+    scorers: Sequence[ContrastiveScorer],
     failures: int = 0,
     models: ContrastiveModels | None = None,
 ) -> SetResults:
@@ -76,7 +76,7 @@ def _explain(
     contrastive_set: ContrastiveSet,
     group: Group,
     verdict: Verdict,
-    scorer: Scorer,
+    scorer: ContrastiveScorer,
     models: ContrastiveModels | None,
 ) -> Explanation | None:
     if models is None:

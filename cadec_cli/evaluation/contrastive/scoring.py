@@ -6,8 +6,7 @@ many groups in a row of the network, every temperature from the same logits.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,17 +15,17 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.engines.protocols import (
     ContextFreeTerm,
     DocumentModel,
     LanguageModel,
     Passage,
     TranslationModel,
-    trie_for,
 )
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
-from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import (
     BACK,
@@ -40,31 +39,28 @@ from cadec_cli.method.objectives import (
 )
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.terms import Scoring, Terms
-from cadec_cli.method.trie import Trie
 from cadec_cli.text.moses import MosesText
 
 # Groups that are in memory as tensors at a time.
 CHUNK = 128
-# Nodes of a trie that merges candidates of many groups.
-POOL = 640
 
 
 @dataclass(frozen=True)
-class Scorer(Scoring):
+class ContrastiveScorer(Scoring):
     """An objective at one of the temperatures that the D-LM is read with; none where no D-LM is used."""
 
     temperature: float | None = None
 
 
-def scorers(objectives: Sequence[Objective], temperatures: Sequence[float]) -> list[Scorer]:
+def scorers(objectives: Sequence[Objective], temperatures: Sequence[float]) -> list[ContrastiveScorer]:
     """Every objective at every temperature; those without a D-LM once."""
     return [
         scorer
         for chosen in objectives
         for scorer in (
-            [Scorer(chosen, index, temperature) for index, temperature in enumerate(temperatures)]
+            [ContrastiveScorer(chosen, index, temperature) for index, temperature in enumerate(temperatures)]
             if chosen.uses_lm
-            else [Scorer(chosen)]
+            else [ContrastiveScorer(chosen)]
         )
     ]
 
@@ -171,6 +167,11 @@ class ContrastiveModels:
         if self.policy.sentences < 0:
             raise CadecError("context can't be negative", "0 is none; the paper's is 3")
 
+    @property
+    def scorer(self) -> Scorer | None:
+        """What scores candidates in context; absent if there is no D-LM."""
+        return None if self.language is None else Scorer(self.language, self.scoring_options, self.policy)
+
     def terms(self, of_set: ContrastiveSet) -> Iterator[Terms]:
         """The log-probabilities of every group of a set, in order; terms without a model are absent."""
         self.check(of_set)
@@ -180,8 +181,8 @@ class ContrastiveModels:
             if self.translation is not None:
                 for of_group, scores in zip(terms, self._translations(of_set, chunk), strict=True):
                     of_group[NMT] = scores
-            if self.language is not None:
-                for of_group, totals in zip(terms, self._totals(of_set, chunk), strict=True):
+            if (scorer := self.scorer) is not None:
+                for of_group, totals in zip(terms, self._lm_terms(of_set, chunk, scorer), strict=True):
                     of_group |= totals
             for source in self.extra_terms:
                 for of_group, known in zip(terms, source.terms(self._lists(of_set, chunk)), strict=True):
@@ -211,73 +212,48 @@ class ContrastiveModels:
     def explain(
         self, of_set: ContrastiveSet, group: Group, candidates: Mapping[str, int], temperature: int
     ) -> Explanation | None:
-        """Some candidates token by token; none where there is no D-LM."""
-        if self.language is None:
+        """Score some candidates token by token, at one of the temperatures; None if there is no D-LM."""
+        scorer = self.scorer
+        if scorer is None:
             return None
-        job = self._job(of_set, group)
+        ids = self._candidate_ids(of_set, group)
+        identity = scorer.language.text.identity
         rows = [
-            ExplainedText(
-                name,
-                NBest(
-                    group.source,
-                    (Hypothesis("", 0.0, job.candidates[candidate]),),
-                    self.language.text.identity,
-                ),
-                None,
-            )
-            for name, candidate in candidates.items()
+            ExplainedText(name, NBest(group.source, (Hypothesis("", 0.0, ids[index]),), identity), None)
+            for name, index in candidates.items()
         ]
-        reading = ScoringOptions(
-            (self.scoring_options.temperatures[temperature],), self.scoring_options.alpha
-        )
-        return explain(self.language, rows, job.context, reading)
+        reading = ScoringOptions((scorer.options.temperatures[temperature],), scorer.options.alpha)
+        return explain(scorer.language, rows, self._context(of_set, group, scorer, ids), reading)
 
-    def _totals(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[dict[str, Floats]]:
-        """log p(ỹ|c̃) and log p(ỹ|</s>) of all candidates, (temperatures, candidates) per group.
+    def _lm_terms(
+        self, of_set: ContrastiveSet, chunk: Sequence[Group], scorer: Scorer
+    ) -> list[dict[str, Floats]]:
+        """log p(ỹ|c̃) and log p(ỹ|</s>) of all candidates, (temperatures, candidates) per group."""
+        candidates = [self._candidate_ids(of_set, group) for group in chunk]
+        contexts = [
+            self._context(of_set, group, scorer, ids) for group, ids in zip(chunk, candidates, strict=True)
+        ]
+        alone = scorer.free_by_sentence(ids for of_group in candidates for ids in of_group)
+        free = [np.stack([alone[ids] for ids in of_group], axis=1) for of_group in candidates]
+        conditional = scorer.after([scorer.trie(of_group) for of_group in candidates], contexts, free)
+        return [
+            {CONDITIONAL: after.totals, FREE: without}
+            for after, without in zip(conditional, free, strict=True)
+        ]
 
-        Where there is no context the two are one and the same, so that PMI is 0 exactly.
-        """
-        assert self.language is not None
-        jobs = [self._job(of_set, group) for group in chunk]
-        alone = self._context_free({ids for job in jobs for ids in job.candidates})
-        filled = [job for job in jobs if job.context.sentences]
-        scored = iter(
-            self.language.score(
-                [job.trie for job in filled], [job.context for job in filled], self.scoring_options
-            )
-        )
-        totals = []
-        for job in jobs:
-            free = np.stack([alone[ids] for ids in job.candidates], axis=1)
-            totals.append({CONDITIONAL: next(scored).totals if job.context.sentences else free, FREE: free})
-        return totals
+    def _candidate_ids(self, of_set: ContrastiveSet, group: Group) -> list[Ids]:
+        return [self._ids(of_set, text) for text in group.candidates]
 
-    def _job(self, of_set: ContrastiveSet, group: Group) -> _Job:
-        """A group in the D-LM's ids, its context as far as that counts and fits."""
-        assert self.language is not None
-        candidates = [self._ids(of_set, text) for text in group.candidates]
-        trie = trie_for(self.language, candidates)
-        context = Context(tuple(self._ids(of_set, text) for text in group.context))
-        return _Job(candidates, trie, self.policy.read(context, room(self.language.positions, trie.depth)))
+    def _context(
+        self, of_set: ContrastiveSet, group: Group, scorer: Scorer, candidates: Sequence[Ids]
+    ) -> Context:
+        """What the D-LM reads of a group's context."""
+        before = Context(tuple(self._ids(of_set, text) for text in group.context))
+        return scorer.context(before, candidates)
 
     def _ids(self, of_set: ContrastiveSet, text: str) -> Ids:
         assert self.language is not None
         return tuple(self.language.text.encode(self.wording.target(of_set, text)))
-
-    def _context_free(self, sentences: Iterable[Ids]) -> dict[Ids, Floats]:
-        """log p(ỹ|</s>) of different sentences, (temperatures,) each.
-
-        Groups of a set have candidates in common, and beginnings: here they are all merged, whatever their
-        group.
-        """
-        assert self.language is not None
-        scores: dict[Ids, Floats] = {}
-        pools = list(_pools(sorted(sentences)))
-        tries = [trie_for(self.language, pool) for pool in pools]
-        alone = self.language.score(tries, [Context()] * len(tries), self.scoring_options)
-        for pool, scored in zip(pools, alone, strict=True):
-            scores.update(zip(pool, scored.totals.T, strict=True))
-        return scores
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
         """Groups as lists of their candidates, of which only the text is known."""
@@ -322,13 +298,6 @@ class ContrastiveModels:
         return [np.array([next(scores) for _ in group.candidates]) for group in chunk]
 
 
-@dataclass(frozen=True)
-class _Job:
-    candidates: list[Ids]
-    trie: Trie
-    context: Context
-
-
 def _parallel_sentences(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The source sentences of a group, the current one last, and the translations of those before it.
 
@@ -340,27 +309,6 @@ def _parallel_sentences(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]
             break
         pairs.insert(0, (source, target))
     return (*(source for source, _ in pairs), group.source), tuple(target for _, target in pairs)
-
-
-def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
-    """Neighbours together, up to the nodes that a row of the network holds."""
-    pool: list[Ids] = []
-    nodes = 1
-    for ids in ordered:
-        shared = _common_prefix(pool[-1], ids) if pool else 0
-        if pool and nodes + len(ids) - shared > POOL:
-            yield pool
-            pool, nodes, shared = [], 1, 0
-        pool.append(ids)
-        nodes += len(ids) - shared
-    if pool:
-        yield pool
-
-
-def _common_prefix(first: Ids, second: Ids) -> int:
-    """How many tokens two sentences begin with in common."""
-    pairs = zip(first, second, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _too_long(of_set: ContrastiveSet, group: Group, what: str, model: str) -> CadecError:

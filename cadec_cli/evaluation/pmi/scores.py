@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from cadec_cli.arrays import Bools, Floats
-from cadec_cli.engines.protocols import LanguageModel, trie_for
+from cadec_cli.decoding.scorer import Scorer
+from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.aligned import AlignedText, CountProgress, no_progress
-from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.method.options import ScoringOptions
 
 # Sentences handed to the D-LM at a time, between two reports of progress.
 _CHUNK = 64
@@ -86,9 +86,18 @@ class TextScorer:
         )
         sentences = [sentence for document in documents for sentence in document]
         distinct = list(dict.fromkeys(sentences))
-        scores = self._score(distinct, [Context()] * len(distinct), f"{text.name}, no context", counted)
-        free = dict(zip(distinct, scores, strict=True))
-        return EncodedText(text.name, documents, np.array([free[sentence] for sentence in sentences]))
+        scorer = Scorer(self.model)
+        free: dict[Ids, float] = {}
+        what = f"{text.name}, no context"
+        with counted(what, len(distinct)) as advance:
+            for start in range(0, len(distinct), _CHUNK):
+                chunk = distinct[start : start + _CHUNK]
+                totals = scorer.free([scorer.trie([sentence]) for sentence in chunk])
+                free.update(zip(chunk, (float(of_sentence[0, 0]) for of_sentence in totals), strict=True))
+                advance(len(chunk))
+        return EncodedText(
+            text.name, documents, _check_finite(np.array([free[sentence] for sentence in sentences]), what)
+        )
 
     def after(
         self,
@@ -98,36 +107,36 @@ class TextScorer:
         what: str = "own contexts",
         counted: CountProgress = no_progress,
     ) -> ContextScores:
-        """Score every sentence after what the policy reads of a context."""
+        """Score every sentence after the part of its context that the policy reads."""
+        scorer = Scorer(self.model, policy=policy)
         sentences = text.sentences
-        fitted = [
-            policy.read(context, room(self.model.positions, len(sentence)))
-            for sentence, context in zip(sentences, contexts, strict=True)
+        read = [
+            scorer.context(context, [sentence]) for sentence, context in zip(sentences, contexts, strict=True)
         ]
-        in_context = np.array([bool(context.sentences) for context in fitted])
-        chosen = np.flatnonzero(in_context)
-        conditional = text.free.copy()
-        conditional[chosen] = self._score(
-            [sentences[i] for i in chosen], [fitted[i] for i in chosen], f"{text.name}, {what}", counted
-        )
-        return ContextScores(conditional, text.free, in_context)
+        in_context = np.array([bool(context.sentences) for context in read], dtype=bool)
+        conditional = np.empty_like(text.free)
+        # Sentences without context come last: they cost nothing, and would leave other batches half empty.
+        order = np.argsort(~in_context, kind="stable")
+        what = f"{text.name}, {what}"
+        with counted(what, len(order)) as advance:
+            for start in range(0, len(order), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                scores = scorer.after(
+                    [scorer.trie([sentences[index]]) for index in chunk],
+                    [read[index] for index in chunk],
+                    [text.free[index].reshape(1, 1) for index in chunk],
+                )
+                conditional[chunk] = [one.totals[0, 0] for one in scores]
+                advance(len(chunk))
+        return ContextScores(_check_finite(conditional, what), text.free, in_context)
 
-    def _score(
-        self, sentences: Sequence[Ids], contexts: Sequence[Context], what: str, counted: CountProgress
-    ) -> Floats:
-        totals: list[float] = []
-        with counted(what, len(sentences)) as advance:
-            for start in range(0, len(sentences), _CHUNK):
-                chunk = slice(start, start + _CHUNK)
-                tries = [trie_for(self.model, [sentence]) for sentence in sentences[chunk]]
-                scored = self.model.score(tries, contexts[chunk], ScoringOptions())
-                totals += [float(trie.totals[0, 0]) for trie in scored]
-                advance(len(tries))
-        if not np.isfinite(totals).all():
-            raise CadecError(
-                f"{what}: the D-LM gives a log-probability that is no number", "its weights are damaged"
-            )
-        return np.array(totals)
+
+def _check_finite(totals: Floats, what: str) -> Floats:
+    if not np.isfinite(totals).all():
+        raise CadecError(
+            f"{what}: the D-LM gives a log-probability that is no number", "its weights are damaged"
+        )
+    return totals
 
 
 def own_contexts(documents: Sequence[Sequence[Ids]], policy: ContextPolicy) -> list[Context]:

@@ -20,7 +20,7 @@ from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import evaluate
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
 from cadec_cli.evaluation.quality.significance import Difference
 from cadec_cli.evaluation.tuning.search import (
     Decision,
@@ -62,9 +62,9 @@ class ContrastiveTest:
         """The points with what their settings make of every set; groups are scored once for all of them."""
         temperatures = self.models.scoring_options.temperatures
         scorers = [
-            Scorer(objective("sentence")),
+            ContrastiveScorer(objective("sentence")),
             *(
-                Scorer(
+                ContrastiveScorer(
                     objective(name, point.setting.weights),
                     temperatures.index(point.setting.temperature),
                     point.setting.temperature,

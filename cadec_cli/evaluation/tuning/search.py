@@ -17,7 +17,8 @@ from itertools import islice
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.decoding.search.lattice import Column, LatticeSearch
+from cadec_cli.decoding.search.lattice import LatticeSearch
+from cadec_cli.decoding.search.score_cache import Column
 from cadec_cli.decoding.state import PartialPath
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models

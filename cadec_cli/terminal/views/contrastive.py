@@ -13,7 +13,7 @@ from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.groups import SAMPLES, ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
-from cadec_cli.evaluation.contrastive.scoring import Scorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, stdout_console
@@ -89,7 +89,7 @@ def by_distance(results: Sequence[SetResults], settings: SharedSettings, width: 
 
 
 def failure(
-    contrastive_set: ContrastiveSet, scorer: Scorer, failed: Failure, settings: SharedSettings
+    contrastive_set: ContrastiveSet, scorer: ContrastiveScorer, failed: Failure, settings: SharedSettings
 ) -> RenderableType:
     """A failed group: what was asked, the true candidate and the one that won, and why."""
     group, verdict = failed.group, failed.verdict
@@ -152,7 +152,7 @@ def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: Shar
     }
 
 
-def _rows(sets: Sequence[SetResults]) -> Iterator[tuple[Scorer, tuple[ScorerResult, ...]]]:
+def _rows(sets: Sequence[SetResults]) -> Iterator[tuple[ContrastiveScorer, tuple[ScorerResult, ...]]]:
     """What each scorer made of every set."""
     for row in zip(*(of_set.scorers for of_set in sets), strict=True):
         yield row[0].scorer, row
@@ -216,7 +216,7 @@ def _accuracy(result: ScorerResult, chance: float) -> Text:
     return text
 
 
-def _label(scorer: Scorer, settings: SharedSettings) -> Text:
+def _label(scorer: ContrastiveScorer, settings: SharedSettings) -> Text:
     text = Text(scorer.objective.name)
     if _has_weight(scorer):
         text.append(f" × {scorer.objective.weights['lm']:g}", "dim")
@@ -225,7 +225,7 @@ def _label(scorer: Scorer, settings: SharedSettings) -> Text:
     return text
 
 
-def _has_weight(scorer: Scorer) -> bool:
+def _has_weight(scorer: ContrastiveScorer) -> bool:
     """Tell whether an objective weighs the D-LM against the S-NMT."""
     return "lm" in scorer.objective.weights
 

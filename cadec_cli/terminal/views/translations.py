@@ -73,10 +73,10 @@ class ReadingSpeeds:
         return partial(self._look, number)
 
     def _look(self, number: int, source_format: str, source: str, text_format: str, text: str) -> None:
-        from cadec_cli.text.formats import SUBTITLES
+        from cadec_cli.text.formats import FORMATS
         from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
 
-        if text_format not in SUBTITLES:
+        if not FORMATS[text_format].has_cues:
             return  # what has no cues has no speed
         self.found[number] = found = _Found()
         if self.max_chars is not None:

@@ -1,8 +1,14 @@
-"""Files of text in every format we know: read into documents, and put together again in the layout found.
+"""File formats: the table of them, and files read and written in any of them.
 
-A byte order mark is kept as the first character of the layout, so that `TextFile.encoding` and the pieces of
-text are all it takes to write the same bytes.
+A format is one record in FORMATS. The table imports no reader: functions are named by strings and imported
+when a file of that format is first read or written. To add a format, write its reader in a module of its own
+and enter its record here, or in another package under the entry-point group "cadec.formats".
+
+A byte order mark is kept as the first character of the layout, so `TextFile.encoding` and the pieces of text
+are enough to write the same bytes again.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,52 +16,151 @@ from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError, option
-from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
+from cadec_cli.extensions import Registry, load
+from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, name_of, read_data, read_text
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats.jsonl import read_jsonl
-from cadec_cli.text.formats.layout import Layout, Reader, Source, SubtitleStyle
-from cadec_cli.text.formats.plain import read_plain
-from cadec_cli.text.formats.subtitles.cues import detect
-from cadec_cli.text.formats.subtitles.reader import read_subtitles
+from cadec_cli.text.formats.layout import (
+    BinaryLayout,
+    Layout,
+    LineReaders,
+    Reader,
+    Source,
+    SubtitleStyle,
+)
 
-# Every format, by the extension that files of it have. To add one, write its reader and enter it here.
-READERS: dict[str, Reader] = {
-    "text": read_plain,
-    "jsonl": read_jsonl,
-    "srt": read_subtitles,
-    "vtt": read_subtitles,
-    "ass": read_subtitles,
-    "ssa": read_subtitles,
-}
+TEXT = "text"
 
-SUBTITLES = frozenset(name for name, reader in READERS.items() if reader is read_subtitles)
-
-# (format and text as they were, format and text as they are written)
+# (the format and text that were read, the format and text that are written)
 RestoreCallback = Callable[[str, str, str, str], None]
 
 # Endings of compressed files, which are read as what is in them.
-COMPRESSED = (".gz", ".xz", ".zst")
+COMPRESSED = tuple(UNPACKED)
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file as read: its documents, the layout to put them back into, and the encoding to write it in."""
+    """A file as read: its documents, and the layout and encoding to write their translations in."""
 
     documents: tuple[Document, ...]
-    layout: Layout
-    encoding: str
-    format: str  # one of READERS: what it is in fact, whatever its name says
-    on_restore: Callable[[str, str], None] | None = None  # is told format and text when all of it is there
+    layout: Layout | BinaryLayout
+    encoding: str | None  # None if the format is binary
+    format: str  # the name of what it is in fact, whatever the file's name says
+    on_restore: Callable[[str, str], None] | None = None  # gets format and text when all is restored
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
         pieces = []
         for piece in self.layout.restore(translations):
+            if isinstance(piece, bytes):
+                yield piece
+                continue
             if self.on_restore is not None:
                 pieces.append(piece)
+            assert self.encoding is not None, "a text format has an encoding"
             yield encode_piece(piece, self.encoding)
         if self.on_restore is not None:
             self.on_restore(self.format, "".join(pieces))
+
+
+# (a file in another format, the name of this format, what messages call the file) → its layout in this
+# format; a CadecError if there can't be one
+Writer = Callable[[TextFile, str, str], Layout | BinaryLayout]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: how to recognise its files, and how to read and write them.
+
+    Functions may be named by strings such as "package.module:function". All but `read` are optional: without
+    `write`, no other format can be converted to this one; without `lines`, files are read whole even from a
+    pipe; without `detect`, files are what their name says; without `plain_text`, sentences have no tags.
+    """
+
+    name: str
+    help: str  # a few words
+    endings: tuple[str, ...]  # of file names, in lower case and with the dot
+    read: str | Reader
+    binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
+    has_cues: bool = False  # subtitles: text with times
+    write: str | Writer | None = None
+    lines: str | LineReaders | None = None
+    detect: str | Callable[[str, str], str] | None = None  # (text, this name) → the name of the true format
+    plain_text: str | Callable[[str, str], str] | None = None  # (sentence, this name) → it without tags
+
+
+_SUBTITLES = "cadec_cli.text.formats.subtitles"
+_CONVERSION = "cadec_cli.text.formats.conversion"
+
+
+def _subtitles(name: str, help: str) -> Format:
+    return Format(
+        name,
+        help,
+        (f".{name}",),
+        f"{_SUBTITLES}.reader:read_subtitles",
+        has_cues=True,
+        write=f"{_CONVERSION}:write_subtitles",
+        detect=f"{_SUBTITLES}.cues:detect",
+        plain_text=f"{_CONVERSION}:without_tags",
+    )
+
+
+FORMATS: Registry[Format] = Registry(
+    "cadec.formats",
+    Format,
+    {
+        known.name: known
+        for known in (
+            Format(
+                TEXT,
+                "plain text or Markdown",
+                (".txt", ".text"),
+                "cadec_cli.text.formats.plain:read_plain",
+                write=f"{_CONVERSION}:write_lines",
+                lines="cadec_cli.text.formats.plain:PlainLines",
+            ),
+            Format(
+                "jsonl",
+                "JSON lines",
+                (".jsonl",),
+                "cadec_cli.text.formats.jsonl:read_jsonl",
+                write=f"{_CONVERSION}:write_json_lines",
+                lines="cadec_cli.text.formats.jsonl:JsonlLines",
+            ),
+            _subtitles("srt", "SubRip subtitles"),
+            _subtitles("vtt", "WebVTT subtitles"),
+            _subtitles("ass", "Advanced SubStation Alpha subtitles"),
+            _subtitles("ssa", "SubStation Alpha subtitles"),
+        )
+    },
+)
+
+
+def format_named(name: str) -> Format:
+    """Look up a format by its name; an unknown one is a CadecError."""
+    if name not in FORMATS:
+        raise CadecError(f"unknown format: {name}", f"use one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def format_with_ending(ending: str) -> Format | None:
+    """Look up a format by an ending of file names such as ".srt"; None if no format has it."""
+    ending = ending.lower()
+    for known in FORMATS.own:
+        if ending in known.endings:
+            return known
+    if ending.removeprefix(".") in FORMATS:
+        return FORMATS[ending.removeprefix(".")]
+    return next((known for known in FORMATS.usable() if ending in known.endings), None) if ending else None
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file's name promises: `film.srt.gz` is srt; an unknown ending means text."""
+    suffixes = path.suffixes
+    if suffixes and suffixes[-1].lower() in COMPRESSED:
+        suffixes.pop()
+    known = format_with_ending(suffixes[-1]) if suffixes else None
+    return TEXT if known is None else known.name
 
 
 def read_text_file(
@@ -70,37 +175,34 @@ def read_text_file(
     restored: RestoreCallback | None = None,
     most: int = MAX_INPUT_BYTES,
 ) -> TextFile:
-    """Read a file, by its extension unless `format` is given; `-` is plain text from standard input.
+    """Read a file in `format`, or in the format that its name promises; `-` is standard input.
 
-    With `tags`, sentences have the tags inside them, and so have the translations that are put back. Whoever
-    wants to look at what comes out is told by `restored`. A file of more than `most` bytes is refused.
+    With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
+    and translations must have them too. `restored` is called with what was read and what is written. A file
+    of more than `most` bytes, or one that isn't in its format, is a CadecError. Binary formats have no
+    `encoding`.
     """
-    chosen = format_of(path) if format is None else format
-    if chosen not in READERS:
-        raise CadecError(f"unknown format: {chosen}", f"one of {', '.join(READERS)}")
-    file = read_text(path, encoding, most=most)
+    known = format_named(format_of(path) if format is None else format)
+    content: str | bytes
+    if known.binary:
+        content, found_encoding = read_data(path, most=most), None
+    else:
+        file = read_text(path, encoding, most=most)
+        content, found_encoding = file.text, file.encoding
+        if known.detect is not None:
+            known = format_named(load(known.detect)(file.text, known.name))
     source = Source(
-        file.text,
-        name=file.name,
-        format=chosen,
+        content,
+        name=name_of(path),
+        format=known.name,
         language=language,
         lines=lines,
         tags=tags,
         screen=screen or SubtitleStyle(),
     )
-    documents, layout = READERS[chosen](source)
-    in_fact = detect(file.text, chosen) if chosen in SUBTITLES else chosen
-    told = None if restored is None else partial(restored, in_fact, file.text)
-    return TextFile(documents, layout, file.encoding, in_fact, told)
-
-
-def format_of(path: Path) -> str:
-    """Return the format that a file's name promises: `film.srt.gz` is srt, and what nobody knows is text."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    last = suffixes[-1].removeprefix(".") if suffixes else ""
-    return last if last in READERS else "text"
+    documents, layout = load(known.read)(source)
+    callback = None if restored is None or known.binary else partial(restored, known.name, source.text)
+    return TextFile(documents, layout, found_encoding, known.name, callback)
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:

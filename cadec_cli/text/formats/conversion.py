@@ -1,86 +1,93 @@
-"""A file that was read, written as another one: in another format, or in another encoding.
+"""A file that was read, written in another format or in another encoding.
 
-Subtitles become subtitles of every kind. From whatever there is, text (one sentence per line, a blank line
-between documents) and JSON lines can be made. Only subtitles have times, so nothing else becomes subtitles.
-Where format and encoding stay as they are, the file is left alone, and its bytes are put back as they were.
+Subtitles can become subtitles of any kind. Every format can become text (one sentence per line, a blank line
+between documents) and JSON lines. Only subtitles have times, so nothing else becomes subtitles. A file whose
+format and encoding don't change is left alone, and its bytes are restored as they were.
 """
 
 import codecs
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from cadec_cli.errors import CadecError, option
-from cadec_cli.text.documents import Document
-from cadec_cli.text.formats import COMPRESSED, READERS, TextFile, encode_piece
-from cadec_cli.text.formats.layout import Layout, finish, one_line, take
+from cadec_cli.extensions import load
+from cadec_cli.text import markup
+from cadec_cli.text.documents import Document, document_lines
+from cadec_cli.text.formats import (
+    COMPRESSED,
+    FORMATS,
+    TextFile,
+    encode_piece,
+    format_named,
+    format_with_ending,
+)
+from cadec_cli.text.formats.layout import BinaryLayout, Layout, finish, one_line, take
 from cadec_cli.text.formats.subtitles.cue_tags import inline_tags
-from cadec_cli.text.formats.subtitles.transcode import SUBTITLES, converted_subtitles
-from cadec_cli.text.markup import without_tags
+from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
 
 _MARK = "\ufeff"
-# Encodings whose files begin with a mark, and what the rest of such a file is in.
+# Encodings whose files begin with a byte order mark, and the encoding of the rest of such a file.
 _MARKED = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
 
 def promised_format(output: Path, source: Path) -> str | None:
-    """The format that an output's name promises; none where it says nothing, or what the input's name says.
+    """The format that an output's name promises; None if its ending is unknown, or the same as the input's.
 
-    What a file is in fact can be another thing than its name says; it then stays that.
+    An input may be in another format than its name says; an output with the same ending then stays in it.
     """
     suffixes = [suffix.lower() for suffix in source.suffixes if suffix.lower() not in COMPRESSED]
     ending = output.suffix.lower()
     if ending == (suffixes[-1] if suffixes else ""):
         return None
-    name = {".txt": "text"}.get(ending, ending.removeprefix("."))
-    return name if name in READERS else None
+    known = format_with_ending(ending)
+    return None if known is None else known.name
 
 
 def as_format(file: TextFile, wanted: str | None, name: str) -> TextFile:
-    """A file that is put together in another format; what can't be is a CadecError, before the work.
+    """The same file, to be restored in another format; None means its own.
 
-    `name` is what messages call the file.
+    `name` is what messages call the file. What can't be converted is a CadecError.
     """
-    if wanted in (None, file.format):
+    if wanted is None or wanted == file.format:
         return file
-    assert wanted is not None
-    layout: Layout
-    if wanted in _LAYOUTS:
-        layout = _LAYOUTS[wanted](file.documents, file.format)
-    elif file.format in SUBTITLES:
-        layout = _ConvertedSubtitles(file.layout, file.format, wanted, name)
-        for _ in layout.restore(text for document in file.documents for text in document.texts):
-            pass  # whatever is wrong with it is said here
-    else:
+    target = format_named(wanted)
+    if target.write is None:
         raise CadecError(
-            f"{name} is {_format_name(file.format)} and has no times, so it can't become .{wanted} subtitles",
+            f"{name} is {_format_name(file.format)}, which can't be converted to {_format_name(wanted)}",
             "name an output that ends like the input, or in .txt or .jsonl",
         )
-    return replace(file, layout=layout, format=wanted)
+    layout = load(target.write)(file, wanted, name)
+    encoding = None if target.binary else file.encoding or "utf-8"
+    return replace(file, layout=layout, format=wanted, encoding=encoding)
 
 
 def in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
-    """A file that is written in an encoding; what this has no letters for is a CadecError, before the work.
+    """The same file, to be restored in another encoding; binary formats have none and don't change.
 
     A byte order mark stays where UTF-8 stays UTF-8; elsewhere the encoding's name says whether there is one.
-    `letters` are some that the translations will need.
+    `letters` are some that the translations will need. If the encoding lacks one of them, or of those in the
+    layout, that is a CadecError.
     """
     written = as_it_comes_in_encoding(file, encoding, letters)
     if written is not file:
-        for piece in written.layout.restore("x" for document in file.documents for _ in document.texts):
-            encode_piece(piece, written.encoding)
+        for piece in _as_text(written.layout).restore("x" for found in file.documents for _ in found.texts):
+            encode_piece(piece, written.encoding or "utf-8")
     return written
 
 
 def as_it_comes_in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
-    """The same where the text is not there yet: only the letters can be tried before the work."""
+    """The same for a stream, whose text is still to come: only the letters can be tried ahead."""
+    if file.encoding is None:
+        return file
     exact = output_encoding(encoding)
     marked = encoding_name(encoding) in _MARKED
     if exact == file.encoding == "utf-8" and not marked:
         return file
     encode_piece(letters, exact)
-    return replace(file, layout=_MarkedLayout(file.layout, _MARK if marked else ""), encoding=exact)
+    return replace(file, layout=_MarkedLayout(_as_text(file.layout), _MARK if marked else ""), encoding=exact)
 
 
 def output_encoding(name: str) -> str:
@@ -90,10 +97,10 @@ def output_encoding(name: str) -> str:
 
 
 def encoding_name(name: str) -> str:
-    """An encoding's own name; one that is unknown, or is none of text, is a CadecError."""
+    """Python's name of an encoding; an unknown one, or one that isn't for text, is a CadecError."""
     try:
         known = codecs.lookup(name)
-        "".encode(known.name)  # rot13 and its like are no encodings of text
+        "".encode(known.name)  # refuses rot13 and the like, which don't encode text
     except (LookupError, ValueError, TypeError):
         raise CadecError(
             f"unknown encoding: {name}",
@@ -102,26 +109,50 @@ def encoding_name(name: str) -> str:
     return known.name
 
 
+def write_lines(file: TextFile, wanted: str, name: str) -> Layout:
+    """Write any file as text: one sentence per line, a blank line between documents."""
+    return _Lines(file.documents, file.format)
+
+
+def write_json_lines(file: TextFile, wanted: str, name: str) -> Layout:
+    """Write any file as JSON lines, one object per sentence. `read_jsonl` reads the same documents."""
+    return _JsonLines(file.documents, file.format)
+
+
+def write_subtitles(file: TextFile, wanted: str, name: str) -> Layout:
+    """Write subtitles as subtitles of another kind. Anything without times is a CadecError."""
+    if not FORMATS[file.format].has_cues:
+        raise CadecError(
+            f"{name} is {_format_name(file.format)} and has no times, so it can't become .{wanted} subtitles",
+            "name an output that ends like the input, or in .txt or .jsonl",
+        )
+    layout = _ConvertedSubtitles(_as_text(file.layout), file.format, wanted, name)
+    for _ in layout.restore(text for document in file.documents for text in document.texts):
+        pass  # whatever can't be converted is an error here, before anything is translated
+    return layout
+
+
+def without_tags(sentence: str, subtitle_format: str) -> str:
+    """A sentence without the tags of its subtitle format."""
+    return markup.without_tags(sentence, inline_tags(sentence, subtitle_format))
+
+
 @dataclass(frozen=True)
 class _Lines:
-    """One sentence per line, a blank line between documents."""
-
     documents: tuple[Document, ...]
-    found: str  # the format that tags are of
+    found: str  # the format of the sentences' tags
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         incoming = iter(translations)
-        for number, document in enumerate(self.documents):
-            for position in range(len(document)):
-                between = "\n" if number and not position else ""
-                yield f"{between}{_bare(take(incoming), self.found)}\n"
+        yield from document_lines(
+            (_plain_line(take(incoming), self.found) for _ in document.sentences)
+            for document in self.documents
+        )
         finish(incoming)
 
 
 @dataclass(frozen=True)
 class _JsonLines:
-    """One object per sentence, which `read_jsonl` reads as the same documents."""
-
     documents: tuple[Document, ...]
     found: str
 
@@ -129,22 +160,18 @@ class _JsonLines:
         incoming = iter(translations)
         for number, document in enumerate(self.documents, 1):
             for text in document.texts:
-                both = {"text": text, "translation": take(incoming)}
                 record = {
                     "document": number,
-                    **{key: _bare(value, self.found) for key, value in both.items()},
+                    "text": _plain_line(text, self.found),
+                    "translation": _plain_line(take(incoming), self.found),
                 }
                 yield json.dumps(record, ensure_ascii=False) + "\n"
         finish(incoming)
 
 
-# Formats that need no layout but the documents.
-_LAYOUTS: dict[str, Callable[[tuple[Document, ...], str], Layout]] = {"text": _Lines, "jsonl": _JsonLines}
-
-
 @dataclass(frozen=True)
 class _ConvertedSubtitles:
-    """Subtitles in the layout of their file, and only then, all at once, in the other format."""
+    """Subtitles restored in the layout of their file, then converted to another format as a whole."""
 
     layout: Layout
     found: str
@@ -158,7 +185,7 @@ class _ConvertedSubtitles:
 
 @dataclass(frozen=True)
 class _MarkedLayout:
-    """A layout with another byte order mark than it has."""
+    """A layout with another byte order mark, or with none."""
 
     layout: Layout
     mark: str
@@ -172,9 +199,15 @@ class _MarkedLayout:
             at_start = at_start and not piece
 
 
-def _bare(text: str, found: str) -> str:
-    """One line without the tags of its format: text has none."""
-    return one_line(without_tags(text, inline_tags(text, found)))
+def _as_text(layout: Layout | BinaryLayout) -> Layout:
+    """The layout of a file in a text format."""
+    return cast(Layout, layout)
+
+
+def _plain_line(sentence: str, found: str) -> str:
+    """A sentence on one line, without the tags of the format it was found in."""
+    strip = FORMATS[found].plain_text
+    return one_line(sentence if strip is None else load(strip)(sentence, found))
 
 
 def _format_name(found: str) -> str:

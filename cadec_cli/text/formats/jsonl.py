@@ -61,7 +61,9 @@ class JsonlLayout:
 class JsonlLines:
     """Reads JSON lines one by one; `name` is what messages call the file."""
 
-    def __init__(self, name: str) -> None:
+    old_ends = False
+
+    def __init__(self, name: str, language: str, whole_lines: bool) -> None:
         self._name = name
         self._number = 0
         self._document: object = None
@@ -95,7 +97,7 @@ class JsonlLines:
 
 def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
     """Read JSON lines into documents and the layout."""
-    cutter, reader = LineCutter(), JsonlLines(source.name)
+    cutter, reader = LineCutter(), JsonlLines(source.name, source.language, source.lines)
     cut = itertools.chain(cutter.cut(source.text), cutter.end())
     lines = [line for text, end in cut for line in reader.read(text, end)]
     layout = JsonlLayout(tuple(itertools.chain.from_iterable(line.layout.lines for line in lines)))

@@ -1,7 +1,8 @@
-"""Text that is read line by line: what a line has to say, and where documents begin and end.
+"""What a format's reader gets and returns, and what readers of lines have in common. Knows no format.
 
-A file and a pipe are read by the same readers; all they remember is what the lines to come depend on. Knows
-no format.
+A reader gets a `Source` and returns documents with a `Layout`: everything in the file but its sentences.
+Formats that are read line by line have one `LineReader` for files and pipes; it remembers only what the lines
+to come depend on.
 """
 
 import re
@@ -10,12 +11,10 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.subtitles.wrapping import LINE_WIDTH
 
-# What every format's reader is given and gives back: documents, and the layout that they came out of.
+LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
 
-
-# Those of str.splitlines: other programs, and people, see a line end there.
+# The line ends of str.splitlines: other programs, and people, see a new line there.
 _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
@@ -23,50 +22,70 @@ _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 class SubtitleStyle:
     """How translated subtitles are to look."""
 
-    max_chars: int = LINE_WIDTH  # of a line, where words permit
-    max_lines: int | None = None  # of a cue; None: as many as it has
-    bilingual: str | None = None  # where the source stands: above or below the translation
+    max_chars: int = LINE_WIDTH  # per line, where words permit
+    max_lines: int | None = None  # per cue; None: as many as the cue has
+    bilingual: str | None = None  # where the source is shown: above or below the translation
     language: str | None = None  # of the translation, for headers that name one
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a file, and how to read it."""
+    """What a file holds, and how to read it."""
 
-    text: str
+    content: str | bytes  # bytes if the format is binary
     name: str  # of the file, for messages
-    format: str  # one of READERS, as the file's name or the user says; the content may know better
+    format: str  # the name of the format
     language: str
-    lines: bool = False  # a line is a sentence: only plain text has lines that need splitting
-    tags: bool = False  # tags inside a line of subtitles are part of its sentence, and translations have them
+    lines: bool = False  # a line is a sentence and is not split
+    tags: bool = False  # tags inside a line are part of its sentence, and translations have them too
     screen: SubtitleStyle = SubtitleStyle()
+
+    @property
+    def text(self) -> str:
+        """The content of a file in a text format."""
+        assert isinstance(self.content, str), f"{self.format} is a binary format"
+        return self.content
+
+    @property
+    def data(self) -> bytes:
+        """The content of a file in a binary format."""
+        assert isinstance(self.content, bytes), f"{self.format} is a text format"
+        return self.content
 
 
 class Layout(Protocol):
-    """All of a file but its sentences."""
+    """All of a text file but its sentences."""
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
-        """Yield the file's text with the translations of all sentences, in order, as early as they allow."""
+        """Yield the file's text with the translations of all sentences, each piece as early as possible."""
         ...
 
 
-Reader = Callable[[Source], tuple[tuple[Document, ...], Layout]]
+class BinaryLayout(Protocol):
+    """All of a binary file but its sentences."""
+
+    def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
+        """Yield the file's bytes with the translations of all sentences."""
+        ...
+
+
+Reader = Callable[[Source], tuple[tuple[Document, ...], Layout | BinaryLayout]]
 
 
 def one_line(translation: str) -> str:
-    """Replace whatever ends a line for anybody, which would give the output more lines than the input has."""
+    """Replace line breaks of all kinds by spaces, so that the output has as many lines as the input."""
     return translation if translation.isprintable() else _BREAKS.sub(" ", translation)
 
 
 def take(translations: Iterator[str]) -> str:
-    """Return the next translation; that there is none is a mistake of the caller, not of the user."""
+    """Return the next translation; a missing one is a ValueError, as the caller is at fault."""
     for translation in translations:
         return translation
     raise ValueError("fewer translations than sentences")
 
 
 def finish(translations: Iterator[str]) -> None:
-    """Make sure that every translation was used."""
+    """Raise a ValueError if translations are left over."""
     for _ in translations:
         raise ValueError("more translations than sentences")
 
@@ -76,7 +95,7 @@ LineLayout = TypeVar("LineLayout", bound=Layout, covariant=True)
 
 @dataclass(frozen=True)
 class Line(Generic[LineLayout]):
-    """A line as read: its sentences, all else of it, and whether a document ends before it or after it."""
+    """A line as read: its sentences, its layout, and whether a document ends before or after it."""
 
     sentences: tuple[Sentence, ...]
     layout: LineLayout
@@ -87,19 +106,28 @@ class Line(Generic[LineLayout]):
 class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
+    @property
+    def old_ends(self) -> bool:
+        """Tell whether lines may end with CR, in a text that has no LF."""
+        ...
+
     def read(self, text: str, end: str) -> Iterable[Line[Layout]]:
-        """Read the next line, without and with its end; some may have to wait for lines to come."""
+        """Read the next line, given its text and its end; return the lines that are now certain."""
         ...
 
     def end(self) -> Iterable[Line[Layout]]:
-        """Read what has been waiting: there are no more lines."""
+        """Return the lines that were still uncertain, as there are no more lines."""
         ...
 
 
-class LineCutter:
-    """Cuts text into lines, wherever its pieces begin and end; the end of a line is LF.
+# (the stream's name for messages, its language, whether a line is a sentence) → a reader
+LineReaders = Callable[[str, str, bool], LineReader]
 
-    With `old_ends` it is CR if there is no LF in all of the text.
+
+class LineCutter:
+    """Cuts text that comes in pieces into lines. A line ends with LF.
+
+    With `old_ends` it ends with CR if the whole text has no LF.
     """
 
     def __init__(self, *, old_ends: bool = False) -> None:
@@ -107,7 +135,7 @@ class LineCutter:
         self._open: list[str] = []
 
     def cut(self, text: str) -> Iterator[tuple[str, str]]:
-        """The lines that are complete with another piece of text, each with its end."""
+        """Add a piece of text, and yield the lines that are now complete, each with its end."""
         if "\n" not in text:
             self._open.append(text)
             return
@@ -118,7 +146,7 @@ class LineCutter:
             yield line, "\n"
 
     def end(self) -> Iterator[tuple[str, str]]:
-        """What is left when there is no more text."""
+        """Yield the lines that are left when there is no more text."""
         rest = "".join(self._open)
         self._open = []
         *complete, last = rest.split("\r") if self._old_ends else [rest]
@@ -129,7 +157,7 @@ class LineCutter:
 
 
 def documents_in(lines: Iterable[Line[Layout]]) -> Iterator[Document]:
-    """The documents that lines are made of."""
+    """Group the sentences of lines into documents."""
     current: list[Sentence] = []
     for line in lines:
         if line.ends_before and current:

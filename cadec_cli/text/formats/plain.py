@@ -46,9 +46,11 @@ class PlainLayout:
 
 
 class PlainLines:
-    """Reads plain text line by line."""
+    """Reads plain text line by line; `name` is what messages call the file."""
 
-    def __init__(self, language: str, whole_lines: bool) -> None:
+    old_ends = True
+
+    def __init__(self, name: str, language: str, whole_lines: bool) -> None:
         self._language, self._whole_lines = language, whole_lines
         self._number = 0
         self._in_code = self._in_header = False
@@ -95,7 +97,8 @@ def _without_cr(lines: Iterable[tuple[str, str]]) -> str:
 
 def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
     """Read plain text into documents and the layout that puts it together again."""
-    cutter, reader = LineCutter(old_ends=True), PlainLines(source.language, source.lines)
+    reader = PlainLines(source.name, source.language, source.lines)
+    cutter = LineCutter(old_ends=reader.old_ends)
     cut = itertools.chain(cutter.cut(source.text), cutter.end())
     lines = [line for text, end in cut for line in reader.read(text, end)]
     lines += reader.end()

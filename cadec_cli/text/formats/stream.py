@@ -5,25 +5,19 @@ other formats are read whole.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from cadec_cli.errors import CadecError, option
+from cadec_cli.extensions import load
 from cadec_cli.fs.read import TextStream
-from cadec_cli.text.formats.jsonl import JsonlLines
+from cadec_cli.text.formats import format_named
 from cadec_cli.text.formats.layout import Layout, Line, LineCutter, LineReader
-from cadec_cli.text.formats.plain import PlainLines
 
 # Lines, and characters, that are handed over together, if there are so many without a wait.
 LINES, CHARACTERS = 1024, 1 << 20
 # Characters that may come before anything can be handed over: what never ends must not fill the memory.
 MAX_HELD = 1 << 26
-
-# (name, language, whether a line is a sentence) → a reader; and whether lines of old may end with CR
-STREAMED: dict[str, tuple[Callable[[str, str, bool], LineReader], bool]] = {
-    "text": (lambda name, language, lines: PlainLines(language, lines), True),
-    "jsonl": (lambda name, language, lines: JsonlLines(name), False),
-}
 
 
 def stream_lines(
@@ -39,13 +33,15 @@ def stream_lines(
 
     Where the input goes wrong, the lines before that come first.
     """
-    reader, old_ends = STREAMED[format][0](stream.name, language, lines), STREAMED[format][1]
+    readers = format_named(format).lines
+    assert readers is not None, f"{format} can't be read line by line"
+    reader = load(readers)(stream.name, language, lines)
     held: list[Line[Layout]] = []
     ready = 0  # of those held
     failure: CadecError | None = None
     characters = 0
     try:
-        for found in _lines(stream, LineCutter(old_ends=old_ends), reader):
+        for found in _lines(stream, LineCutter(old_ends=reader.old_ends), reader):
             if isinstance(found, Line):
                 held.append(found)
                 ready = _ready(held, ready) if whole_documents else len(held)

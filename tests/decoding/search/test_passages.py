@@ -21,7 +21,7 @@ from cadec_cli.engines.torch_document import TorchDocumentModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Scorer, Wording
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer, Wording
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, objective
 from cadec_cli.method.options import TranslationOptions
@@ -157,7 +157,9 @@ def test_a_contrastive_test_scores_a_list_as_reranking_did(models: LoadedModels,
     )
     found = contrastive.terms(ContrastiveSet(Path("set"), "jsonl", tuple(groups)))
     for terms, wanted in zip(found, scores, strict=True):
-        assert Scorer(objective(name)).scores(terms).tolist() == pytest.approx(list(wanted), abs=2e-3)
+        assert ContrastiveScorer(objective(name)).scores(terms).tolist() == pytest.approx(
+            list(wanted), abs=2e-3
+        )
 
 
 def test_a_closed_gate_translates_as_the_sentence_model_token_for_token(models: LoadedModels) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
+from cadec_cli.decoding import scorer as scorer_module
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
@@ -85,7 +86,7 @@ def test_groups_together_are_scored_as_candidates_alone(
     bundle: Bundle, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contrastive_scoring, "CHUNK", chunk)
-    monkeypatch.setattr(contrastive_scoring, "POOL", 16)  # several pools of context-free candidates
+    monkeypatch.setattr(scorer_module, "MERGED_NODES", 16)  # several pools of context-free candidates
     lm, text = bundle.lm_network(), bundle.target
     translation = models(bundle).translation
     assert translation is not None
@@ -138,11 +139,11 @@ def test_sentences_without_context_are_scored_once_and_in_rows(bundle: Bundle) -
 
 @given(st.sets(st.lists(st.integers(4, 6), max_size=4).map(tuple)), st.integers(6, 12))
 def test_pools_hold_everything_and_fit_a_row(ids: set[tuple[int, ...]], row: int) -> None:
-    before, contrastive_scoring.POOL = contrastive_scoring.POOL, row
+    before, scorer_module.MERGED_NODES = scorer_module.MERGED_NODES, row
     try:
-        pools = list(contrastive_scoring._pools(sorted(ids)))
+        pools = list(scorer_module._pools(sorted(ids)))
     finally:
-        contrastive_scoring.POOL = before
+        scorer_module.MERGED_NODES = before
     assert [one for pool in pools for one in pool] == sorted(ids)
     sizes = [len(Trie.of(pool, EOS)) for pool in pools]
     assert all(size <= row for size in sizes)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from cadec_cli.text.formats import FORMATS
 from tests.robustness.fuzz.cases import Case, cases
 from tests.robustness.fuzz.targets import TARGETS
 from tests.robustness.fuzz.trials import Trials
@@ -68,6 +69,10 @@ def test_any_input_is_read_or_refused(name: str, trials: Trials) -> None:
 
     attempt()
     assert not slow, slow[0]
+
+
+def test_every_format_is_tried() -> None:
+    assert not {known.name for known in FORMATS.own} - TARGETS.keys()
 
 
 def test_every_module_that_reads_files_is_tried() -> None:

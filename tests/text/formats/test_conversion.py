@@ -125,7 +125,7 @@ def read(path: Path, content: str) -> TextFile:
 
 
 def restored(file: TextFile, *translations: str) -> str:
-    return b"".join(file.restore(translations)).decode(file.encoding)
+    return b"".join(file.restore(translations)).decode(file.encoding or "")
 
 
 def test_text_and_json_lines(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import lzma
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.read import decode
 from cadec_cli.text.documents import Document
-from cadec_cli.text.formats import READERS, TextFile, encode_piece, format_of, read_text_file
+from cadec_cli.text.formats import FORMATS, Format, TextFile, encode_piece, format_of, read_text_file
 from cadec_cli.text.formats.layout import Layout, Source
 from tests.helpers.shown_commands import KNOWN
 
@@ -150,7 +151,8 @@ def read_capitals(source: Source) -> tuple[tuple[Document, ...], Layout]:
 
 
 def test_a_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(READERS, "caps", read_capitals)
+    monkeypatch.setitem(FORMATS, "caps", Format("caps", "capitals", (".caps", ".big"), read_capitals))
+    assert format_of(Path("a.big")) == "caps"
     path = tmp_path / "a.caps.gz"
     path.write_bytes(gzip.compress(b"an OLD story and NEW"))
     assert sentences(read_text_file(path, language="en")) == ["OLD", "NEW"]
@@ -159,12 +161,21 @@ def test_a_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "ssa, caps" in error.value.hint
 
 
-@pytest.mark.parametrize("name", [name for name in READERS if name != "text"])
+@pytest.mark.parametrize("name", [known.name for known in FORMATS.own if known.name != "text"])
 def test_every_format_is_found_by_its_extension(name: str) -> None:
     assert format_of(Path(f"a.{name}")) == name
 
 
 def test_the_help_names_every_format() -> None:
-    """It has its own list: importing every reader would keep everyone waiting who asks for help."""
     (option,) = [one for one in KNOWN["translate"].params if "--format" in one.opts]
-    assert str(option.metavar).strip("<>").split("|") == list(READERS)
+    assert option.help.endswith(f": {', '.join(FORMATS)}.")
+
+
+def test_listing_the_formats_imports_no_reader() -> None:
+    code = (
+        "import sys; from cadec_cli.text.formats import FORMATS; print(*FORMATS)\n"
+        "assert not [name for name in sys.modules if name.startswith(('pysubs2', 'sentencex', 'numpy'))\n"
+        "            or name.startswith('cadec_cli.text.formats.') and not name.endswith('.layout')]"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.split()) == (0, list(FORMATS)), run.stderr

@@ -22,7 +22,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     markup_of,
     tagged_sentence_spans,
 )
-from cadec_cli.text.formats.subtitles.cues import Cue, clock, detect, find_cues
+from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
 from cadec_cli.text.formats.subtitles.wrapping import separator
 from cadec_cli.text.markup import Tag, without_tags
 from cadec_cli.text.protected.affixes import speaker_name
@@ -58,10 +58,9 @@ _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
     """Read subtitles of any format into documents and the layout."""
-    subtitle_format = detect(source.text, source.format)
     builder = _Builder(source.language)
     documents = []
-    for cues in _documents(find_cues(source.text, subtitle_format, source.name, tags=source.tags)):
+    for cues in _documents(find_cues(source.text, source.format, source.name, tags=source.tags)):
         first = len(builder.sentences)
         for run in _runs(cues, source.language):
             builder.add(run, cues)
@@ -69,7 +68,7 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             found = zip(builder.sentences[first:], builder.starts[first:], strict=True)
             sentences = tuple(Sentence(one.text, clock(start)) for one, start in found)
             documents.append(Document(sentences, speakers=True))
-    return tuple(documents), builder.layout(source, markup_of(subtitle_format))
+    return tuple(documents), builder.layout(source, markup_of(source.format))
 
 
 def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:

@@ -22,7 +22,6 @@ from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.subtitles.cues import ass_file, timed_texts
 from cadec_cli.text.markup import subtitle_tags
 
-SUBTITLES = ("srt", "vtt", "ass", "ssa")
 _SUBSTATION = ("ass", "ssa")
 
 # the first time, in hours, that a format can't write

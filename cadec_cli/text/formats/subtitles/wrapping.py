@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-LINE_WIDTH = 42  # what subtitle guidelines give a line
+from cadec_cli.text.formats.layout import LINE_WIDTH
 
 # Scripts that put no space between words: kana, Han, Thai, Lao, Khmer, Burmese, full-width punctuation.
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")

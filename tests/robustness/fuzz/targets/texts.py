@@ -119,7 +119,7 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
     def load(directory: Path) -> None:
         from cadec_cli.errors import CadecError
         from cadec_cli.fs.read import open_binary
-        from cadec_cli.text.formats import read_text_file
+        from cadec_cli.text.formats import FORMATS, read_text_file
         from cadec_cli.text.formats.conversion import as_format, in_encoding
 
         path = directory / name
@@ -138,12 +138,12 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
             assert written == content, "unchanged sentences did not give back the file's bytes"
         others = b"".join(file.restore("One\r\nand another." for _ in texts))
         if file.format == "text":
-            lines_in_out = [raw.decode(file.encoding).count("\n") for raw in (content, others)]
+            lines_in_out = [raw.decode(file.encoding or "").count("\n") for raw in (content, others)]
             assert lines_in_out[0] == lines_in_out[1], "another number of lines"
         tagged = read_text_file(path, language="en", lines=lines, encoding=encoding, tags=True)
         again = b"".join(tagged.restore(text for document in tagged.documents for text in document.texts))
         assert file.format == "jsonl" or again == content, "tagged sentences did not give back the file"
-        for wanted in ("text", "jsonl", "srt", "vtt", "ass"):
+        for wanted in FORMATS:
             try:
                 converted = as_format(file, wanted, name)
             except CadecError:
@@ -162,24 +162,20 @@ def plain(name: str, content: str | bytes, load: Callable[[Path], None], grammar
 
 
 TARGETS = {
-    "plain text": plain("a.txt", PLAIN, read("a.txt"), grammar=True),
-    "plain text, lines": plain("a.md", PLAIN, read("a.md", lines=True), grammar=True),
-    "plain text in UTF-16": plain("a.txt", PLAIN.encode("utf-16"), read("a.txt", encoding="utf-16")),
-    "plain text in cp1251": plain(
-        "a.txt", PLAIN.encode("cp1251", "replace"), read("a.txt", encoding="cp1251")
-    ),
-    "SubRip": Target(MODULES, text("a.srt", SRT), read("a.srt"), written=joined("", cue())),
-    "WebVTT": Target(MODULES, text("a.vtt", VTT), read("a.vtt"), written=joined("WEBVTT\n\n", cue())),
-    "ASS": Target(
+    "text": plain("a.txt", PLAIN, read("a.txt"), grammar=True),
+    "text, lines": plain("a.md", PLAIN, read("a.md", lines=True), grammar=True),
+    "text in UTF-16": plain("a.txt", PLAIN.encode("utf-16"), read("a.txt", encoding="utf-16")),
+    "text in cp1251": plain("a.txt", PLAIN.encode("cp1251", "replace"), read("a.txt", encoding="cp1251")),
+    "srt": Target(MODULES, text("a.srt", SRT), read("a.srt"), written=joined("", cue())),
+    "vtt": Target(MODULES, text("a.vtt", VTT), read("a.vtt"), written=joined("WEBVTT\n\n", cue())),
+    "ass": Target(
         MODULES,
         text("a.ass", ASS),
         read("a.ass"),
         written=joined("[Events]\nFormat: Layer, Start, End, Style, Text\n", dialogue()),
     ),
-    "SSA": Target(MODULES, text("a.ssa", ASS.replace("V4+", "V4")), read("a.ssa"), share=0.5),
-    "JSON lines": Target(
-        ("cadec_cli/text/formats/jsonl.py", *MODULES), text("a.jsonl", JSONL), read("a.jsonl")
-    ),
+    "ssa": Target(MODULES, text("a.ssa", ASS.replace("V4+", "V4")), read("a.ssa"), share=0.5),
+    "jsonl": Target(("cadec_cli/text/formats/jsonl.py", *MODULES), text("a.jsonl", JSONL), read("a.jsonl")),
     "gzip": Target(
         MODULES, text("a.srt.gz", gzip.compress(SRT.encode())), read("a.srt.gz"), packed={"a.srt.gz": GZIP}
     ),

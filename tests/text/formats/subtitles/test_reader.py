@@ -1,5 +1,7 @@
 """Subtitles keep their times, order, count and markup; sentences are laid over the cues they came from."""
 
+from pathlib import Path
+
 import pysubs2
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
+from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
@@ -161,9 +164,14 @@ def test_ass_is_read_in_the_order_of_time(end: str) -> None:
     )
 
 
-def test_the_content_tells_the_format() -> None:
-    assert sentences(read(ASS, "srt")[0]) == ["SHOP", "You came to, see me."]
-    assert sentences(read("WEBVTT\n\n00:01.000 --> 00:02.000\nHi.\n", "srt")[0]) == ["Hi."]
+def test_the_content_tells_the_format(tmp_path: Path) -> None:
+    for content, name, found in (
+        (ASS, "ass", ["SHOP", "You came to, see me."]),
+        ("WEBVTT\n\n00:01.000 --> 00:02.000\nHi.\n", "vtt", ["Hi."]),
+    ):
+        (tmp_path / "a.srt").write_text(content, "utf-8")
+        file = read_text_file(tmp_path / "a.srt", language="en")
+        assert (file.format, sentences(file.documents)) == (name, found)
 
 
 @pytest.mark.parametrize("subtitle_format", ["srt", "vtt", "ass"])

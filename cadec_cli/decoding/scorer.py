@@ -1,0 +1,156 @@
+"""Scores hypotheses with the D-LM after a context and without one: the two halves of PMI.
+
+    PMI(c, y) = log p(ỹ | c̃) − log p(ỹ | </s>)
+
+Searches, contrastive tests, explanations and PMI figures all score here. An empty context gives the scores
+without context themselves, so that PMI is exactly 0, and the D-LM is not run for it again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cadec_cli.arrays import Floats
+from cadec_cli.engines.protocols import LanguageModel, trie_for
+from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.options import ScoringOptions
+from cadec_cli.method.trie import ScoredTrie, Trie
+
+# Nodes of a trie that merges the sentences of many lists.
+MERGED_NODES = 640
+
+
+@dataclass(frozen=True)
+class ConditionalScores:
+    """log p(ỹ | c̃) of every hypothesis of a list."""
+
+    totals: Floats  # (temperatures, hypotheses)
+    scored: ScoredTrie | None = None  # absent if the D-LM was not run
+
+    def memory_after(self, index: int) -> object | None:
+        """What the D-LM remembers of the context followed by a hypothesis, if it was asked to remember."""
+        return None if self.scored is None else self.scored.memory_after(index)
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """log p of every token of a sentence, the boundary last, at the first temperature."""
+
+    conditional: Floats  # (tokens,)
+    free: Floats  # (tokens,)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A D-LM, how its probabilities are read, and the policy that decides which context it reads."""
+
+    language: LanguageModel
+    options: ScoringOptions = field(default_factory=ScoringOptions)
+    policy: ContextPolicy = field(default_factory=ContextPolicy)
+
+    def trie(self, hypotheses: Sequence[Ids]) -> Trie:
+        """Merge hypotheses; tokens beyond the D-LM's positions are not scored."""
+        return trie_for(self.language, hypotheses)
+
+    def room(self, hypotheses: Sequence[Ids]) -> int:
+        """How many tokens of context fit before the longest hypothesis."""
+        return room(self.language.positions, max(map(len, hypotheses), default=0))
+
+    def context(self, before: Context, hypotheses: Sequence[Ids]) -> Context:
+        """The part of the preceding sentences that the D-LM reads before these hypotheses."""
+        return self.policy.read(before, self.room(hypotheses))
+
+    def free(self, tries: Sequence[Trie]) -> list[Floats]:
+        """log p(ỹ | </s>) of the hypotheses of each trie, (temperatures, hypotheses), in one call."""
+        return [scored.totals for scored in self._score_free(tries)]
+
+    def free_by_sentence(self, sentences: Iterable[Ids]) -> dict[Ids, Floats]:
+        """log p(ỹ | </s>) of each distinct sentence, (temperatures,).
+
+        Use it for lists that share sentences or beginnings: those of all lists are merged into few tries.
+        """
+        pools = list(_pools(sorted(set(sentences))))
+        totals = self.free([self.trie(pool) for pool in pools])
+        return {
+            ids: scores
+            for pool, of_pool in zip(pools, totals, strict=True)
+            for ids, scores in zip(pool, of_pool.T, strict=True)
+        }
+
+    def needs_model(self, context: Context, free: Floats | None) -> bool:
+        """Tell whether the D-LM has to run to score a list after `context`, given its free scores if known.
+
+        A rolling context needs the D-LM even if it is empty: its memory starts there.
+        """
+        return bool(context.sentences) or free is None or self.policy.rolling
+
+    def after(
+        self, tries: Sequence[Trie], contexts: Sequence[Context], free: Sequence[Floats | None]
+    ) -> list[ConditionalScores]:
+        """Score each trie after its context, which must fit, in one call of the D-LM.
+
+        `free` has the totals of each trie without context, or None where they are not known. They are the
+        scores after an empty context.
+        """
+        asked = [
+            number
+            for number, (context, known) in enumerate(zip(contexts, free, strict=True))
+            if self.needs_model(context, known)
+        ]
+        made: dict[int, ScoredTrie] = {}
+        if asked:
+            results = self.language.score(
+                [tries[number] for number in asked],
+                [contexts[number] for number in asked],
+                self.options,
+                remember=self.policy.rolling,
+            )
+            made = dict(zip(asked, results, strict=True))
+        scores = []
+        for number, (context, known) in enumerate(zip(contexts, free, strict=True)):
+            scored = made.get(number)
+            if known is not None and not context.sentences:
+                scores.append(ConditionalScores(known, scored))
+            else:
+                assert scored is not None
+                scores.append(ConditionalScores(scored.totals, scored))
+        return scores
+
+    def tokens(self, sentences: Sequence[Ids], context: Context) -> list[TokenScores]:
+        """Score the tokens of each sentence after one context, which must fit, and without it."""
+        tries = [self.trie([ids]) for ids in sentences]
+        free = self._score_free(tries)
+        conditional = free
+        if context.sentences:
+            conditional = self.language.score(tries, [context] * len(tries), self.options)
+        return [
+            TokenScores(after.tokens(0), alone.tokens(0))
+            for after, alone in zip(conditional, free, strict=True)
+        ]
+
+    def _score_free(self, tries: Sequence[Trie]) -> list[ScoredTrie]:
+        return self.language.score(tries, [Context()] * len(tries), self.options)
+
+
+def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
+    """Group sorted sentences such that the trie of each group has at most MERGED_NODES nodes."""
+    pool: list[Ids] = []
+    nodes = 1
+    for ids in ordered:
+        shared = _common_prefix(pool[-1], ids) if pool else 0
+        if pool and nodes + len(ids) - shared > MERGED_NODES:
+            yield pool
+            pool, nodes, shared = [], 1, 0
+        pool.append(ids)
+        nodes += len(ids) - shared
+    if pool:
+        yield pool
+
+
+def _common_prefix(first: Ids, second: Ids) -> int:
+    """How many tokens two sentences share at their beginning."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
