@@ -1,7 +1,7 @@
 """The catalogue: translation models and language models by short names, and names of pairs of them.
 
-`opus-mt-en-ru+gemma-3-270m` is a translation model and a language model for it. Of OPUS-MT there are hundreds
-of pairs: one that is not listed is looked for under the name that it must have.
+`opus-mt-en-ru+gemma-3-270m` is a translation model with a language model for it. OPUS-MT has hundreds of
+pairs: one that is not listed is looked for under the name that it must have. `pull` makes a named bundle.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from converters import PretrainedRequest
 
 if TYPE_CHECKING:
     from converters import Drift
-
-# Models that can be had by name: what there is, and how one becomes a named bundle.
-
 
 JOINT = "+"
 _OPUS = re.compile(r"opus-mt-([a-z]{2,3})-([a-z]{2,3})")
@@ -158,9 +155,6 @@ def _read_catalogue() -> dict[str, dict[str, dict[str, Any]]]:
     file = resources.files(__package__) / "catalogue.json"
     stored: dict[str, dict[str, dict[str, Any]]] = json.loads(file.read_text("utf-8"))
     return stored
-
-
-# From a name of the catalogue to a bundle of that name: fetched, converted, verified, put in its place.
 
 
 @dataclass(frozen=True)

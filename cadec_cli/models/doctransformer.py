@@ -26,7 +26,7 @@ _OPENING = 2.0
 
 
 def is_new(parameter: str) -> bool:
-    """Tell whether a parameter is none of the S-NMT's, by its name."""
+    """Tell by its name whether a parameter is not one of the S-NMT's."""
     return parameter.startswith("context")
 
 
@@ -98,7 +98,7 @@ class DocTransformer(Transformer):
         for attention in self._attentions():
             nn.init.constant_(attention.gate.bias, _OPENING)
 
-    # Another signature than the S-NMT's on purpose: whoever gives no context has the wrong network.
+    # Another signature than the S-NMT's on purpose: a caller without context has the wrong network.
     def forward(  # type: ignore[override]
         self, source: Tensor, context: Tensor, target: Tensor, select: Tensor | None = None
     ) -> Tensor:

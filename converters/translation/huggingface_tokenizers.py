@@ -53,7 +53,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Original:
-    """The tokenizer as transformers runs it, told a direction."""
+    """The tokenizer as transformers runs it, set to a direction."""
 
     tokenizer: Any
     direction: Direction
