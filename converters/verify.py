@@ -177,9 +177,6 @@ def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequen
     return Drift("S-NMT", compute_type, len(expected), len(everything), float(everything.mean()), largest)
 
 
-# Does a converted model of another toolkit say what the original says?
-
-
 # log p of every token of each target, the end last, after the source: (framed sources, targets) → log-probs.
 # Targets are without the tokens that every translation begins with, and the answer is too.
 Reference = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], list[list[float]]]

@@ -421,9 +421,6 @@ def _has_room(sentence: str, text: TokenText, room: int) -> bool:
     return 4 * len(sentence) <= room or len(text.encode(sentence)) <= room
 
 
-# The tokens around a sentence, for a direction of a model that may serve many.
-
-
 def framing_for(
     settings: TranslationSettings, source_language: str | None, target_language: str | None
 ) -> Framing:

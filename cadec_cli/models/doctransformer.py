@@ -1,8 +1,8 @@
 """The DocTransformer (Zhang et al. 2018): an S-NMT that also reads the source sentences before.
 
-What is new beside the S-NMT: an encoder of the context, and in every layer, encoder and decoder alike, an
-attention to it with a gate. A gate that is closed, and a sentence without context, leave the S-NMT exactly as
-it is; so no norm follows the gate. All that is new has a name that begins with `context`.
+It adds an encoder of the context and, in every encoder and decoder layer, an attention to it with a gate.
+With a closed gate, or without context, it computes exactly what the S-NMT computes, so no norm follows the gate.
+The names of all added parameters begin with `context`.
 """
 
 from __future__ import annotations

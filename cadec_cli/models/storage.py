@@ -1,6 +1,6 @@
 """A model directory: config.json, which names the pipelines it was trained with, and model.safetensors.
 
-Beside them, but not in a bundle, which has its manifest, are the checksums of both.
+Outside a bundle, which has its manifest, the directory also holds the checksums of both.
 """
 
 import dataclasses

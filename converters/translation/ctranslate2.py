@@ -29,9 +29,6 @@ from converters.translation.base import check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, drift_from_itself, random_probes, stated_licence
 
-# What CTranslate2's model.bin says of its weights: names, shapes, and whether all of them are numbers.
-
-
 # Older ones say less of their variables.
 _OLDEST_VERSION = 4
 

@@ -1,4 +1,4 @@
-"""The families of Hugging Face translation models: what each wants around a sentence, and its languages.
+"""The families of Hugging Face translation models: tokens around a sentence, and languages.
 
 Everything here is read from a model's files: its configuration, its tokenizer's class and its vocabulary.
 """

@@ -1,4 +1,4 @@
-"""Does our tokenizer write what the original's writes? Tried with texts of several scripts, both ways."""
+"""Checks that our tokenizer cuts and joins texts as the original does, with texts of several scripts."""
 
 from __future__ import annotations
 
