@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.protection.defects import defects, judge_for, least_defective, with_defect_term
 from cadec_cli.decoding.protection.model import protect
 from cadec_cli.decoding.protection.tag_placement import place_tags
@@ -197,6 +197,16 @@ class Translator:
         if part.choice.index:
             rows.append(ExplainedText.of("first", part, 0))
         return explain(self.models.language, rows, Context(part.choice.context), self.options.scoring_options)
+
+    def explain_translation(self, translation: Translation) -> ExplainedTranslation:
+        """A translation beside the S-NMT's own, and token by token, as far as the models can say."""
+        alone = self.options.search == "sentence"
+        has_pmi = self.options.weighted_objective.uses_lm and self.models.language is not None
+        return ExplainedTranslation(
+            translation,
+            None if alone else self.sentence_level_of(translation),
+            [self.explain(part) for part in translation.parts] if has_pmi else (),
+        )
 
     def _core(self, text: str, speakers: bool) -> Core:
         """What of a text is translated; all of it, where nothing is protected."""
