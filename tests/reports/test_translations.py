@@ -1,5 +1,7 @@
 """The page of a translation draws what it is given, without any model."""
 
+from collections.abc import Sequence
+
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedRow, ExplainedTranslation, Explanation, TokenPMI
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
@@ -48,7 +50,7 @@ def test_what_was_not_asked_for_is_absent() -> None:
 
 
 def test_a_sentence_is_flagged_as_the_judge_says() -> None:
-    def lost_number(source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
+    def lost_number(source: str, parts: Sequence[TranslatedPart], /) -> tuple[str, ...]:
         return ("25 is missing",)
 
     for below, flags in ((0.05, ()), (0.5, ("25 is missing",))):
