@@ -1,8 +1,8 @@
 """The DocTransformer (Zhang et al. 2018): an S-NMT that also reads the source sentences before.
 
 It adds an encoder of the context and, in every encoder and decoder layer, an attention to it with a gate.
-With a closed gate, or without context, it computes exactly what the S-NMT computes, so no norm follows the gate.
-The names of all added parameters begin with `context`.
+With a closed gate, or without context, it computes exactly what the S-NMT computes: that is why no norm
+follows the gate. The names of all added parameters begin with `context`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The short neutral texts, by language, that stand for no context.
 
 To a pretrained language model, log p(y | ⟨start⟩) means "as the beginning of a web page". Measured from
-there, PMI after a line of dialogue partly says "this is dialogue", and register outweighs the form of address. The
-mean of log p after texts of the same kind of document has no such bias, as long as nobody in the texts is
-spoken to or spoken of. Two texts are as good as five of mixed registers, in two fifths of the time, and
-better than one (docs/pretrained.md has the figures).
+there, PMI after a line of dialogue partly says "this is dialogue", and register outweighs the form of
+address. The mean of log p after texts of the same kind of document has no such bias, as long as nobody in the
+texts is spoken to or spoken of. Two texts are as good as five of mixed registers, in two fifths of the time,
+and better than one (docs/pretrained.md has the figures).
 """
 
 from __future__ import annotations
