@@ -21,7 +21,7 @@ from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.waves import Item, Pieces, Wave, waves
-from cadec_cli.engines.protocols import ContextFreeTerm, Models, Passage, TranslationModel
+from cadec_cli.engines.protocols import AnyTerm, Models, Passage, TranslationModel
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -48,7 +48,7 @@ class Translator:
         self,
         models: Models,
         options: TranslationOptions | None = None,
-        extra_terms: tuple[ContextFreeTerm, ...] = (),
+        extra_terms: tuple[AnyTerm, ...] = (),
         *,
         language: str = "",
     ) -> None:
@@ -329,7 +329,7 @@ def choose(
     options: TranslationOptions,
     *,
     contexts: Sequence[Context] | None = None,
-    extra_terms: tuple[ContextFreeTerm, ...] = (),
+    extra_terms: tuple[AnyTerm, ...] = (),
     language: str = "",
     placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:

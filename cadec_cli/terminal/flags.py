@@ -14,6 +14,7 @@ from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
+from cadec_cli.method.terms import describe_term_options
 from cadec_cli.parallel.shard import Shard
 from cadec_cli.text.formats import FORMATS
 
@@ -28,6 +29,7 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{formats}": lambda: FORMATS,
     "{endings}": lambda: [ending for known in FORMATS.usable() for ending in known.endings[:1]],
     "{objectives}": lambda: OBJECTIVES,
+    "{term_options}": lambda: list(describe_term_options()) or ["none"],
     "{scorers}": lambda: contrastive_objectives(),
 }
 
@@ -39,7 +41,8 @@ def fill_lists(text: str) -> str:
     """
     for placeholder, find_names in _LISTS.items():
         if placeholder in text:
-            text = text.replace(placeholder, ", ".join(find_names()))
+            # the backslash keeps brackets in texts of packages from being read as markup
+            text = text.replace(placeholder, ", ".join(find_names()).replace("[", r"\["))
     return text
 
 
@@ -140,7 +143,8 @@ def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., N
                 )
 
         def run(**arguments: Any) -> None:
-            given = {name: value for name in names if (value := arguments.pop(name)) is not None}
+            values = ((name, arguments.pop(name)) for name in names)
+            given = {name: value for name, value in values if value is not None and value != []}
             command(**arguments, flags=given)
 
         run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -171,7 +175,14 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
             str | None, one_of(names, declaration, help=text, also=also, panel=panel, show_default=False)
         ]
     return Annotated[
-        kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
+        kind | None,
+        typer.Option(
+            declaration,
+            help=text,
+            rich_help_panel=panel,
+            show_default=False,
+            metavar=item.metadata.get("metavar"),
+        ),
     ]
 
 

@@ -356,7 +356,7 @@ def contrastive_models(
 
     The bundle's own objective has the bundle's weights, as in translating; those given go before them.
     """
-    from cadec_cli.engines.context_free_terms import context_free_terms
+    from cadec_cli.engines.context_free_terms import build_terms
     from cadec_cli.errors import as_usage_error
     from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, usable_objectives
     from cadec_cli.method.context import ContextPolicy
@@ -382,9 +382,7 @@ def contrastive_models(
         scoring_options,
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
-        tuple(
-            {type(one): one for chosen in objectives for one in context_free_terms(opened, chosen)}.values()
-        ),
+        tuple({one.names: one for chosen in objectives for one in build_terms(opened, chosen)}.values()),
         {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
     )
     return objectives, models

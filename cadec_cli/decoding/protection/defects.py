@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
-from cadec_cli.engines.protocols import ContextFreeTerm
+from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
 from cadec_cli.method.options import TranslationOptions
@@ -120,8 +120,8 @@ class DefectTerm:
 
 
 def with_defect_term(
-    extra_terms: tuple[ContextFreeTerm, ...], options: TranslationOptions, language: str
-) -> tuple[ContextFreeTerm, ...]:
+    extra_terms: tuple[AnyTerm, ...], options: TranslationOptions, language: str
+) -> tuple[AnyTerm, ...]:
     """What is known ahead, and soundness too, if things are to be protected."""
     return (*extra_terms, DefectTerm(language)) if options.protect else extra_terms
 
