@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.find import find_bundle
-from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
-from cadec_cli.method.options import TranslationOptions, with_flags
+from cadec_cli.jobs.job import TranslationJob
+from cadec_cli.jobs.model_request import ModelRequest
+from cadec_cli.method.options import TranslationOptions
 
 __all__ = ["CadecError", "Translation", "TranslationOptions", "Translator", "load"]
 
@@ -33,15 +32,12 @@ def load(
     what shall differ from the bundle's defaults: {"temperature": 1, "search": "lattice"}. Languages are the
     bundle's own, unless its models know more. What can't be done is a CadecError, which says why.
     """
-    opened = Bundle.open(find_bundle(Path(bundle) if bundle is not None else None))
-    models = load_models(
-        opened,
-        source_language=source_language,
-        target_language=target_language,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
+    request = ModelRequest(
+        Path(bundle) if bundle is not None else None,
+        source_language,
+        target_language,
+        device,
+        compute_type,
+        threads,
     )
-    if not isinstance(options, TranslationOptions):
-        options = with_flags(default_options(opened), options or {})
-    return Translator(models, options, language=models.languages.source_code)
+    return TranslationJob.open(request, options).translator

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 from cadec_cli.bundle.manifest import Conversion, Manifest
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.fs.atomic import remove_leftovers, scratch_directory, write_errors, write_json
-from cadec_cli.fs.paths import cache_directory, lock, open_lock
+from cadec_cli.fs.locks import lock, open_lock_file
+from cadec_cli.fs.paths import cache_directory
 from cadec_cli.fs.read import read_json, sha256
 from converters import version
 
@@ -81,13 +82,13 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
             return directory
         with tempfile.TemporaryFile(dir=parent):  # found now rather than after converting
             pass
-        lock_file = open_lock(parent / f".{key}.lock")
+        lock_file = open_lock_file(parent / f".{key}.lock")
     except OSError as error:
         raise _UnusableError(error.strerror or str(error)) from None
     except CadecError as error:
         raise _UnusableError(f"{error.marked_message}; {error.marked_hint}") from None
     with lock_file:
-        lock(lock_file, wait=True)
+        lock(lock_file.fileno(), wait=True)
         if not _is_sound(directory):
             try:
                 _clear_dead(parent)

@@ -69,9 +69,9 @@ def pmi(
     from cadec_cli.evaluation.pmi.analysis import analyse
     from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
     from cadec_cli.evaluation.pmi.scores import TextScorer
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.terminal import console
     from cadec_cli.terminal.console import progress_bar
-    from cadec_cli.terminal.outputs import check_outputs
     from cadec_cli.terminal.views import pmi as views
 
     if figure is not None:

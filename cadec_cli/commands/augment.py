@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import (
+    MODELS,
     Address,
-    BundleOption,
-    ComputeType,
-    Device,
     Engine,
     Force,
     LineWorkers,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
+    model_flags,
 )
 
 if TYPE_CHECKING:
-    from cadec_cli.bundle.load import LoadedModels
-    from cadec_cli.engines.ctranslate2 import CTranslate2Model
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.jobs.line_translation import LineTranslation, Translate
     from cadec_cli.parallel import WorkerPool
-    from cadec_cli.terminal.workers import ModelReference
+
+TranslateAll = Callable[[Iterable[list[str]]], Iterator[list[str]]]
 
 augment_app = new_app("Make training data with models.")
 
@@ -63,12 +61,11 @@ Encoding = Annotated[str, typer.Option(help="Encoding of the documents.")]
 
 
 @augment_app.command("back-translate")
+@model_flags()
 def back_translate(
     documents: Documents,
     output: Output,
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    models: ModelRequest = MODELS,
     beam: Beam = 4,
     sample: Annotated[
         bool, typer.Option("--sample", help="Draw translations at random instead: more varied, less exact.")
@@ -78,9 +75,6 @@ def back_translate(
     resume: Resume = False,
     force: Force = False,
     encoding: Encoding = "utf-8",
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
     workers: LineWorkers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -94,44 +88,38 @@ def back_translate(
 
     Example: cadec prepare text pseudo.tsv --columns 1,2 -p en -p ru -o pseudo
     """
-    from cadec_cli.terminal.inputs import open_models
+    from cadec_cli.jobs.line_translation import LineTranslation
+    from cadec_cli.terminal.run_job import open_models
 
-    how = TranslationMethod(False, sample, beam, seed, temperature)
-    pool = line_worker_pool(how, workers, engine, address, threads, device)
+    how = LineTranslation(False, sample, beam, seed, temperature)
+    pool = line_worker_pool(how, workers, engine, address, models)
     check_output(documents, output, force=force, resume=resume)
-    models = open_models(
-        bundle,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    opened = open_models(models)
     write_pairs(
         documents,
         output,
         {
-            "bundle": models.bundle.manifest.identity,
-            "languages": str(models.languages),
+            "bundle": opened.bundle.manifest.identity,
+            "languages": str(opened.languages),
             "beam": str(beam),
             "sample": f"{sample} {seed} {temperature}",
-            "compute type": compute_type,
+            "compute type": models.compute_type,
         },
-        lambda done: how.by(models, done),
+        lambda done: how.by(opened, done),
         what="back-translate",
         resume=resume,
+        force=force,
         encoding=encoding,
-        by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
+        by_several=pool.translate_with(opened.bundle) if pool else None,
     )
 
 
 @augment_app.command("round-trip")
+@model_flags()
 def round_trip(
     documents: Documents,
     output: Output,
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    models: ModelRequest = MODELS,
     sample: Annotated[
         bool,
         typer.Option(help="Draw the translations into the source language at random, not by beam search."),
@@ -142,9 +130,6 @@ def round_trip(
     resume: Resume = False,
     force: Force = False,
     encoding: Encoding = "utf-8",
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
     workers: LineWorkers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -158,98 +143,56 @@ def round_trip(
 
     Example: cadec prepare text trips.tsv --columns 1,2 -p ru -p ru --lines -o trips
     """
-    from cadec_cli.terminal.inputs import open_models
+    from cadec_cli.jobs.line_translation import LineTranslation
+    from cadec_cli.terminal.run_job import open_models
 
-    how = TranslationMethod(True, sample, beam, seed, temperature)
-    pool = line_worker_pool(how, workers, engine, address, threads, device)
+    how = LineTranslation(True, sample, beam, seed, temperature)
+    pool = line_worker_pool(how, workers, engine, address, models)
     check_output(documents, output, force=force, resume=resume)
-    models = open_models(
-        bundle,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    opened = open_models(models)
     write_pairs(
         documents,
         output,
         {
-            "bundle": models.bundle.manifest.identity,
-            "languages": str(models.languages),
+            "bundle": opened.bundle.manifest.identity,
+            "languages": str(opened.languages),
             "round trip": f"{sample} {seed} {temperature} {beam}",
-            "compute type": compute_type,
+            "compute type": models.compute_type,
         },
-        lambda done: how.by(models, done),
+        lambda done: how.by(opened, done),
         what="round trip",
         resume=resume,
+        force=force,
         encoding=encoding,
-        by_several=pool.translate_with(models, device=device, compute_type=compute_type) if pool else None,
+        by_several=pool.translate_with(opened.bundle) if pool else None,
     )
-
-
-Translate = Callable[[Sequence[str]], list[str]]
-TranslateAll = Callable[[Iterable[list[str]]], Iterator[list[str]]]
-
-
-@dataclass(frozen=True)
-class TranslationMethod:
-    """How lines are translated: back, or there and back again."""
-
-    round_trip: bool
-    sample: bool
-    beam: int
-    seed: int
-    temperature: float
-
-    def by(self, models: LoadedModels, done: int = 0) -> Translate:
-        """What translates lines, after so many of them."""
-        from cadec_cli.errors import CadecError
-
-        if not self.round_trip:
-            return self._translate_with(models.translation, done)
-        reverse = models.backward
-        if reverse is None:
-            raise CadecError(
-                f"{models.bundle.directory} has no backward model, which begins the round trip",
-                "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
-            )
-        there, back = self._translate_with(reverse, done), models.translation.best(self.beam)
-        return lambda texts: back(there(texts))
-
-    def _translate_with(self, model: CTranslate2Model, done: int) -> Translate:
-        return model.sampler(self.seed + done, self.temperature) if self.sample else model.best(self.beam)
-
-
-def start_worker(same: ModelReference, how: TranslationMethod) -> Translate:
-    """What a worker does: load the models, and translate lines."""
-    return how.by(same.open())
 
 
 @dataclass(frozen=True)
 class LineWorkerPool:
-    """A pool that translates lines, and how."""
+    """A pool that translates lines, how it does so, and with which models."""
 
     pool: WorkerPool
-    how: TranslationMethod
-    threads: int  # of each
+    how: LineTranslation
+    models: ModelRequest
 
-    def translate_with(self, models: LoadedModels, *, device: str, compute_type: str) -> TranslateAll:
-        """What translates chunks of lines, in order."""
+    def translate_with(self, bundle: Bundle) -> TranslateAll:
+        """What translates chunks of lines, in order; `bundle` is the one that was opened here."""
+        from cadec_cli.jobs.line_translation import start_line_worker
         from cadec_cli.parallel import Task, in_order
-        from cadec_cli.terminal.workers import model_reference
+        from cadec_cli.terminal.workers import threads_each
 
-        same = model_reference(models, device=device, compute_type=compute_type, threads=self.threads)
-        return lambda chunks: in_order(self.pool.run(Task(start_worker, (same, self.how)), chunks))
+        request = self.models.for_workers(bundle, threads_each(self.models.threads))
+        return lambda chunks: in_order(self.pool.run(Task(start_line_worker, (request, self.how)), chunks))
 
 
 def line_worker_pool(
-    how: TranslationMethod, workers: int, engine: str, address: str | None, threads: int, device: str
+    how: LineTranslation, workers: int, engine: str, address: str | None, models: ModelRequest
 ) -> LineWorkerPool | None:
     """The pool that was asked for, if one was."""
-    from cadec_cli.terminal.workers import threads_each, worker_pool
+    from cadec_cli.terminal.workers import worker_pool
 
-    pool = worker_pool(workers, engine, address, threads=threads, device=device)
+    pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
     if pool is None:
         return None
     if how.sample:
@@ -257,7 +200,7 @@ def line_worker_pool(
             "what is drawn at random would depend on the workers: leave out --workers and --engine"
             + (", or add --no-sample" if how.round_trip else ", or --sample")
         )
-    return LineWorkerPool(pool, how, threads_each(threads))
+    return LineWorkerPool(pool, how, models)
 
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
@@ -265,7 +208,7 @@ def check_output(documents: list[Path], output: Path, *, force: bool, resume: bo
     from cadec_cli.errors import CadecError, UsageError
     from cadec_cli.fs.paths import is_stream
     from cadec_cli.jobs.back_translation import PairFile
-    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.jobs.outputs import check_outputs
 
     if resume and is_stream(output):
         raise UsageError("--resume needs a file as --output: nothing is kept beside a stream")
@@ -285,6 +228,7 @@ def write_pairs(
     *,
     what: str,
     resume: bool,
+    force: bool,
     encoding: str,
     by_several: TranslateAll | None = None,
 ) -> None:
@@ -297,7 +241,7 @@ def write_pairs(
     from cadec_cli.terminal import console
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
-    done = pairs.progress(resume=resume)
+    done = pairs.progress(resume=resume, start_over=force)
     total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
     if done.damage:
         console.warn(done.damage)

@@ -6,32 +6,22 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.terminal.flags import (
-    BundleOption,
-    ComputeType,
-    Device,
-    Encoding,
-    Lines,
-    MaxInput,
-    Threads,
-    flags_of,
-)
+from cadec_cli.terminal.flags import MODELS, Encoding, Lines, MaxInput, flags_of, model_flags
 
 
 @flags_of("bundle's", search=TranslationOptions)
+@model_flags("source_language", "target_language")
 def beam(
     flags: dict[str, Any],
     inputs: Annotated[
         list[Path], typer.Argument(help="Files to translate ({endings}); - is standard input.")
     ],
-    bundle: BundleOption = None,
+    models: ModelRequest = MODELS,
     lines: Lines = False,
     encoding: Encoding = "utf-8",
     max_input: MaxInput = MAX_INPUT_BYTES,
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
 ) -> None:
     """Decode with S-NMT and D-LM together, step by step; writes one JSON object per sentence.
 
@@ -39,20 +29,13 @@ def beam(
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """
-    from cadec_cli.jobs.json_output import json_bytes
-    from cadec_cli.terminal.inputs import InputOptions, file_translation, translations_in_order
-    from cadec_cli.terminal.outputs import write_result
+    from cadec_cli.jobs.job import InputOptions
+    from cadec_cli.jobs.outputs import OutputRequest
+    from cadec_cli.terminal import run_job
 
     if flags.get("search", "beam") != "beam":
         raise typer.BadParameter("cadec beam is --search beam; cadec translate has the others")
-    work = file_translation(
-        inputs,
-        bundle,
-        {**flags, "search": "beam"},
-        InputOptions(encoding, lines, most=max_input),
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-    )
-    for piece in json_bytes(translations_in_order(work), work.judge):
-        write_result(piece)
+    job = run_job.open_job(models, {**flags, "search": "beam"})
+    reading = InputOptions(encoding, lines, most=max_input)
+    work = job.translation_of(inputs, reading, OutputRequest(None, json_lines=True))
+    run_job.write_translations(work, json_lines=True)

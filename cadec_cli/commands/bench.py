@@ -72,11 +72,12 @@ def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedR
     """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
     from cadec_cli.bundle.load import default_options
     from cadec_cli.evaluation.benchmark.translation_speed import translating_text
+    from cadec_cli.jobs.model_request import ModelRequest
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.inputs import open_models
+    from cadec_cli.terminal.run_job import open_models
     from cadec_cli.text.formats import read_text_file
 
-    models = open_models(bundle, device="cpu", compute_type="int8", threads=threads)
+    models = open_models(ModelRequest(bundle, device="cpu", compute_type="int8", threads=threads))
     options = default_options(models.bundle)
     language = models.languages.source_code
     file = read_text_file(text, language=language, encoding="utf-8", tags=options.protect, most=most)

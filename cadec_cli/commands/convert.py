@@ -231,9 +231,9 @@ def convert(
     from cadec_cli.bundle.manifest import read_manifest
     from cadec_cli.bundle.parts import PretrainedModelRequest
     from cadec_cli.fs.paths import resolve_path
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import with_flags
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.outputs import check_outputs
 
     if is_embedded(written):
         raise typer.BadParameter(

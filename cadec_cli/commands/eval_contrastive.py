@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.flags import (
+    EXACT_MODELS,
     Address,
     Alpha,
-    BundleOption,
     ContextSize,
-    Device,
     Engine,
     ExactComputeType,
     Force,
@@ -19,15 +19,15 @@ from cadec_cli.terminal.flags import (
     Report,
     ScoringWorkers,
     SetLayout,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
+    TermOptions,
     Weight,
     contrastive_objectives,
+    model_flags,
     one_of,
 )
 
 
+@model_flags(compute_type=ExactComputeType)
 def eval_contrastive(
     sets: Annotated[list[Path], typer.Argument(metavar="SET", help="Contrastive sets; - is standard input.")],
     objective: Annotated[
@@ -46,6 +46,7 @@ def eval_contrastive(
         ),
     ] = None,
     weight: Weight = None,
+    term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     errors: Annotated[
@@ -58,12 +59,7 @@ def eval_contrastive(
     force: Force = False,
     layout: SetLayout = None,
     max_input: MaxInput = MAX_INPUT_BYTES,
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
-    device: Device = "auto",
-    compute_type: ExactComputeType = "float32",
-    threads: Threads = 0,
+    models: ModelRequest = EXACT_MODELS,
     workers: ScoringWorkers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -88,22 +84,17 @@ def eval_contrastive(
     import json
     import sys
 
+    from cadec_cli.evaluation.contrastive.bundle_scoring import ContrastiveOptions, score_sets
     from cadec_cli.evaluation.contrastive.results import evaluate
     from cadec_cli.evaluation.contrastive.scoring import scorers
     from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.inputs import contrastive_models, open_models
-    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.terminal.run_job import open_models
     from cadec_cli.terminal.views import contrastive as views
-    from cadec_cli.terminal.workers import (
-        ContrastiveOptions,
-        model_reference,
-        score_sets,
-        threads_each,
-        worker_pool,
-    )
+    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     check_outputs([report], inputs=sets, force=force)
     kept = errors or (SHOWN if report is not None else 0)
@@ -111,45 +102,32 @@ def eval_contrastive(
         raise typer.BadParameter("--errors is for the terminal; score-contrastive gives every score as JSON")
     if sum(str(path) == "-" for path in sets) > 1:
         raise typer.BadParameter("standard input can be read only once")
-    pool = worker_pool(workers, engine, address, threads=threads, device=device)
-    opened = open_models(
-        bundle,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
+    opened = open_models(models)
     temperatures = temperature or [opened.bundle.defaults.temperature]
     reading = ScoringOptions(tuple(dict.fromkeys(temperatures)), alpha)
-    named = tuple(objective or ["all"])
-    objectives, models = contrastive_models(opened, named, weight, reading, context)
+    options = ContrastiveOptions(tuple(objective or ["all"]), weight, reading, context, tuple(term or ()))
+    objectives, scoring = options.models(opened)
     contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
     for contrastive_set in contrastive_sets:
-        models.check(contrastive_set)
+        scoring.check(contrastive_set)
         if contrastive_set.left_out:
             console.note(views.left_out(contrastive_set))
-    same = model_reference(
-        opened,
-        device=device,
-        compute_type=compute_type,
-        threads=threads_each(threads),
-    )
-    flags = ContrastiveOptions(named, weight, reading, context)
-    all_terms = score_sets(contrastive_sets, models, pool, same, flags)
+    for_workers = models.for_workers(opened.bundle, threads_each(models.threads))
+    all_terms = score_sets(contrastive_sets, scoring, pool, for_workers, options)
     results = []
     for contrastive_set in contrastive_sets:
         total = len(contrastive_set.groups)
         of_set = itertools.islice(all_terms, total)
         terms = console.track(of_set, contrastive_set.name, total, "groups")
         asked = scorers(objectives, reading.temperatures)
-        results.append(evaluate(contrastive_set, list(terms), asked, kept, models if kept else None))
+        results.append(evaluate(contrastive_set, list(terms), asked, kept, scoring if kept else None))
     if report is not None:
         codes = (opened.languages.source_code, opened.languages.target_code)
-        context_size = models.policy.sentences
+        context_size = scoring.policy.sentences
         write_contrastive_page(report, results, context=context_size, kept=kept, languages=codes)
         console.note(f"report: {report}")
-    settings = views.SharedSettings(reading.temperatures, alpha, models.policy.sentences)
+    settings = views.SharedSettings(reading.temperatures, alpha, scoring.policy.sentences)
     if json_lines:
         for record in views.records(results, settings):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")

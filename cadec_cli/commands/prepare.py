@@ -9,9 +9,9 @@ import typer
 from cadec_cli.commands.prepare_opensubtitles import opensubtitles
 from cadec_cli.data.cleaning import CleaningOptions
 from cadec_cli.errors import CadecError, UsageError
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, flags_of
-from cadec_cli.terminal.outputs import check_outputs
 
 prepare_app = new_app("Turn corpora into what training reads.")
 prepare_app.command("opensubtitles")(opensubtitles)

@@ -14,9 +14,9 @@ import typer
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal import console
 from cadec_cli.terminal.flags import Force, flags_of
-from cadec_cli.terminal.outputs import check_outputs
 from cadec_cli.text.documents import document_lines
 
 if TYPE_CHECKING:

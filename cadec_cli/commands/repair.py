@@ -6,28 +6,28 @@ from typing import Annotated
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.flags import (
-    BundleOption,
-    ComputeType,
-    Device,
+    MODELS,
     Encoding,
     Force,
     InputFormat,
     Lines,
     MaxInput,
     OutputEncoding,
-    Threads,
     TranslationOutput,
+    model_flags,
 )
 
 
+@model_flags("source_language", "target_language")
 def repair(
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(help="Translations to repair ({endings}); - is standard input."),
     ] = None,
     output: TranslationOutput = None,
-    bundle: BundleOption = None,
+    models: ModelRequest = MODELS,
     lines: Lines = False,
     input_format: InputFormat = None,
     encoding: Encoding = "utf-8",
@@ -45,9 +45,6 @@ def repair(
         bool, typer.Option("--resume", help="Continue an interrupted repair to --output.")
     ] = False,
     force: Force = False,
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
 ) -> None:
     """Rewrite translations, four sentences at a time, so that they fit each other.
 
@@ -60,47 +57,24 @@ def repair(
 
     Example: cadec repair draft.ru.txt --compare --bundle en-ru
     """
-    from cadec_cli.decoding.translator import Translator
-    from cadec_cli.engines.document_models import Drafts, RepairModel
-    from cadec_cli.engines.protocols import ModelSet
-    from cadec_cli.jobs.in_step import FileTranslation
-    from cadec_cli.method.options import TranslationOptions
-    from cadec_cli.terminal.inputs import check_flags, open_models, translations_in_order, write_translations
-    from cadec_cli.terminal.outputs import OutputRequest
+    from cadec_cli.jobs.job import InputOptions, TranslationJob
+    from cadec_cli.terminal import console, run_job
     from cadec_cli.terminal.views import translations as views
-    from cadec_cli.text.formats import read_text_file
 
-    check_flags(
+    run_job.check_flags(
         output=output,
         resume=resume,
         json_lines=json_lines,
         for_the_terminal=["--compare"] if compare else [],
     )
-    wanted = OutputRequest(output, output_encoding, json_lines, force, resume)
-    paths = inputs or [Path("-")]
-    opened = open_models(bundle, device=device, compute_type=compute_type, threads=threads)
-    language = opened.languages.target_code
-    plan = wanted.plan(paths, language, language, also_read=opened.bundle.files)
-    files = [
-        read_text_file(
-            path,
-            language=language,
-            lines=lines,
-            encoding=encoding,
-            format=input_format,
-            tags=True,
-            most=max_input,
-        )
-        for path in paths
-    ]
-    files = wanted.convert(files, paths, plan, language)
-    opened.bundle.path("repair")  # or say how to add one
-    drafts = Drafts(opened.joined_model("repair"))
-    models = ModelSet(translation=drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)})
-    translator = Translator(models, TranslationOptions(search="repair", beam=beam), language=language)
-    origin = (("bundle", opened.bundle.manifest.identity), ("compute type", compute_type), ("repair", "yes"))
-    work = FileTranslation(translator, files, origin, plan)
+    outputs = run_job.output_request(
+        output, output_encoding, json_lines=json_lines, force=force, resume=resume
+    )
+    with console.loading("the bundle"):
+        job = TranslationJob.repairing(models, beam, note=console.note, loading=console.loading)
+    reading = InputOptions(encoding, lines, input_format, max_input)
+    work = job.translation_of(inputs or [Path("-")], reading, outputs)
     if not compare:
-        write_translations(work, json_lines=json_lines, resume=resume)
+        run_job.write_translations(work, json_lines=json_lines, resume=resume)
         return
-    views.show_repairs(translations_in_order(work))
+    views.show_repairs(run_job.translations_in_order(work))

@@ -104,11 +104,11 @@ def reproduce(
         return run_command([*line, *common])
 
     try:
-        carry_out(plan, steps, execute, console.note)
+        carry_out(plan, steps, execute, console.note, console.warn)
     finally:
         console.set_quiet(quiet)
         console.set_debug(debugging)
-    results = collect(experiment)
+    results = collect(experiment, console.warn)
     written = write_reports(experiment, results)
     if json_lines:
         sys.stdout.write(json.dumps(results.record(), ensure_ascii=False) + "\n")

@@ -6,26 +6,26 @@ from typing import Annotated
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.terminal.flags import (
+    EXACT_MODELS,
     Address,
     Alpha,
-    BundleOption,
     ContextSize,
-    Device,
     Engine,
     ExactComputeType,
     MaxInput,
     ScoringWorkers,
     SetLayout,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
+    TermOptions,
     Weight,
     contrastive_objectives,
+    model_flags,
     one_of,
 )
 
 
+@model_flags(compute_type=ExactComputeType)
 def score_contrastive(
     set_path: Annotated[
         Path, typer.Argument(metavar="SET", help="A contrastive set, as eval-contrastive reads it.")
@@ -45,6 +45,7 @@ def score_contrastive(
         typer.Option(help="Softmax temperature T of the D-LM. [dim]\\[default: the bundle's][/dim]"),
     ] = None,
     weight: Weight = None,
+    term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     plain: Annotated[
@@ -58,12 +59,7 @@ def score_contrastive(
     ] = False,
     layout: SetLayout = None,
     max_input: MaxInput = MAX_INPUT_BYTES,
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
-    device: Device = "auto",
-    compute_type: ExactComputeType = "float32",
-    threads: Threads = 0,
+    models: ModelRequest = EXACT_MODELS,
     workers: ScoringWorkers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -79,54 +75,37 @@ def score_contrastive(
     import json
     import sys
 
+    from cadec_cli.evaluation.contrastive.bundle_scoring import ContrastiveOptions, score_sets
     from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
     from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
     from cadec_cli.evaluation.contrastive.set_files import read_set
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.inputs import contrastive_models, open_models
+    from cadec_cli.terminal.run_job import open_models
     from cadec_cli.terminal.views.contrastive import left_out
-    from cadec_cli.terminal.workers import (
-        ContrastiveOptions,
-        model_reference,
-        score_sets,
-        threads_each,
-        worker_pool,
-    )
+    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")
     if objective == "all":
         raise typer.BadParameter("one objective at a time; eval-contrastive compares them all")
-    pool = worker_pool(workers, engine, address, threads=threads, device=device)
-    opened = open_models(
-        bundle,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
+    opened = open_models(models)
     if objective is None:
         has_both = "c-score" if opened.bundle.has_lm else "sentence"
         objective = has_both if opened.bundle.has_translation else "pmi"
     reading = ScoringOptions(
         (opened.bundle.defaults.temperature if temperature is None else temperature,), alpha
     )
-    objectives, models = contrastive_models(opened, [objective], weight, reading, context)
+    options = ContrastiveOptions((objective,), weight, reading, context, tuple(term or ()))
+    objectives, scoring = options.models(opened)
     contrastive_set = read_set(set_path, layout, most=max_input)
     if contrastive_set.left_out:
         console.note(left_out(contrastive_set))
     (scorer,) = scorers(objectives, reading.temperatures)
-    same = model_reference(
-        opened,
-        device=device,
-        compute_type=compute_type,
-        threads=threads_each(threads),
-    )
-    flags = ContrastiveOptions((objective,), weight, reading, context)
-    models.check(contrastive_set)
-    terms = score_sets([contrastive_set], models, pool, same, flags)
+    scoring.check(contrastive_set)
+    for_workers = models.for_workers(opened.bundle, threads_each(models.threads))
+    terms = score_sets([contrastive_set], scoring, pool, for_workers, options)
     if not sys.stdout.isatty():  # a bar would be drawn over the results
         terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
     for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):

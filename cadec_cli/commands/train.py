@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, complete_from, flags_of
-from cadec_cli.terminal.outputs import check_outputs
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.options import BleuOptions, TrainingOptions
 
@@ -191,6 +191,8 @@ def _add(kind: Kind) -> None:
         plot: Plot = False,
     ) -> None:
         from cadec_cli.errors import UsageError
+        from cadec_cli.terminal import console
+        from cadec_cli.terminal.views.training import TrainingView
         from cadec_cli.training.run import carry_out, check_inputs, continued_run, new_run
 
         pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
@@ -210,8 +212,9 @@ def _add(kind: Kind) -> None:
                 preset=preset,
                 flags=flags,
                 start_from=origin,
+                note=console.note,
             )
-        if carry_out(run, output, pipeline=pipeline, plot=plot).interrupted:
+        if carry_out(run, output, pipeline=pipeline, plot=plot, reporter=TrainingView()).interrupted:
             raise typer.Exit(130)
 
 

@@ -7,13 +7,12 @@ import typer
 
 from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.terminal.flags import (
+    MODELS,
     Address,
     After,
-    BundleOption,
-    ComputeType,
-    Device,
     Encoding,
     Engine,
     Force,
@@ -23,12 +22,10 @@ from cadec_cli.terminal.flags import (
     OutputEncoding,
     Report,
     ShardOption,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
     TranslationOutput,
     Workers,
     flags_of,
+    model_flags,
     one_of,
 )
 
@@ -36,15 +33,14 @@ _SUBTITLES = "Subtitles"
 
 
 @flags_of("bundle's", search=TranslationOptions)
+@model_flags()
 def translate(
     flags: dict[str, Any],
     inputs: Annotated[
         list[Path] | None, typer.Argument(help="Files to translate ({endings}); - is standard input.")
     ] = None,
     output: TranslationOutput = None,
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    models: ModelRequest = MODELS,
     after: After = None,
     lines: Lines = False,
     input_format: InputFormat = None,
@@ -120,9 +116,6 @@ def translate(
             show_default=False,
         ),
     ] = None,
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
     workers: Workers = 0,
     engine: Engine = "processes",
     address: Address = None,
@@ -150,21 +143,17 @@ def translate(
 
     Example: cadec translate films/*.srt -o out/ --workers 4 --shard 2/8 --resume
     """
-    import dataclasses
+    import sys
 
     from cadec_cli.decoding.confidence import FlagCollector
-    from cadec_cli.terminal.inputs import (
-        InputOptions,
-        check_bilingual,
-        check_flags,
-        file_translation,
-        requested_report,
-        translations_in_order,
-        write_translations,
-    )
-    from cadec_cli.terminal.outputs import OutputRequest, check_outputs
-    from cadec_cli.terminal.translate_many import bulk_translation, check_bulk
-    from cadec_cli.terminal.views import flagged as doubt_views
+    from cadec_cli.errors import UsageError
+    from cadec_cli.jobs.job import InputOptions
+    from cadec_cli.jobs.outputs import check_outputs
+    from cadec_cli.jobs.streaming import StreamTranslation
+    from cadec_cli.method.searches import search_kind
+    from cadec_cli.parallel import SerialPool
+    from cadec_cli.terminal import console, run_job
+    from cadec_cli.terminal.views import flagged as flagged_views
     from cadec_cli.terminal.views import translations as views
     from cadec_cli.terminal.views.translations import ReadingSpeeds
     from cadec_cli.terminal.workers import threads_each, worker_pool
@@ -172,87 +161,70 @@ def translate(
     from cadec_cli.text.formats.layout import LINE_WIDTH, SubtitleStyle
 
     terminal = [flag for flag, given in (("--compare", compare), ("--explain", explain)) if given]
-    check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
+    run_job.check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter("a report is an .html file", param_hint="--report")
     of_output = force and (output is not None or report is None)  # or it is of the report alone
-    wanted = OutputRequest(output, output_encoding, json_lines, of_output, resume)
+    outputs = run_job.output_request(
+        output, output_encoding, json_lines=json_lines, force=of_output, resume=resume
+    )
     paths = inputs or [Path("-")]
-    pool = worker_pool(workers, engine, address, threads=threads, device=device)
-    in_bulk = pool is not None or shard is not None
-    if in_bulk:
-        check_bulk(paths, output, shard, report, terminal)
+    pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
+    by_document = pool is not None or shard is not None
+    if by_document:
+        run_job.check_by_document(paths, output, shard, report, terminal)
     check_outputs([report], inputs=[*paths, after], force=force)
     if bilingual:
-        check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
+        run_job.check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     asked = max_chars is not None or max_lines is not None
     widest = max_chars or LINE_WIDTH
     # nobody reads both languages
     speeds = ReadingSpeeds(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )
-    screen = SubtitleStyle(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
-    reading = InputOptions(encoding, lines, input_format, max_input, screen, speeds.of_file)
-    below = FLAG_BELOW if flag_below is None else flag_below
+    style = SubtitleStyle(max_chars=widest, max_lines=max_lines, bilingual=bilingual)
+    reading = InputOptions(encoding, lines, input_format, max_input, style)
     flagging = flag or flag_below is not None
-    if in_bulk:
-        bulk = bulk_translation(
-            paths,
-            bundle,
-            flags,
-            reading,
-            pool=pool,
-            shard=shard,
-            wanted=wanted,
-            device=device,
-            compute_type=compute_type,
-            threads=threads_each(threads) if pool else threads,
-            source_language=source_language,
-            target_language=target_language,
-            after=after,
-            below=below,
-            report=report,
-        )
+    job = run_job.open_job(
+        models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input
+    )
+    side_output = run_job.requested_report(report, job, paths)
+    if by_document:
+        threads = threads_each(models.threads) if pool else models.threads
+        bulk = job.by_document(paths, reading, outputs, shard=shard, threads=threads, side_output=side_output)
         if bulk is not None:
-            bulk.run(resume=resume, flagging=flagging)
+            run_job.write_by_document(
+                bulk, pool or SerialPool(), resume=resume, flagging=flagging, written=speeds.look
+            )
             speeds.report()
         return
-    work = file_translation(
-        paths,
-        bundle,
-        flags,
-        reading,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-        wanted=wanted,
-        explain=explain,
-        after=after,
-    )
-    if report is not None and work.plan is not None and work.plan.has(report):
-        raise typer.BadParameter("the translation and its report can't be one file", param_hint="--report")
-    translator = work.translator
-    work = dataclasses.replace(work, below=below)
-    companion = requested_report(report, work, paths)
+    if explain and not job.options.weighted_objective.uses_lm:
+        raise UsageError(
+            f"--search {job.options.search} asks no D-LM, so there is nothing to explain",
+            "leave out --explain",
+        )
+    work = job.translation_of(paths, reading, outputs, side_output)
+    if isinstance(work, StreamTranslation) and sys.stdin.isatty():
+        by_line = search_kind(job.options.search).is_greedy
+        ends = "" if by_line else "a blank line ends a document, "
+        console.note(f"type away; {ends}Ctrl-D ends it all")
     if not terminal:
-        doubts = write_translations(
-            work, json_lines=json_lines, resume=resume, companion=companion, flagging=flagging
+        found = run_job.write_translations(
+            work, json_lines=json_lines, resume=resume, flagging=flagging, written=speeds.look
         )
         speeds.report()
         if flagging:
-            doubt_views.show(doubts, work, paths)
+            flagged_views.show(found, work, paths)
         return
     watched = FlagCollector(work.judge)
     shown = (
         views.TranslationView(
             translation,
-            translator.sentence_level_of(translation) if compare else None,
-            [translator.explain(part) for part in translation.parts] if explain else [],
+            job.translator.sentence_level_of(translation) if compare else None,
+            [job.translator.explain(part) for part in translation.parts] if explain else [],
         )
-        for translation in watched.watch(translations_in_order(work, companion))
+        for translation in watched.watch(run_job.translations_in_order(work))
     )
     views.show(shown, compare=compare)
     if flagging:
-        doubt_views.show(watched.found, work, paths)
+        flagged_views.show(watched.found, work, paths)

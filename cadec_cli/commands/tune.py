@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.objectives import OBJECTIVES
 from cadec_cli.terminal.flags import (
+    MODELS,
     PROTOCOLS,
-    BundleOption,
-    ComputeType,
-    Device,
     Force,
     MaxInput,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
+    model_flags,
     one_of,
 )
 
@@ -29,14 +26,13 @@ if TYPE_CHECKING:
     from cadec_cli.evaluation.tuning.settings import Trial
 
 
+@model_flags()
 def tune(
     source: Annotated[
         Path, typer.Argument(help="Development set: one sentence per line, a blank line between documents.")
     ],
     reference: Annotated[Path, typer.Option("--ref", "-r", help="Its translation, line by line.")],
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    models: ModelRequest = MODELS,
     objective: Annotated[
         str | None,
         one_of(
@@ -105,9 +101,6 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
 ) -> None:
     """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
 
@@ -126,20 +119,20 @@ def tune(
 
     Example: cadec tune dev.en --ref dev.ru --objective bayes --bundle en-ru
     """
+    import dataclasses
+
     from cadec_cli.bundle.find import find_bundle
-    from cadec_cli.bundle.load import default_options
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.plot import draw_tuning
     from cadec_cli.evaluation.tuning.run import may_save, run_tuning, save_choice, save_learnt_lengths
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
     from cadec_cli.fs.atomic import write_errors, write_json
-    from cadec_cli.method.options import with_flags
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.plotting import require_matplotlib
     from cadec_cli.terminal import console
     from cadec_cli.terminal.console import progress_bars
-    from cadec_cli.terminal.inputs import open_models
-    from cadec_cli.terminal.outputs import check_outputs
+    from cadec_cli.terminal.run_job import open_job
     from cadec_cli.terminal.views.contrastive import wide_console
     from cadec_cli.terminal.views.evaluation import tuning_table
 
@@ -149,39 +142,30 @@ def tune(
         check_outputs(written, inputs=[source, reference, *(contrastive or [])], force=force)
     if output is not None and plot:
         require_matplotlib(instead="--no-plot")
-    directory = find_bundle(bundle)
+    directory = find_bundle(models.bundle)
     saved = may_save(directory, save)
-    models = open_models(
-        directory,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
-    defaults = models.bundle.defaults
+    asked = {"context": context, "nbest": nbest}
+    given = {name: value for name, value in asked.items() if value is not None}
+    job = open_job(dataclasses.replace(models, bundle=directory), given)
+    defaults = job.bundle.defaults
     with as_usage_error():
         trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
         for setting in trial.settings:  # what could not be saved is refused before the work, not after it
             changed_defaults(defaults, trial.objective, setting, context, nbest)
-    test = _contrastive_test(models, contrastive, trial, context, max_input) if contrastive else None
+    test = _contrastive_test(job.loaded, contrastive, trial, context, max_input) if contrastive else None
     if output is not None:
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
     sources, references = read_aligned([source, reference], warn=console.warn, most=max_input)
     console.note(f"{trial.objective}: {len(trial.settings)} settings, {trial.present} at present")
-    asked = {"context": context, "nbest": nbest}
-    given = {name: value for name, value in asked.items() if value is not None}
     with progress_bars() as counted:
         tuning = run_tuning(
-            models,
+            job,
             sources.documents,
             references.documents,
             trial,
             protocol,
-            options=with_flags(default_options(models.bundle), given),
-            language=models.languages.source_code,
-            split_language=models.languages.source_code if split else None,
+            split=split,
             contrastive=test,
             counted=counted,
         )
@@ -191,9 +175,9 @@ def tune(
         save_choice(directory, defaults, chosen, saved, console.note)
     if saved:
         pairs = zip(sources.sentences, references.sentences, strict=True)
-        save_learnt_lengths(models, list(pairs), console.note)
+        save_learnt_lengths(job, list(pairs), console.note)
     if output is not None:
-        write_json(output / "curve.json", tuning.record(models.bundle.name))
+        write_json(output / "curve.json", tuning.record(job.bundle.name))
         if plot:
             draw_tuning(tuning, source.name, output)
     if isinstance(tuning.decision, CadecError):
@@ -204,11 +188,11 @@ def _contrastive_test(
     models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None, most: int
 ) -> ContrastiveTest:
     """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
+    from cadec_cli.evaluation.contrastive.bundle_scoring import contrastive_models
     from cadec_cli.evaluation.contrastive.set_files import read_set
     from cadec_cli.evaluation.tuning.run import ContrastiveTest
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.inputs import contrastive_models
     from cadec_cli.terminal.views.contrastive import left_out
 
     read = tuple(read_set(path, most=most) for path in sets)

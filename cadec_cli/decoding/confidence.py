@@ -1,9 +1,13 @@
-"""How far a translation can be trusted: one number from 0 to 1, made of what decoding knows anyway.
+"""How far a translation can be trusted: one number from 0 to 1, computed from what decoding knows anyway.
 
-The number is a small logistic model over `Signals`, fitted by `python -m bench.confidence`; how well it does
-is in docs/confidence.md. It estimates how likely a sentence is to be any good at all: to have clearly more in
-common with a person's translation than with one of another sentence (chrF of GOOD or more). It runs no
-network, and knows nothing of what must come through unchanged: whoever does hands in `defects`.
+The number comes from a small logistic model over `Signals`, fitted by `python -m bench.confidence`;
+docs/confidence.md says how well it does. It estimates the probability that a sentence is any good at all:
+that it has clearly more in common with a person's translation than with that of another sentence (a chrF of
+GOOD or more). No network is run. What must come through unchanged is not known here: pass `defects` to have
+that checked.
+
+`Judge` gives the confidence of a translation, `FlagCollector` and `flagged_sentences` collect the sentences
+that somebody should look at.
 """
 
 from __future__ import annotations
@@ -17,52 +21,52 @@ from typing import Any, Protocol
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
 from cadec_cli.text.documents import Document
 
-# chrF from which a translation counts as good: next to none reaches it against another sentence's reference.
+# The chrF from which a translation counts as good: hardly any reaches it against an unrelated reference.
 GOOD = 20
-# Below this, more likely bad than good.
+# Below this, a translation is more likely bad than good.
 FLAG_BELOW = 0.5
-# What has a defect is trusted no further than this.
+# The confidence of a translation with a defect is at most this.
 DEFECTIVE = 0.1
-# Letters, in tokens of so many, that are added before lengths are compared: the shorter a text, the less they
-# say. «Hi!» may well become four times as long.
+# SLACK letters are added before lengths are compared, LETTERS of them count as a token: the shorter a text,
+# the less its length says. «Hi!» may well become four times as long.
 SLACK, LETTERS = 10, 3
-# Letters of other scripts that say as much as one of these (Chinese, Japanese, Korean).
+# How many letters of other scripts a Chinese, Japanese or Korean character counts for.
 WIDE = 2.5
 
 
 class Defects(Protocol):
-    """Finds what is plainly wrong with a translation."""
+    """Finds errors of a translation that need no model to see, such as a missing number."""
 
     def __call__(self, source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
-        """Each defect in a few words; `before` and `after` were not translated, and are part of both."""
+        """Describe each defect in a few words. `before` and `after` stand around both texts, untranslated."""
         ...
 
 
 @dataclass(frozen=True)
 class Signals:
-    """What is known of a chosen hypothesis; what was not computed is absent.
+    """What is known of a chosen hypothesis; what was not computed is None.
 
-    `margin` is its score less that of the best hypothesis which differs in more than punctuation and case;
-    where none does, less the worst of its likes. Tokens are the translation model's: without their ids (lists
-    of other toolkits, models whose probability is of several sentences) nothing is known per token.
+    `margin` is its score minus that of the best hypothesis that differs in more than punctuation and case;
+    if none does, minus the lowest score of all. Tokens are the translation model's. Without their ids
+    (lists of other toolkits, models that score several sentences at once) nothing is known per token.
     """
 
     hypotheses: int
     margin: float | None = None
     log_prob_per_token: float | None = None
     pmi: float | None = None
-    length_ratio: float | None = None  # letters of the translation for one of the source
-    letters_per_token: float | None = None  # few where words were put together from scraps
+    length_ratio: float | None = None  # letters of the translation per letter of the source
+    letters_per_token: float | None = None  # low if words were assembled from small pieces
 
     @property
     def comparison(self) -> str:
-        """What the translation is beside the source."""
+        """How the translation compares with the source: longer or shorter."""
         return "longer" if (self.length_ratio or 0.0) > 1 else "shorter"
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How far to trust a translation, and what speaks against it, the weightiest first."""
+    """How far to trust a translation, and the reasons against it, the weightiest first."""
 
     value: float
     reasons: tuple[str, ...] = ()
@@ -70,9 +74,10 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Weighing:
-    """How a signal counts: a feature of it, the more the better, by how much it is above the typical one.
+    """How a signal counts: `weight` times the difference of its feature from the `typical` one.
 
-    Below `flag_below` it is worth a word to a person, whatever its weight; so is what weighs most.
+    A higher feature is better. The signal is given as a reason if the feature is below `flag_below`, or if
+    no other signal counts more against the translation.
     """
 
     feature: Callable[[Signals], float | None]
@@ -98,7 +103,7 @@ def _length(known: Signals) -> float | None:
     if known.length_ratio is None:
         return None
     longer = math.log(known.length_ratio)
-    return max(-2.0, -max(-longer, longer - 0.2, 0))  # a little longer is no harm
+    return max(-2.0, -max(-longer, longer - 0.2, 0))  # a little longer does no harm
 
 
 def _letters_per_token(known: Signals) -> float | None:
@@ -108,8 +113,8 @@ def _letters_per_token(known: Signals) -> float | None:
 
 # Fitted with the embedded English-Russian bundle at its defaults, on the dialogues of Wesnoth: `typical` is a
 # mean, `weight` a coefficient per unit. Probabilities per token and margins mean much the same for other
-# models; how long a translation is and how many letters a token has, less so. No weight may be below 0.1 per
-# standard deviation, and those of margin and PMI would be: chrF does not see which of two words was meant.
+# models; lengths and letters per token do so less. No weight may be below 0.1 per standard deviation. Those
+# of margin and PMI would be, because chrF does not see which of two words was meant.
 INTERCEPT = 1.09
 WEIGHINGS: dict[str, Weighing] = {
     "margin": Weighing(_margin, 0.54, 0.28, 0.1, "another translation is nearly as likely"),
@@ -121,7 +126,7 @@ WEIGHINGS: dict[str, Weighing] = {
 
 
 def signals(part: TranslatedPart) -> Signals | None:
-    """What is known of a part's translation; nothing where it was only copied."""
+    """What is known of a part's translation; None if the part was only copied."""
     choice, chosen = part.choice, part.chosen_hypothesis
     if choice is None or chosen is None:
         return None
@@ -139,28 +144,28 @@ def signals(part: TranslatedPart) -> Signals | None:
 
 
 def nothing_wrong(source: str, text: str, /, *, before: str = "", after: str = "") -> tuple[str, ...]:
-    """Nobody has looked for defects."""
+    """Find no defects: the default if nothing is checked."""
     return ()
 
 
 def confidence(translation: Translation, defects: Defects = nothing_wrong) -> Confidence | None:
-    """How far to trust a translation: as far as its weakest part. None where it was only copied."""
+    """How far to trust a translation: as far as its weakest part. None if it was only copied."""
     return Judge(defects=defects).of(translation)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Says how far translations can be trusted, and which are worth a look."""
+    """Says how far translations can be trusted, and flags those whose confidence is below `below`."""
 
     below: float = FLAG_BELOW
     defects: Defects = nothing_wrong
 
     def of(self, translation: Translation) -> Confidence | None:
-        """The confidence in a sentence."""
+        """The confidence in a sentence; None if it was only copied."""
         return self.of_parts(translation.source, translation.parts)
 
     def of_parts(self, source: str, parts: Sequence[TranslatedPart]) -> Confidence | None:
-        """The confidence in the weakest part, with whatever is wrong with the whole."""
+        """The confidence in the weakest part, lowered by defects of the whole sentence."""
         found = [weigh_signals(known) for part in parts if (known := signals(part)) is not None]
         if not found:
             return None
@@ -173,12 +178,12 @@ class Judge:
         return Confidence(min(weakest.value, DEFECTIVE), tuple(reasons))
 
     def is_flagged(self, found: Confidence) -> bool:
-        """Tell whether that is worth a look."""
+        """Tell whether somebody should look at a translation of this confidence."""
         return found.value < self.below
 
 
 def weigh_signals(known: Signals) -> Confidence:
-    """The logistic model. An absent signal speaks neither for nor against."""
+    """Apply the logistic model. An absent signal counts neither for nor against."""
     features = {name: weighing.feature(known) for name, weighing in WEIGHINGS.items()}
     votes = {
         name: WEIGHINGS[name].weight * (feature - WEIGHINGS[name].typical)
@@ -207,14 +212,14 @@ def _margin_of(part: TranslatedPart, choice: Choice) -> float | None:
 
 
 def _words(text: str) -> str:
-    """A text without what hardly matters: punctuation, spaces, capitals."""
+    """A text without punctuation, spaces and capitals, which hardly matter."""
     return "".join(
         character for character in text.casefold() if unicodedata.category(character)[0] not in "PZC"
     )
 
 
 def _letters(text: str) -> float:
-    """The length of a text; where a character is a word, it counts for several."""
+    """The length of a text in letters; a character that is a word of its own counts for several."""
     return sum(WIDE if unicodedata.east_asian_width(character) in "WF" else 1.0 for character in text.strip())
 
 
@@ -222,12 +227,9 @@ def _clip(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
 
-# Which sentences of a translation are worth a look: collected as they come, or from what a journal has.
-
-
 @dataclass(frozen=True)
 class FlaggedSentence:
-    """A sentence that is worth a look, and why."""
+    """A sentence that somebody should look at, and why."""
 
     document: int
     sentence: int
@@ -235,19 +237,19 @@ class FlaggedSentence:
     text: str
     confidence: float
     reasons: tuple[str, ...]
-    place: str = field(default="", compare=False)  # where a person finds it
+    place: str = field(default="", compare=False)  # where to find it in its file
 
 
 @dataclass
 class FlagCollector:
-    """The doubtful ones among translations that pass by, in the order in which they pass."""
+    """Collects the flagged sentences of a stream of translations."""
 
     judge: Judge
     found: list[FlaggedSentence] = field(default_factory=list)
     sentences: int = 0
 
     def watch(self, translations: Iterable[Translation]) -> Iterator[Translation]:
-        """Yield translations as they are, and remember the doubtful ones."""
+        """Yield the translations unchanged, and add the flagged ones to `found`."""
         for translation in translations:
             self.sentences += 1
             confidence = self.judge.of(translation)
@@ -269,7 +271,7 @@ class FlagCollector:
 def flagged_sentences(
     outputs: Mapping[tuple[int, int], Any], documents: Sequence[Document]
 ) -> Iterator[FlaggedSentence]:
-    """The doubtful ones of a journal's outputs, text or JSON, in the order of the documents."""
+    """The flagged sentences among a journal's outputs, text or JSON, in the order of the documents."""
     for (document, sentence), output in sorted(outputs.items(), key=lambda item: item[0]):
         parts = output if isinstance(output, list) else [output]
         flagged = [part for part in parts if "flags" in part]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cadec_cli.errors import CadecError, WriteError
+from cadec_cli.fs.locks import is_at, lock
 from cadec_cli.fs.paths import (
     ROOM_FOR_PARTS,
     check_writable,
@@ -64,9 +65,8 @@ def new_part(place: Path, *, directory: bool, mode: int) -> Part:
                 raise
             continue
         # Between the two another process may have taken it for dead: then it is gone.
-        with contextlib.suppress(OSError, ImportError):
-            _lock(descriptor, wait=True)
-        if _is_at(descriptor, path):
+        lock(descriptor, wait=True)
+        if is_at(descriptor, path):
             return Part(path, descriptor)
         os.close(descriptor)
     raise FileExistsError(f"no name is left beside {place}")
@@ -80,7 +80,7 @@ def remove_leftovers(place: Path) -> None:
     restore_directory(place)
     for path in _leftovers(place):
         # Whatever stands in the way, the work that is to be done now does not depend on it.
-        with contextlib.suppress(OSError, ImportError), _lock_orphan(path) as kind:
+        with contextlib.suppress(OSError), _lock_orphan(path) as kind:
             if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
                 shutil.rmtree(path, ignore_errors=True)
             elif stat.S_ISREG(kind):
@@ -108,7 +108,7 @@ def restore_directory(path: Path) -> None:
     except (CadecError, OSError, ValueError):
         return  # no place at all: whoever reads it says so
     for old in _leftovers(place):
-        with contextlib.suppress(OSError, ImportError):
+        with contextlib.suppress(OSError):
             if old.suffix == _OLD:
                 with _lock_orphan(old):
                     if not os.path.lexists(place):
@@ -154,8 +154,7 @@ def _replace_in_two_steps(new: Path, place: Path) -> None:
     old = new.with_suffix(_OLD)
     descriptor = os.open(place, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError, ImportError):
-            _lock(descriptor, wait=False)
+        lock(descriptor, wait=False)
         place.rename(old)
         try:
             new.rename(place)
@@ -207,27 +206,13 @@ def _lock_orphan(path: Path) -> Iterator[int]:
         found = os.fstat(descriptor)
         if found.st_uid != os.geteuid() or not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
             raise PermissionError(f"{path} is none of ours")
-        _lock(descriptor, wait=False)
-        if not _is_at(descriptor, path):
+        if not lock(descriptor, wait=False):
+            raise BlockingIOError(f"{path} may be another process's")
+        if not is_at(descriptor, path):
             raise FileNotFoundError(f"{path} has got its name, or is gone")
         yield found.st_mode
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, *, wait: bool) -> None:
-    """Lock it, or raise OSError; ImportError where the system has no locks."""
-    import fcntl
-
-    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Tell whether a path still is what was opened."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
-        return False
 
 
 # Files and directories that appear under their names whole, or not at all.
@@ -340,11 +325,6 @@ def write_json(path: Path, value: Any) -> None:
         stream.write(
             (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
         )
-
-
-def append_private(path: Path, buffering: int = -1) -> IO[bytes]:
-    """Open a file to go on at its end; if it is made here, nobody else can read it."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering)
 
 
 def _status(place: Path) -> os.stat_result | None:

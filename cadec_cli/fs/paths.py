@@ -179,58 +179,12 @@ def state_directory() -> Path:
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
-def open_lock(path: Path) -> IO[str]:
-    """Open a file that is there only to be locked; make it if need be, readable by nobody else.
-
-    Whatever it holds stays. A link or a special file under its name is a CadecError: to open it would be to
-    open something else. A file that may not be opened is an OSError, as everywhere.
-    """
-    # Without blocking: a FIFO or a device would make us wait before we see what it is.
-    flags = os.O_RDWR | os.O_CREAT
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
-        flags |= getattr(os, name, 0)
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except OSError:
-        if os.path.lexists(path):
-            _refuse_special(path, os.lstat(path))
-        raise
-    try:
-        _refuse_special(path, os.fstat(descriptor))
-        return os.fdopen(descriptor, "r+")
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _refuse_special(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
-        raise CadecError(f"the lock {path} is {kind}", "delete it: cadec makes it anew")
-
-
 def expand_user(path: str | Path) -> Path:
     """A path with ~ for what it stands for; that of a user who is not there is a CadecError."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
         raise CadecError(f"nobody knows which directory the ~ in {path} is", "name it, or set HOME") from None
-
-
-def lock(file: IO[str], *, wait: bool) -> bool:
-    """Lock an open file until it is closed, against other processes; tell whether nobody else has it.
-
-    The kernel frees the lock when the process ends, however it ends. Where the system has no locks the
-    answer is yes; where the file system refuses them, as some network file systems do, it is no.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    with contextlib.suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
 
 
 def _xdg(variable: str, usual: str) -> Path:

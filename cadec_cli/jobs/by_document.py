@@ -26,7 +26,7 @@ from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.fs.paths import resolve_path
 from cadec_cli.fs.read import sha256
 from cadec_cli.jobs.done import DoneDocuments, FinishedFile, FinishedFiles, document_key
-from cadec_cli.jobs.in_step import output_pieces
+from cadec_cli.jobs.in_step import SegmentRecord, Written, output_pieces
 from cadec_cli.jobs.json_output import journal_record
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
@@ -86,17 +86,6 @@ class Survey:
         return self.sentences.total()
 
 
-@dataclass(frozen=True)
-class ReportSegmentRecord:
-    """What was made beside a sentence's translation, and where that is."""
-
-    file: int
-    document: int
-    sentence: int
-    place: str
-    made: Any
-
-
 def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
     """Nobody is looking."""
     return items
@@ -118,9 +107,7 @@ class BulkTranslation:
     json_lines: bool = False
     before: tuple[str, ...] = ()
     replace: bool = False
-    side_output: Callable[[Iterable[ReportSegmentRecord]], None] | None = (
-        None  # is given, at the end, what was made beside
-    )
+    side_output: Callable[[Iterable[SegmentRecord]], None] | None = None  # gets what was made beside
     finished: FinishedFiles | None = None  # where to put files on record that are complete
     inputs: Sequence[Path] = ()  # what they are on record with
 
@@ -149,16 +136,18 @@ class BulkTranslation:
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
         doubted: Callable[[int, Sequence[FlaggedSentence]], None] | None = None,
+        written: Written = lambda number, file, content: None,
     ) -> None:
         """Translate what is not done yet, and write every file as soon as it is complete.
 
-        `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
-        written, `doubted` which sentences of a file are worth a look. Interrupted, it says how many are done.
+        `resumed` is called with the number of sentences that were done already, `damaged` with what is wrong
+        with the journal; `doubted` with a file's number and its flagged sentences, and `written` with each
+        file that is written in its own layout. Interrupted, it says how many sentences are done.
         """
         with self._done_documents(resume) as done:
             if done.damage:
                 damaged(done.damage)
-            work = _Work(self, done, survey, doubted)
+            work = _Work(self, done, survey, doubted, written)
             work.refuse_foreign()
             if already := _sentences_done(done, survey):
                 resumed(already)
@@ -281,6 +270,7 @@ class _Work:
     done: DoneDocuments
     survey: Survey
     flagged: Callable[[int, Sequence[FlaggedSentence]], None] | None
+    written: Written
     waiting: dict[str, list[_OpenFile]] = field(default_factory=dict)
     in_progress: dict[int, str] = field(default_factory=dict)
     completed: list[FinishedFile] = field(default_factory=list)
@@ -387,6 +377,8 @@ class _Work:
         digest = self.translation.write(opened.number, content, self.done)
         if self.translation.finished is not None:
             self.completed.append(self.translation.finished_file(opened.number, digest, opened.source))
+        if not self.translation.json_lines:
+            self.written(opened.number, opened.file, content)
         if self.flagged is not None:
             self.flagged(opened.number, list(flagged_sentences(outputs, opened.file.documents)))
 
@@ -401,7 +393,7 @@ class _Work:
         pieces = output_pieces(opened.file, list(outputs.values()), json_lines=self.translation.json_lines)
         return outputs, b"".join(pieces)
 
-    def segment_records(self) -> Iterator[ReportSegmentRecord]:
+    def segment_records(self) -> Iterator[SegmentRecord]:
         """What was made beside all translations, in the order of the files."""
         for number in range(len(self.translation.plan.paths)):
             opened = self._open(number)
@@ -410,9 +402,9 @@ class _Work:
 
     def _document_records(
         self, number: int, position: int, key: str, document: Document
-    ) -> Iterator[ReportSegmentRecord]:
+    ) -> Iterator[SegmentRecord]:
         for sentence, (_, made) in enumerate(self.done.sentences(key, len(document))):
-            yield ReportSegmentRecord(number, position, sentence, document.sentences[sentence].place, made)
+            yield SegmentRecord(number, position, sentence, document.sentences[sentence].place, made)
 
 
 def _in_document(output: Any, number: int) -> Any:

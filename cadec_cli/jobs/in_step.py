@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, FlaggedSentence, Judge, flagged_sentences
@@ -38,22 +39,31 @@ def no_progress(translations: Iterable[Translation], total: int | None) -> Itera
 
 
 @dataclass(frozen=True)
-class SideOutput:
-    """Something that is written beside the translation, such as a report.
+class SegmentRecord:
+    """What was made beside the translation of a sentence, and where that sentence stands."""
 
-    `of` makes plain data of every sentence, which the journal keeps; `write` gets that of all, in order.
+    file: int
+    document: int  # of its file
+    sentence: int
+    place: str
+    made: Any
+
+
+@dataclass(frozen=True)
+class SideOutput:
+    """A file that is written beside the translation, such as a report.
+
+    `maker(translator, judge)` returns what turns a translation into plain data, which the journal keeps. It
+    is a top-level function, since workers are sent it. `write` gets the records of all sentences, in order.
     """
 
-    of: Callable[[Translation], Any]
-    write: Callable[[list[Any]], None]
+    path: Path
+    maker: Callable[[Translator, Judge], Callable[[Translation], Any]]
+    write: Callable[[Iterable[SegmentRecord]], None]
 
-    def attach(self, translations: Iterable[Translation]) -> Iterator[Translation]:
-        """The same translations, in order; when the last is taken the companion is written."""
-        made = []
-        for translation in translations:
-            made.append(self.of(translation))
-            yield translation
-        self.write(made)
+
+# (number of the input, the file as it was read, what was written of it)
+Written = Callable[[int, TextFile, bytes], None]
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class FileTranslation:
     """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
 
     Sentences with a confidence below `below` are flagged; `before` is the context of the first document of
-    each file.
+    each file. A side output is complete as soon as the last translation has been taken.
     """
 
     translator: Translator
@@ -70,6 +80,7 @@ class FileTranslation:
     plan: OutputPlan | None = None  # where they go, if that is files
     below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
+    side_output: SideOutput | None = None
 
     @cached_property
     def judge(self) -> Judge:
@@ -100,7 +111,17 @@ class FileTranslation:
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
         tracked = track(self._with_places(self._from(None)), self.sentences)
-        return document_by_document(tracked, list(map(len, self.documents)))
+        in_order = document_by_document(tracked, list(map(len, self.documents)))
+        return attach(self.side_output, in_order, self.translator, self.judge, self._places.__getitem__)
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The number of each document's file, and the document's number in that file."""
+        return [
+            (number, document)
+            for number, file in enumerate(self.files)
+            for document in range(len(file.documents))
+        ]
 
     def _with_places(self, translations: Iterable[Translation]) -> Iterator[Translation]:
         """Translations with the places of their sentences."""
@@ -108,12 +129,21 @@ class FileTranslation:
         for one in translations:
             yield dataclasses.replace(one, place=documents[one.document].sentences[one.sentence].place)
 
-    def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
-        """The files' bytes in their layout, one after the other, as early as translations allow."""
+    def restore(
+        self, translations: Iterable[Translation], written: Written = lambda number, file, content: None
+    ) -> Iterator[bytes]:
+        """The files' bytes in their layout, one after the other, as early as translations allow.
+
+        `written` is called with each file when all of it has been taken.
+        """
         texts = iter(translations)
-        for file in self.files:
+        for number, file in enumerate(self.files):
             count = sum(len(document) for document in file.documents)
-            yield from file.restore(next(texts).text for _ in range(count))
+            pieces = []
+            for piece in file.restore(next(texts).text for _ in range(count)):
+                pieces.append(piece)
+                yield piece
+            written(number, file, b"".join(pieces))
 
     def to_files(
         self,
@@ -123,26 +153,31 @@ class FileTranslation:
         track: Track = no_progress,
         resumed: Callable[[int], None] = lambda sentences: None,
         damaged: Callable[[str], None] = lambda message: None,
-        companion: SideOutput | None = None,
+        written: Written = lambda number, file, content: None,
     ) -> list[FlaggedSentence]:
         """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
 
-        `resumed` is told how many sentences were there already, `damaged` what of them was not as it was
-        written. Interrupted, it says how many there are.
+        `resumed` is called with the number of sentences that were done already, `damaged` with what is wrong
+        with the journal, `written` with each file that is written in its own layout. Interrupted, it says how
+        many sentences are done.
         """
-        with self._journal(self._header(json_lines, companion), resume) as journal:
+        with self._journal(self._header(json_lines), resume) as journal:
             if journal.damage:
                 damaged(journal.damage)
             if journal.outputs:
                 resumed(len(journal.outputs))
             try:
-                self._translate(journal, json_lines, track, companion)
+                self._translate(journal, json_lines, track)
+                side_output = self.side_output
                 outputs = {
-                    key: done if companion is None else done[0] for key, done in journal.outputs.items()
+                    key: done if side_output is None else done[0] for key, done in journal.outputs.items()
                 }
-                self._write(outputs, json_lines)
-                if companion is not None:
-                    companion.write([journal.outputs[key][1] for key in sorted(outputs)])
+                self._write(outputs, json_lines, written)
+                if side_output is not None:
+                    side_output.write(
+                        self._record(document, sentence, journal.outputs[document, sentence][1])
+                        for document, sentence in sorted(outputs)
+                    )
             except KeyboardInterrupt:
                 raise Interrupted(
                     f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.resume_hint}"
@@ -158,16 +193,15 @@ class FileTranslation:
             remove_if_unlocked(self.plan.journal)
         return (Journal.resume if resume else Journal.begin)(self.plan.journal, header)
 
-    def _translate(
-        self,
-        journal: Journal | _InMemoryJournal,
-        json_lines: bool,
-        track: Track,
-        companion: SideOutput | None,
-    ) -> None:
+    def _record(self, document: int, sentence: int, made: Any) -> SegmentRecord:
+        file, number = self._places[document]
+        place = self.files[file].documents[number].sentences[sentence].place
+        return SegmentRecord(file, number, sentence, place, made)
+
+    def _translate(self, journal: Journal | _InMemoryJournal, json_lines: bool, track: Track) -> None:
         translations = self._missing(journal)
+        beside = None if self.side_output is None else self.side_output.maker(self.translator, self.judge)
         for translation in track(self._with_places(translations), self.sentences - len(journal.outputs)):
-            beside = None if companion is None else companion.of
             done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
 
@@ -199,21 +233,25 @@ class FileTranslation:
             checkpoint=checkpoint,
         )
 
-    def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool) -> None:
+    def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool, written: Written) -> None:
         assert self.plan is not None
         first = 0
-        for target, file in zip(self.plan.paths, self.files, strict=True):
+        for number, (target, file) in enumerate(zip(self.plan.paths, self.files, strict=True)):
             outputs = [
-                done[first + number, sentence]
-                for number, document in enumerate(file.documents)
+                done[first + position, sentence]
+                for position, document in enumerate(file.documents)
                 for sentence in range(len(document))
             ]
             first += len(file.documents)
+            pieces = []
             with atomic_file(target) as stream:
                 for piece in output_pieces(file, outputs, json_lines=json_lines):
+                    pieces.append(piece)
                     stream.write(piece)
+            if not json_lines:
+                written(number, file, b"".join(pieces))
 
-    def _header(self, json_lines: bool, companion: SideOutput | None = None) -> dict[str, Any]:
+    def _header(self, json_lines: bool) -> dict[str, Any]:
         """All that the outcome depends on."""
         text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
             "utf-8", "surrogatepass"
@@ -226,10 +264,32 @@ class FileTranslation:
                 self.origin,
                 self.translator.options,
                 json_lines=json_lines,
-                report=companion is not None,
+                report=self.side_output is not None,
                 below=self.below,
             ),
         }
+
+
+def attach(
+    side_output: SideOutput | None,
+    translations: Iterable[Translation],
+    translator: Translator,
+    judge: Judge,
+    place: Callable[[int], tuple[int, int]],
+) -> Iterator[Translation]:
+    """The same translations, in order; when the last one is taken the side output is written.
+
+    `place` gives the number of a document's file, and its number in that file.
+    """
+    if side_output is None:
+        yield from translations
+        return
+    make = side_output.maker(translator, judge)
+    records = []
+    for one in translations:
+        records.append(SegmentRecord(*place(one.document), one.sentence, one.place, make(one)))
+        yield one
+    side_output.write(records)
 
 
 def translation_settings(

@@ -1,65 +1,133 @@
-"""A journal as it is found, damaged or not: what of it is whole, what is missing, and where to go on.
+"""The journal of a translation in step: what every sentence became, and snapshots of the search.
 
-Every record says which sentence or which moment it is about, so it does not matter where it stands. What was
-translated by a moment is known from its snapshot: a sentence without its record is found missing, however it
-was lost, and can be made again from the snapshot before it.
+Every record says which sentence or which moment it is about, so it does not matter where it stands. A
+snapshot says how much of each document was translated by then: a sentence without its record is found
+missing, however it was lost, and can be translated again from the snapshot before it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from cadec_cli.decoding.state import State
 from cadec_cli.errors import CadecError, option
-from cadec_cli.jobs.records import (
-    DAMAGED,
+from cadec_cli.fs.append_log import (
+    START_OVER_HINT,
+    AppendLog,
     LinePosition,
-    RecordFile,
+    LogHeader,
+    closed_on_error,
     damage_report,
-    header_content,
-    parse_content,
-    read_records,
 )
 
-Sentence = tuple[int, int]  # its document's number, and its own in that
+Sentence = tuple[int, int]  # the number of its document, and its own number in that
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Sentences that are missing between two snapshots, and the first of these as it was written."""
+    """Sentences that are missing between two snapshots."""
 
-    path: Path
-    before: bytes | None  # none where it all began
+    log: AppendLog
+    before: LinePosition | None  # of the first of these snapshots; None at the beginning of the translation
     lost: frozenset[Sentence]
 
+    @property
+    def path(self) -> Path:
+        """The journal that they are missing in."""
+        return self.log.path
+
     def start(self) -> State | None:
-        """Where the search stood before any of them."""
-        return None if self.before is None else _state(self.path, self.before)
+        """The state of the search before all of them; None at the beginning of the translation."""
+        return None if self.before is None else _state(self.log, self.before)
 
 
-@dataclass(frozen=True)
-class JournalContent:
-    """What can be gone on with: outputs up to a moment, but for the gaps, and where they are in the file."""
+class Journal:
+    """The journal of one translation, open for appending.
 
-    outputs: dict[Sentence, Any]
-    start: State | None
-    gaps: tuple[Gap, ...]
-    kept_places: tuple[LinePosition, ...]
-    damage: str
+    `outputs` are the outputs of all sentences up to `start`, where the translation goes on, but for those in
+    `gaps`: they have to be added before the first checkpoint. `damage` is what to tell the user.
+    """
+
+    resume_hint = f"the same command with {option('resume')} goes on"
+
+    def __init__(self, log: AppendLog) -> None:
+        self.outputs: dict[Sentence, Any] = {}
+        self.start: State | None = None
+        self.gaps: tuple[Gap, ...] = ()
+        self.damage = ""
+        self.kept = 0  # how many outputs a resumed translation need not make again
+        self._log = log
+        self._done: Counter[int] = Counter()
+
+    @classmethod
+    def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
+        """Start a journal; one that is there already belongs to an unfinished translation."""
+        return cls(AppendLog.begin(path, LogHeader("translation", header)))
+
+    @classmethod
+    def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
+        """Open a journal again, up to its last undamaged snapshot; start it where there is none."""
+        log = AppendLog.resume(path, LogHeader("translation", header))
+        with closed_on_error(log):
+            journal = cls(log)
+            journal._restore()
+        return journal
+
+    def add(self, document: int, sentence: int, output: Any) -> None:
+        """Note what a sentence became."""
+        self.outputs[document, sentence] = output
+        self._done[document] += 1
+        self._log.append({"document": document, "sentence": sentence, "output": output})
+
+    def checkpoint(self, state: State) -> None:
+        """Note where the search stands; all that was added before is complete up to here."""
+        done = [self._done[number] for number in range(len(state.documents))]
+        self._log.append({"snapshot": state.to_json(), "done": done})
+        self.kept = len(self.outputs)
+        self._log.sync()
+
+    def finish(self) -> None:
+        """Remove the journal: the output is written."""
+        self._log.remove()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and not self.outputs:  # it would only be in the way
+            self._log.remove()
+        self._log.close()
+
+    def _restore(self) -> None:
+        """Take up what the log has, and drop what comes after its last snapshot."""
+        found = _Records()
+        damaged = int(self._log.header_is_damaged)
+        for position, record in self._log.records():
+            damaged += not found.take(record, position)
+        snapshots = found.keep(self._log)
+        if snapshots:
+            self.start = _state(self._log, snapshots[-1].position)
+        self.outputs, self.kept = found.outputs, len(found.outputs)
+        self._done.update(document for document, _ in self.outputs)
+        self.gaps = tuple(_gaps(self._log, snapshots, self.outputs))
+        lost = sum(len(gap.lost) for gap in self.gaps)
+        self.damage = damage_report(self._log.path, damaged, lost, "sentence")
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What was done of each document at a moment of the search."""
+    """How many sentences of each document were done at a moment of the search."""
 
     taken: int
     done: tuple[int, ...]
-    place: LinePosition
+    position: LinePosition
 
     def has(self, sentence: Sentence) -> bool:
         document, number = sentence
@@ -67,57 +135,44 @@ class _Snapshot:
 
 
 @dataclass
-class _Lines:
-    """All lines that are whole."""
+class _Records:
+    """What the undamaged lines of a log say."""
 
     outputs: dict[Sentence, Any] = field(default_factory=dict)
-    places: dict[Sentence, LinePosition] = field(default_factory=dict)
+    positions: dict[Sentence, LinePosition] = field(default_factory=dict)
     snapshots: list[_Snapshot] = field(default_factory=list)
 
-    def take(self, record: Any, place: LinePosition) -> bool:
-        """Tell whether a record is one of ours, and remember it if so."""
+    def take(self, record: Any, position: LinePosition) -> bool:
+        """Remember a record; tell whether it is one of a journal's."""
         match record:
             case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
                 if len(done) != len(documents) or not all(type(count) is int for count in done):
                     return False
-                self.snapshots.append(_Snapshot(taken, tuple(done), place))
+                self.snapshots.append(_Snapshot(taken, tuple(done), position))
             case {"document": int(document), "sentence": int(sentence), "output": output}:
                 if (document, sentence) not in self.outputs:  # a line that stands twice counts once
                     self.outputs[document, sentence] = output
-                    self.places[document, sentence] = place
+                    self.positions[document, sentence] = position
             case _:
                 return False
         return True
 
-
-def read_journal(path: Path, header: bytes) -> JournalContent | None:
-    """What a journal with this header has; None where it was killed before it had one."""
-    with path.open("rb") as stream:
-        lines = _Lines()
-        damaged = read_records(path, stream, header, lines.take)
-        return None if damaged is None else _journal_content(path, stream, lines, damaged)
-
-
-def _journal_content(path: Path, stream: IO[bytes], lines: _Lines, damaged: int) -> JournalContent:
-    snapshots = sorted(lines.snapshots, key=lambda snapshot: snapshot.taken)
-    if not snapshots:
-        return JournalContent({}, None, (), (), damage_report(path, damaged, 0, "sentence"))
-    last = snapshots[-1]
-    outputs = {sentence: output for sentence, output in lines.outputs.items() if last.has(sentence)}
-    kept = [*(snapshot.place for snapshot in snapshots), *(lines.places[sentence] for sentence in outputs)]
-    gaps = tuple(_gaps(path, stream, snapshots, outputs))
-    return JournalContent(
-        outputs,
-        _state(path, last.place.of(stream)),
-        gaps,
-        tuple(sorted(kept, key=lambda place: place.start)),
-        damage_report(path, damaged, sum(len(gap.lost) for gap in gaps), "sentence"),
-    )
+    def keep(self, log: AppendLog) -> list[_Snapshot]:
+        """Drop what comes after the last snapshot, here and in the log; return the snapshots in order."""
+        snapshots = sorted(self.snapshots, key=lambda snapshot: snapshot.taken)
+        self.outputs = {
+            sentence: output
+            for sentence, output in self.outputs.items()
+            if snapshots and snapshots[-1].has(sentence)
+        }
+        kept = [snapshot.position for snapshot in snapshots]
+        kept += [self.positions[sentence] for sentence in self.outputs]
+        kept.sort(key=lambda position: position.start)
+        moved = dict(zip(kept, log.keep(kept), strict=True))
+        return [replace(snapshot, position=moved[snapshot.position]) for snapshot in snapshots]
 
 
-def _gaps(
-    path: Path, stream: IO[bytes], snapshots: list[_Snapshot], outputs: dict[Sentence, Any]
-) -> Iterator[Gap]:
+def _gaps(log: AppendLog, snapshots: list[_Snapshot], outputs: dict[Sentence, Any]) -> Iterator[Gap]:
     """What is missing between each snapshot and the next."""
     before: _Snapshot | None = None
     for snapshot in snapshots:
@@ -129,77 +184,15 @@ def _gaps(
             if (document, sentence) not in outputs
         )
         if lost:
-            yield Gap(path, before.place.of(stream) if before is not None else None, lost)
+            yield Gap(log, before.position if before is not None else None, lost)
         before = snapshot
 
 
-def _state(path: Path, line: bytes) -> State:
-    """The state of the search that a snapshot's line has."""
-    content = line.rstrip(b"\r\n").partition(b" ")[2]
+def _state(log: AppendLog, position: LinePosition) -> State:
+    """The state of the search that a snapshot has."""
     try:
-        return State.from_json(parse_content(content)["snapshot"])
+        return State.from_json(log.read(position)["snapshot"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CadecError(f"{path} has a snapshot that is none: {error!r}", DAMAGED) from None
-
-
-# What a translation has done so far, on disk: so that Ctrl-C, a crash or a full disk loses nothing.
-
-
-_NOTHING = JournalContent({}, None, (), (), "")
-
-
-class Journal:
-    """The journal of one translation, open for appending.
-
-    `gaps` is what is missing among the outputs up to `start`, where the translation goes on; all of it has to
-    be added before the first checkpoint. `damage` is what a user should be told.
-    """
-
-    resume_hint = f"the same command with {option('resume')} goes on"
-
-    def __init__(self, file: RecordFile, found: JournalContent | None = None) -> None:
-        found = found or _NOTHING
-        self.outputs = dict(found.outputs)  # (document, sentence) → what the sentence became
-        self.start = found.start
-        self.gaps = found.gaps
-        self.damage = found.damage
-        self.kept = len(self.outputs)  # how many of them a translation that is taken up again need not make
-        self._file = file
-        self._done = Counter(document for document, _ in self.outputs)
-
-    @classmethod
-    def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
-        """Start a journal; one that is there already belongs to an unfinished translation."""
-        return cls(RecordFile.begin(path, header_content(header)))
-
-    @classmethod
-    def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
-        """Take a journal up again, up to its last snapshot that is whole; without one, start it."""
-        return cls(*RecordFile.resume(path, header_content(header), read_journal))
-
-    def add(self, document: int, sentence: int, output: Any) -> None:
-        """Note what a sentence became."""
-        self.outputs[document, sentence] = output
-        self._done[document] += 1
-        self._file.add({"document": document, "sentence": sentence, "output": output})
-
-    def checkpoint(self, state: State) -> None:
-        """Note where the search stands; all that was added before is complete up to here."""
-        done = [self._done[number] for number in range(len(state.documents))]
-        self._file.add({"snapshot": state.to_json(), "done": done})
-        self.kept = len(self.outputs)
-        self._file.sync()
-
-    def finish(self) -> None:
-        """The output is written: the journal has done its work."""
-        self._file.remove()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not self.outputs:  # it would only be in the way
-            self._file.remove()
-        self._file.close()
+        raise CadecError(
+            f"{log.path} has a snapshot that is none: {error!r}", f"delete it, or {START_OVER_HINT}"
+        ) from None

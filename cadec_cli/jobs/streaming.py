@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.jobs.in_step import Track, document_by_document, no_progress
+from cadec_cli.jobs.in_step import SideOutput, Track, Written, attach, document_by_document, no_progress
 from cadec_cli.method.context import Context
 from cadec_cli.text.documents import Sentence
 from cadec_cli.text.formats import TextFile
@@ -32,11 +33,11 @@ class _OpenDocument:
 
 @dataclass
 class StreamTranslation:
-    """A stream, and what it is translated with; to who shows and writes, it is like a `FileTranslation`.
+    """A stream, and what it is translated with; it is shown and written like a `FileTranslation`.
 
     `file` is how it is written; `before` is the context of the first document; sentences with a confidence
-    below `below` are flagged. Where the search does not
-    settle a sentence before it knows the next, the stream has to come in whole documents.
+    below `below` are flagged. Where the search does not settle a sentence before it knows the next, the
+    stream has to come in whole documents.
     """
 
     translator: Translator
@@ -44,20 +45,22 @@ class StreamTranslation:
     file: TextFile
     below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
+    side_output: SideOutput | None = None
     sentences: int = 0  # so far
     plan: None = None  # it goes to standard output
 
-    @property
+    @cached_property
     def judge(self) -> Judge:
         """Who says which sentences are worth a look."""
         return self.translator.judge(self.below)
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, as the text comes; nobody knows how many there will be."""
-        yield from track(self._translations(), None)
+        tracked = track(self._translations(), None)
+        return attach(self.side_output, tracked, self.translator, self.judge, lambda document: (0, document))
 
-    def restore(self, translations: Iterable[Translation]) -> Iterator[bytes]:
-        """The bytes of the text in its layout, as early as translations allow."""
+    def restore(self, translations: Iterable[Translation], written: Written | None = None) -> Iterator[bytes]:
+        """The bytes of the text in its layout, as early as translations allow; it is never all `written`."""
         return self.file.restore(translation.text for translation in translations)
 
     def _translations(self) -> Iterator[Translation]:

@@ -1,4 +1,4 @@
-"""The page of a contrastive test: accuracies by scorer and set, and the failed groups token by token."""
+"""The page of a contrastive test: accuracies by scorer and set, and failed groups token by token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cadec_cli.reports.page import Figures, Page, write_page
 from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, plain
 from cadec_cli.reports.translations import report_tokens
 
-# Failed groups of each scorer and set that a page has, unless more or fewer are asked for.
+# Failed groups per scorer and set that a page shows by default.
 SHOWN = 50
 
 
@@ -25,7 +25,7 @@ def write_contrastive_page(
     kept: int,
     languages: tuple[str, str] = ("", ""),
 ) -> None:
-    """Write what scorers made of sets, with the failures that were kept: at most so many of each."""
+    """Write the results of scorers on sets; `kept` is how many failures of each they have at most."""
     temperatures = sorted({t for _, result in _all(results) if (t := result.scorer.temperature) is not None})
     facts = {
         "sets": ", ".join(of_set.contrastive_set.name for of_set in results),
@@ -51,7 +51,7 @@ def write_contrastive_page(
 
 
 def segment_of(of_set: SetResults, result: ScorerResult, failed: Failure) -> ReportSegment:
-    """A failed group: the true candidate, the one that was preferred to it, and the scores of all."""
+    """A failed group: the true candidate, the one preferred to it, and the scores of all candidates."""
     group, verdict = failed.group, failed.verdict
     rows = failed.explanation.rows if failed.explanation is not None else ()
     true, rival = (report_tokens(row.tokens) for row in rows) if rows else ((), ())
@@ -76,7 +76,7 @@ def segment_of(of_set: SetResults, result: ScorerResult, failed: Failure) -> Rep
 
 
 def scorer_name(scorer: ContrastiveScorer) -> str:
-    """An objective with its weight and temperature, as far as it has them."""
+    """The objective with its weight and temperature, if it has them."""
     weight = scorer.objective.weights.get("lm")
     name = scorer.objective.name + (f" × {weight:g}" if weight is not None else "")
     return name + (f", T {scorer.temperature:g}" if scorer.temperature is not None else "")
@@ -100,7 +100,7 @@ def _all(results: Sequence[SetResults]) -> Iterator[tuple[SetResults, ScorerResu
 
 
 def _figures(results: Sequence[SetResults]) -> Iterator[Figures]:
-    """Accuracies, one row per scorer and one column per set; then each set's by distance, if it has any."""
+    """A table of accuracies, scorers by sets; then one table by distance for each set that has distances."""
     sets = [of_set.contrastive_set for of_set in results]
     rows = zip(*(of_set.scorers for of_set in results), strict=True)
     yield Figures(

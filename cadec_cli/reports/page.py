@@ -1,8 +1,9 @@
-"""One HTML file that needs nothing else: no network, no fonts, no scripts from elsewhere.
+"""Writes self-contained HTML pages: they load nothing from anywhere else.
 
-The template, the style and the script are files beside this one, put together on writing. Whatever comes from
-texts is JSON in a data block, which no text can end, and is drawn as text. The policy in the page's head has
-the checksums of its own style and script: the browser runs nothing else, whatever a subtitle holds.
+The template, the style and the script are files beside this one. All text is JSON in a data block, escaped
+such that no text can end the block, and the script draws it as plain text. The content security policy has
+the checksums of the page's own style and script, so that the browser runs nothing else, whatever a subtitle
+contains.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from cadec_cli.fs.atomic import atomic_file
 
-# What could end the data block or be read as a line break, and what is no character.
+# Characters that could end the data block or count as line breaks, and surrogates.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
@@ -37,7 +38,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, and in words what is to be seen."""
+    """A picture, and a title that says what it shows."""
 
     title: str
     media_type: str
@@ -46,11 +47,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Page:
-    """All of a page but its segments, which may be many."""
+    """A page without its segments, which may be many."""
 
     title: str
-    what: str  # segments are: sentences, failed groups …
-    columns: tuple[str, str, str]  # names of the source, of what is compared, of the text
+    what: str  # what the segments are: sentences, failed groups …
+    columns: tuple[str, str, str]  # headings of the source, of the compared text and of the text
     facts: Mapping[str, str] = field(default_factory=dict)
     languages: tuple[str, str] = ("", "")
     figures: tuple[Figures, ...] = ()
@@ -58,18 +59,18 @@ class Page:
     empty: str = "There is nothing to show."
     groups: str = "documents"  # what segments are grouped by
     details: str = "hypotheses"  # what opens with a segment
-    changed: str = ""  # what it means that two versions differ, where it means something
+    changed: str = ""  # what a difference of the two texts means; empty if nothing
 
 
 def write_page(path: Path, page: Page, segments: Iterable[Mapping[str, Any]]) -> None:
-    """Write a page, whole or not at all; segments are those of `reports.segments.plain`."""
+    """Write a page, whole or not at all; `segments` are made by `reports.segments.plain`."""
     with atomic_file(path) as stream:
         for piece in page_pieces(page, segments):
             stream.write(piece.encode())
 
 
 def page_pieces(page: Page, segments: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The page as text, piece by piece."""
+    """Yield the page as text, piece by piece."""
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; style-src '{_checksum(style)}'; script-src '{_checksum(script)}'; "
@@ -81,7 +82,7 @@ def page_pieces(page: Page, segments: Iterable[Mapping[str, Any]]) -> Iterator[s
         "style": style,
         "script": script,
     }
-    # Cut first, filled then: a title can hold whatever it likes.
+    # The template is cut before it is filled, so that a title can contain anything.
     head, tail = _asset("page.html").split("{{data}}")
     yield _fill_template(head, values)
     yield _json(_frame(page)).removesuffix("}") + ',"segments":['
@@ -128,5 +129,5 @@ def _asset(name: str) -> str:
 
 
 def _checksum(text: str) -> str:
-    """What a content security policy calls an inline style or script by."""
+    """The name of an inline style or script in a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

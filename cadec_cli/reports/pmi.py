@@ -1,4 +1,4 @@
-"""The page of a PMI analysis: how source and target go together, the scatters, and the outliers."""
+"""The page of a PMI analysis: correlations of source and target, scatter plots and outliers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cadec_cli.reports.segments import ReportSegment, plain
 def write_pmi_page(
     path: Path, analysis: Analysis, outputs: Sequence[OutputOutliers], *, source: str, target: str
 ) -> None:
-    """Write an analysis; the scatters are there if there is something to draw them with."""
+    """Write an analysis. The scatter plots are drawn if matplotlib is installed."""
     texts = [text.name for text in (analysis.source, *analysis.translations)]
     page = Page(
         "PMI of source and target",

@@ -1,7 +1,7 @@
-"""What a page shows of a sentence: its versions, why one was chosen, and what else it could have been.
+"""What a page shows of a sentence: two versions of it, why one was chosen, and the alternatives.
 
-Knows nothing of models and of HTML: others make segments, `plain` makes JSON of them, the page draws that.
-What was not computed is absent.
+This module knows neither models nor HTML. Reports make segments, `plain` turns them into JSON, and the
+page's script draws that. Values that were not computed are absent.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 from cadec_cli.text.word_diff import Stretch, changed_words
 
-# What is shown of a score; the page is not where exact figures are read from.
+# Decimals of a score: a page is not where exact figures are read.
 _DIGITS = 3
-# Control characters have pictures (␛ for an ESC); line breaks and tabs are left to the browser.
+# Control characters are shown as symbols (␛ for ESC); line breaks and tabs are left to the browser.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
 @dataclass(frozen=True)
 class ReportToken:
-    """A token as people read it, and what the context does to it."""
+    """A token as people read it, and its PMI with the context."""
 
     text: str
     pmi: float
@@ -31,7 +31,7 @@ class ReportToken:
 
 @dataclass(frozen=True)
 class ReportHypothesis:
-    """One of the candidates, with its scores as far as they are known; `note` says what else it is."""
+    """A candidate with its scores, as far as they are known; `note` is shown beside it."""
 
     text: str
     score: float
@@ -43,9 +43,9 @@ class ReportHypothesis:
 
 @dataclass(frozen=True)
 class ReportPart:
-    """What was chosen from what. An over-long sentence has several parts, every other has one.
+    """The hypotheses of a part and the context. An overlong sentence has several parts, any other has one.
 
-    Of both versions the tokens end with the boundary. Without a D-LM there are none, and no context.
+    The tokens of both versions end with the boundary. Without a D-LM there are no tokens and no context.
     """
 
     hypotheses: tuple[ReportHypothesis, ...] = ()  # the best first
@@ -56,23 +56,23 @@ class ReportPart:
 
 @dataclass(frozen=True)
 class ReportSegment:
-    """A sentence: where it stands, its source, the version that counts and the one to compare it with."""
+    """A sentence: its place, its source, its text and a version to compare it with."""
 
-    group: str  # of which it is one: its document, its contrastive set
-    label: str  # which one of them: its number
+    group: str  # its document, or its contrastive set
+    label: str  # its number in the group
     source: str
     text: str
     compared: str | None = None
     confidence: float | None = None
-    flags: tuple[str, ...] = ()  # why to look at it; none where all seems well
-    notes: tuple[str, ...] = ()  # what else there is to say
+    flags: tuple[str, ...] = ()  # why somebody should look at it
+    notes: tuple[str, ...] = ()  # other remarks
     parts: tuple[ReportPart, ...] = ()
 
 
 def plain(segment: ReportSegment) -> dict[str, Any]:
-    """A segment as the page's script reads it; JSON gives back the very same.
+    """Turn a segment into what the page's script reads; it survives JSON unchanged.
 
-    Texts are runs: a string, or [string, 1 where its words differ, its PMI if it has one].
+    A text is a list of runs: a string, or [string, 1 if its words differ, its PMI if it has one].
     """
     compared = segment.compared
     whole = [Stretch(segment.text, False)] if segment.text else []
@@ -96,7 +96,7 @@ def plain(segment: ReportSegment) -> dict[str, Any]:
 
 
 def put(record: dict[str, Any], group: str, label: str) -> dict[str, Any]:
-    """A plain segment that was made before anybody knew where it would stand, put there."""
+    """Give a plain segment its group and label, which were not known when it was made."""
     return {**record, "group": _strip_invisible(group), "label": _strip_invisible(label)}
 
 
@@ -124,14 +124,14 @@ def _hypothesis(hypothesis: ReportHypothesis) -> list[Any]:
 
 
 def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]]) -> list[Any]:
-    """A text cut wherever words begin to differ, or another token begins."""
+    """Cut a text wherever a difference or a token begins or ends."""
     text = "".join(stretch.text for stretch in stretches)
     changed = [
         stretch.changed and place < len(stretch.text.rstrip())
         for stretch in stretches
         for place in range(len(stretch.text))
     ]
-    # The boundary at the end of each part is no text.
+    # The boundary at the end of each part has no text.
     owners = _owners(text, [token for of_part in tokens for token in of_part[:-1]])
     runs: list[Any] = []
     kinds = zip(text, changed, owners, strict=True)
@@ -144,14 +144,14 @@ def _runs(stretches: Sequence[Stretch], tokens: Sequence[Sequence[ReportToken]])
     return runs
 
 
-_AROUND = 80  # characters that may stand before the words of a text
+_AROUND = 80  # characters that may precede the translated words
 
 
 def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] | None]:
-    """Of each character the token that wrote it and its PMI; of none, where they can't be laid over it.
+    """For each character, the number and the PMI of the token that wrote it; None if no token matches it.
 
-    Models write in another case and with other spaces than people do, some with other quotation marks; and
-    what stands around the words, such as a dash before speech, may have been put there by nobody's model.
+    Models use other case, spaces and sometimes quotation marks than the final text, and the text around the
+    words, such as a dash before speech, may come from no model at all.
     """
     owners: list[tuple[int, float] | None] = [None] * len(text)
     places = [place for place, character in enumerate(text) if not character.isspace()]
@@ -175,10 +175,10 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _strip_invisible(text: str) -> str:
-    """A text without characters that nobody can see but that may do something."""
+    """Replace control characters by visible symbols."""
     return text.translate(_PICTURES)
 
 
 def _round_figure(value: float) -> float | None:
-    """A figure short enough for a page; JSON knows no infinity."""
+    """Round a figure for the page; None if it is not finite, which JSON can't express."""
     return round(value, _DIGITS) if math.isfinite(value) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import Explanation, TokenPMI
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.jobs.by_document import ReportSegmentRecord
-from cadec_cli.jobs.in_step import FileTranslation, SideOutput
-from cadec_cli.jobs.streaming import StreamTranslation
+from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
+from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import Page, write_page
 from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, ReportToken, plain, put
@@ -21,49 +19,24 @@ from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegme
 COLUMNS = ("source", "sentence level", "in context")
 
 
-def report_side_output(
-    path: Path,
-    work: FileTranslation | StreamTranslation,
-    names: Sequence[str],
-    *,
-    bundle: str = "",
-    languages: tuple[str, str],
-) -> SideOutput:
+def translation_report(path: Path, job: TranslationJob, names: Sequence[str]) -> SideOutput:
     """A report that is made along with a translation; `names` are those of the files, to be shown."""
-    groups = _groups(work, names) if isinstance(work, FileTranslation) and len(names) > 1 else []
 
-    def of(translation: Translation) -> dict[str, Any]:
-        group = groups[translation.document] if groups else _document(translation.document)
-        return plain(segment_of(work.translator, translation, group, work.judge))
+    def write(records: Iterable[SegmentRecord]) -> None:
+        segments = (put(one.made, group(one), _label(one.place, one.sentence)) for one in records)
+        codes = (job.languages.source_code, job.languages.target_code)
+        write_page(path, _page(names, job.options, job.bundle.name, codes), segments)
 
-    page = _page(names, work.translator.options, bundle, languages)
-    return SideOutput(of, partial(write_page, path, page))
+    def group(one: SegmentRecord) -> str:
+        document = f"document {one.document + 1}"
+        return f"{names[one.file]}, {document}" if len(names) > 1 else document
+
+    return SideOutput(path, segment_maker, write)
 
 
 def segment_maker(translator: Translator, judge: Judge) -> Callable[[Translation], dict[str, Any]]:
-    """How a sentence is shown, by those who do not know where it will stand."""
+    """What turns a translation into a segment of the page, wherever it will stand."""
     return lambda translation: plain(segment_of(translator, translation, "", judge))
-
-
-def report_of_files(
-    path: Path,
-    options: TranslationOptions,
-    names: Sequence[str],
-    *,
-    bundle: str = "",
-    languages: tuple[str, str],
-) -> Callable[[Iterable[ReportSegmentRecord]], None]:
-    """The same where what was made beside translations did not know yet where they would stand."""
-
-    def write(made: Iterable[ReportSegmentRecord]) -> None:
-        segments = (put(one.made, _group(one), _label(one.place, one.sentence)) for one in made)
-        write_page(path, _page(names, options, bundle, languages), segments)
-
-    def _group(one: ReportSegmentRecord) -> str:
-        document = _document(one.document)
-        return f"{names[one.file]}, {document}" if len(names) > 1 else document
-
-    return write
 
 
 def _page(names: Sequence[str], options: TranslationOptions, bundle: str, languages: tuple[str, str]) -> Page:
@@ -76,10 +49,6 @@ def _page(names: Sequence[str], options: TranslationOptions, bundle: str, langua
         languages,
         changed="changed by context" if options.search != "sentence" else "",
     )
-
-
-def _document(number: int) -> str:
-    return f"document {number + 1}"
 
 
 def _label(place: str, sentence: int) -> str:
@@ -138,15 +107,6 @@ def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:
 def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
     """Tokens of an explanation."""
     return tuple(ReportToken(token.text, token.pmi) for token in tokens)
-
-
-def _groups(work: FileTranslation, names: Sequence[str]) -> list[str]:
-    """What each document of several files is called."""
-    return [
-        f"{name}, {_document(number)}"
-        for name, file in zip(names, work.files, strict=True)
-        for number in range(len(file.documents))
-    ]
 
 
 def _facts(options: TranslationOptions) -> dict[str, str]:

@@ -24,7 +24,7 @@ from cadec_cli.fs.read import read_json
 from cadec_cli.method.options import named_weights, with_flags
 from cadec_cli.reproduction.document_files import read_documents
 from cadec_cli.reproduction.scales import ALONE, FEWER, FIRST, SYSTEMS, TUNED, ExperimentPaths, System
-from cadec_cli.reproduction.steps import as_made, number, read_records, seconds_of
+from cadec_cli.reproduction.steps import Say, as_made, ignore, number, read_records, seconds_of
 from cadec_cli.text.sentences import split_sentences
 
 # What tuning found, as flags: by the best BLEU, or the strongest D-LM that does not lower it.
@@ -137,8 +137,8 @@ class Results:
         return {**value, "figure": str(self.figure) if self.figure is not None else None}
 
 
-def collect(places: ExperimentPaths) -> Results:
-    """Gather what there is."""
+def collect(places: ExperimentPaths, warn: Say = ignore) -> Results:
+    """Gather the results that are there; `warn` is called with what is damaged but not needed."""
     scale = places.scale
     measured = {system.name: _quality(places, system.name) for system in SYSTEMS}
     accuracies = {
@@ -178,7 +178,7 @@ def collect(places: ExperimentPaths) -> Results:
         alone=tuple(alone),
         panels=_panels(places.result("pmi.jsonl")),
         tuning=_tuning(places),
-        minutes=round(sum(seconds_of(places.work).values()) / 60, 1),
+        minutes=round(sum(seconds_of(places.work, warn).values()) / 60, 1),
         sentences=sentences,
         figure=figure if figure.is_file() else None,
     )

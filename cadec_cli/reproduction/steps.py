@@ -19,7 +19,6 @@ from pathlib import Path
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file, write_json
 from cadec_cli.fs.read import read_errors, read_json
-from cadec_cli.terminal import console
 
 Command = tuple[str, ...]
 # Runs a command line of cadec; the exit code.
@@ -81,8 +80,12 @@ class Plan:
         return tuple(step for step in self.steps if step.name in kept)
 
 
-def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> None:
-    """Do what is not done, step by step."""
+def ignore(message: str) -> None:
+    """Discard a message."""
+
+
+def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say, warn: Say = ignore) -> None:
+    """Do what is not done, step by step; `say` and `warn` are called with messages."""
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         say(f"{len(steps) - len(left)} of {len(steps)} steps are done already")
@@ -100,16 +103,16 @@ def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say) -> 
         _do(step, execute)
         if not step.is_done:
             raise CadecError(f"the step {step.name!r} ended without {step.output}", "this is a bug in cadec")
-        _note_seconds(plan.work, step.name, time.monotonic() - began)
+        _note_seconds(plan.work, step.name, time.monotonic() - began, warn)
 
 
-def seconds_of(work: Path) -> dict[str, float]:
-    """How long the steps took that were done in one go or the last go of them."""
+def seconds_of(work: Path, warn: Say = ignore) -> dict[str, float]:
+    """The duration of each step that is done, in its last run; `warn` is called if the file is damaged."""
     path = work / SECONDS
     try:
         known = read_json(path) if path.is_file() else {}
     except CadecError as error:  # nothing depends on it
-        console.warn(f"{error.marked_message}; how long earlier steps took is not known")
+        warn(f"{error.marked_message}; how long earlier steps took is not known")
         return {}
     found = known.items() if isinstance(known, dict) else ()
     return {name: took for name, took in found if type(took) in (int, float) and 0 <= took < 1e12}
@@ -188,8 +191,8 @@ def _capture_stdout() -> Iterator[io.BytesIO]:
         stream.detach()
 
 
-def _note_seconds(work: Path, name: str, seconds: float) -> None:
-    write_json(work / SECONDS, {**seconds_of(work), name: round(seconds, 1)})
+def _note_seconds(work: Path, name: str, seconds: float, warn: Say) -> None:
+    write_json(work / SECONDS, {**seconds_of(work, warn), name: round(seconds, 1)})
 
 
 @contextlib.contextmanager

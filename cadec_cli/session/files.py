@@ -1,8 +1,10 @@
-"""A session as JSON, and back: every sentence with its translation and the hypotheses it came from.
+"""Sessions on disk: every sentence with its translation and the hypotheses it came from.
 
-What is read may have been written by anybody, and with another bundle: then only source and target count. A
-file by hand needs no more than {"documents": [[{"source": …, "target": …}, …], …]}. What says that it is of
-this format has a checksum at its end: damaged, it is an error rather than something that nobody said.
+A session is saved as one JSON file, or as a log that grows with every change. Both are read here. A file may
+come from anybody, or be of another bundle: then only source and target count. One written by hand needs no
+more than {"documents": [[{"source": …, "target": …}, …], …]}. A file that claims this format has a checksum
+at its end: damaged, it is an error rather than something that nobody said. Of a damaged log, the session as
+it was before the damage is read.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,9 @@ from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.append_log import AppendLog, LogHeader, read_header, read_log, write_log
+from cadec_cli.fs.atomic import atomic_file
+from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions, options_record
@@ -28,6 +33,10 @@ from cadec_cli.session.session import Direction, Entry, Session, context_after
 # Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
 # those of 2 had no checksum, and identities of bundles that no bundle has any more.
 FORMAT = "cadec session 3"
+LOG_SUFFIX = ".log"
+
+_SUBJECT = "session"
+_LONGEST_LINE = 1 << 30  # bytes of a log's line: a change of all sentences at once
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class StoredSession:
     documents: tuple[tuple[Entry, ...], ...]
     options: TranslationOptions | None
     after: tuple[str, ...] = ()
+    damage: str = ""  # what to tell the user
 
 
 def session_json(session: Session) -> str:
@@ -48,10 +58,112 @@ def session_json(session: Session) -> str:
         "after": session.after,
     }
     documents = ",\n".join(
-        "[" + ",\n".join(entry.json for entry in document) + "]" for document in session.documents
+        "[" + ",\n".join(json.dumps(entry.data, ensure_ascii=False) for entry in document) + "]"
+        for document in session.documents
     )
     content = json.dumps(head)[:-1] + f', "documents": [\n{documents}]'
     return content + _end(content.encode())
+
+
+def write_session(path: Path, session: Session) -> None:
+    """Write a session as JSON, whole or not at all; nobody else can read a new file."""
+    with atomic_file(path, private=True) as stream:
+        stream.write(session_json(session).encode())
+
+
+class SessionLog:
+    """The log of a session, which it grows with: to save a change takes as long as the change is large.
+
+    A record has a number and says what has changed since the one before: from which document on, how many
+    sentences each document has from there, which of them are new or others, and the options if they are.
+    """
+
+    def __init__(self, path: Path, session: Session) -> None:
+        """Write the whole session, in the place of whatever session is there, and open its log."""
+        refuse_special(path)
+        header = LogHeader(_SUBJECT, {"bundle": session.direction.identity})
+        self._number = 0
+        self._documents = [list(document) for document in session.documents]
+        self._settings = _settings(session)
+        write_log(path, header, self._all_records(), private=True)
+        self._log = AppendLog.resume(path, header)
+
+    def save(self, session: Session) -> None:
+        """Append what has changed, if anything has."""
+        saved, documents = self._documents, session.documents
+        common = min(len(saved), len(documents))
+        first = next((place for place in range(common) if saved[place] != documents[place]), common)
+        changed = documents[first:]
+        settings = _settings(session)
+        others = {key: value for key, value in settings.items() if self._settings[key] != value}
+        if not changed and len(saved) == len(documents) and not others:
+            return
+        before = saved[first:] + [[]] * len(changed)
+        entries = [
+            [first + place, number, entry.data]
+            for place, document in enumerate(changed)
+            for number, entry in enumerate(document)
+            if number >= len(before[place]) or before[place][number] != entry
+        ]
+        self._log.append(self._record(first, [len(document) for document in changed], entries, others))
+        saved[first:] = [list(document) for document in changed]
+        self._settings = settings
+
+    def sync(self) -> None:
+        """Wait until everything that was saved is on disk."""
+        self._log.sync()
+
+    def close(self) -> None:
+        """Close the log; the session can be resumed."""
+        self._log.close()
+
+    def _all_records(self) -> Iterator[dict[str, Any]]:
+        """The whole session, a sentence a record."""
+        yield self._record(0, [], [], self._settings)
+        for place, document in enumerate(self._documents):
+            yield self._record(place, [0], [], {})
+            for number, entry in enumerate(document):
+                yield self._record(place, [number + 1], [[place, number, entry.data]], {})
+
+    def _record(
+        self, first: int, lengths: list[int], entries: list[list[Any]], settings: dict[str, Any]
+    ) -> dict[str, Any]:
+        self._number += 1
+        return {"number": self._number, "first": first, "lengths": lengths, "entries": entries, **settings}
+
+
+def _settings(session: Session) -> dict[str, Any]:
+    return {"options": dataclasses.asdict(session.options), "after": list(session.after)}
+
+
+def _read_log(path: Path, header: LogHeader) -> tuple[dict[str, Any], str]:
+    """The data of a session as its log has it, up to the first damage; and what to tell the user of that."""
+    data: dict[str, Any] = {"format": FORMAT, "bundle": header.origin.get("bundle"), "documents": []}
+    following = 1
+    try:
+        for record in read_log(path, header, _LONGEST_LINE):
+            if record is None or record["number"] > following:
+                if following == 1:
+                    raise CadecError(f"{path} is damaged: nothing of its session can be read")
+                return data, f"{path} is damaged: the session is as it was before that"
+            if record["number"] == following:  # else the line stands twice
+                _apply(record, data)
+                following += 1
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise CadecError(f"{path} is not a session of cadec: {error}") from None
+    return data, ""
+
+
+def _apply(record: dict[str, Any], data: dict[str, Any]) -> None:
+    documents, first, lengths = data["documents"], record["first"], record["lengths"]
+    documents[first + len(lengths) :] = []
+    for place, length in enumerate(lengths, first):
+        if place == len(documents):
+            documents.append([])
+        documents[place][length:] = []
+    for place, number, entry in record["entries"]:
+        documents[place][number : number + 1] = [entry]
+    data.update({key: record[key] for key in ("options", "after") if key in record})
 
 
 def read_session(
@@ -60,7 +172,17 @@ def read_session(
     reader: ContextReader | None,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
-    """Read a session's file; one that is damaged or something else is one CadecError."""
+    """Read a session, from JSON or a log; a file that is damaged or something else is one CadecError.
+
+    `options` are for texts without any of their own.
+    """
+    header = read_header(path, _SUBJECT)
+    if header is None and path.suffix == LOG_SUFFIX:
+        header = LogHeader(_SUBJECT, {"bundle": direction.identity})  # its own may be damaged
+    if header is not None:
+        data, damage = _read_log(path, header)
+        stored = stored_session(data, direction, reader, str(path), options)
+        return dataclasses.replace(stored, damage=damage)
     data = read_json(path)
     if isinstance(data, dict) and (data.get("format") == FORMAT or "checksum" in data):
         with read_errors(path):

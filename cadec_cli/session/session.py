@@ -7,10 +7,9 @@ stand. Knows nothing of terminals, commands and files.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
@@ -79,10 +78,10 @@ class Entry:
             raise CadecError("there was nothing to translate in this sentence")
         return self.parts[-1]
 
-    @cached_property
-    def json(self) -> str:
-        """The entry as JSON, made once: a session is saved at every change, and may be long."""
-        data = {
+    @property
+    def data(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return {
             "source": self.source,
             "target": self.text,
             "edited": self.edited is not None,
@@ -94,7 +93,6 @@ class Entry:
             "options": options_record(self.options),
             "parts": [part_json(part) for part in self.parts],
         }
-        return json.dumps(data, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import typer
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 from cadec_cli.method.terms import describe_term_options
 from cadec_cli.parallel.shard import Shard
@@ -147,13 +148,23 @@ def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., N
             given = {name: value for name, value in values if value is not None and value != []}
             command(**arguments, flags=given)
 
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        # inspect reads this attribute; the type of functions does not have it
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = hints
+        _take_over(run, command, parameters, hints)
         return run
 
     return decorate
+
+
+def _take_over(
+    run: Callable[..., None],
+    command: Callable[..., None],
+    parameters: list[inspect.Parameter],
+    hints: dict[str, Any],
+) -> None:
+    """Let a function stand for a command: the same name and help, with other parameters."""
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    # inspect reads this attribute; the type of functions does not have it
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = hints
 
 
 def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
@@ -376,6 +387,15 @@ Weight = Annotated[
         show_default=False,
     ),
 ]
+TermOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--term",
+        help="Option of a term that an installed package adds. Can be repeated. Installed: {term_options}.",
+        metavar="TERM.OPTION=VALUE",
+        show_default=False,
+    ),
+]
 Alpha = Annotated[float, typer.Option(help="Add-alpha smoothing of the D-LM's probabilities.", min=0)]
 ContextSize = Annotated[
     int | None,
@@ -396,6 +416,64 @@ Report = Annotated[
 SetLayout = Annotated[
     str | None, one_of(LAYOUTS, "--format", help="Layout of the sets. Detected if omitted.")
 ]
+
+_MODEL_FLAGS: dict[str, Any] = {
+    "bundle": BundleOption,
+    "source_language": SourceLanguage,
+    "target_language": TargetLanguage,
+    "device": Device,
+    "compute_type": ComputeType,
+    "threads": Threads,
+}
+_MACHINE = ("device", "compute_type", "threads")
+
+# Defaults of a command's `models`: scores of tests are to be exact.
+MODELS = ModelRequest()
+EXACT_MODELS = ModelRequest(compute_type="float32")
+
+
+def model_flags(
+    *without: str, compute_type: Any = ComputeType
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the flags of a `ModelRequest`, except for some; it gets the request as `models`.
+
+    Flags for the bundle and the languages take the place of `models` in the help; the others come last.
+    Their defaults are those of the command's default for `models`. `compute_type` describes --compute-type.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        given = inspect.signature(command).parameters
+        default = given["models"].default
+        hints = get_type_hints(command, include_extras=True)
+        del hints["models"]
+        flags = {
+            name: inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=getattr(default, name),
+                annotation=compute_type if name == "compute_type" else annotation,
+            )
+            for name, annotation in _MODEL_FLAGS.items()
+            if name not in without
+        }
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in given.items():
+            if name == "models":
+                parameters += [flag for field, flag in flags.items() if field not in _MACHINE]
+            else:
+                kind = inspect.Parameter.KEYWORD_ONLY
+                parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
+        parameters += [flag for field, flag in flags.items() if field in _MACHINE]
+        hints |= {name: flag.annotation for name, flag in flags.items()}
+
+        def run(**arguments: Any) -> None:
+            models = {name: arguments.pop(name) for name in flags}
+            command(**arguments, models=dataclasses.replace(default, **models))
+
+        _take_over(run, command, parameters, hints)
+        return run
+
+    return decorate
 
 
 def contrastive_objectives() -> tuple[str, ...]:

@@ -65,3 +65,25 @@ class _ClosedOutput(io.RawIOBase):
             "standard output is closed: there is no place for the results",
             "name a file with --output, or leave out >&-",
         )
+
+
+def write_result(data: bytes) -> None:
+    """Write part of a result, at once.
+
+    A pipe or a file gets its bytes. A terminal shows them: what a text or a model says must not command it.
+    """
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    sys.stdout.write(shown_result(data.decode("utf-8", "replace")))
+    sys.stdout.flush()
+
+
+def shown_result(text: str) -> str:
+    """A result as a terminal may have it: lines stay lines, and columns columns."""
+    from cadec_cli.terminal.console import visible_lines
+
+    if not any(character < " " or "\x7f" <= character < "\xa0" for character in text):
+        return text
+    return "\t".join(map(visible_lines, text.replace("\r\n", "\n").split("\t")))

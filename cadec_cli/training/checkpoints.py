@@ -14,7 +14,7 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from cadec_cli.models.storage import (
     verify,
     with_checksums,
 )
-from cadec_cli.terminal import console
 
 # What Adam keeps of a parameter that learns.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -78,11 +77,17 @@ class Progress:
 
 
 class Checkpoints:
-    """The checkpoints of one run."""
+    """The checkpoints of one run; `warn` is called with what is wrong with damaged ones."""
 
-    def __init__(self, directory: Path, pipelines: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        pipelines: Mapping[str, str],
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> None:
         self.directory = directory
         self._pipelines = pipelines
+        self._warn = warn
 
     def newest(self) -> Path | None:
         """The checkpoint to go on from."""
@@ -105,7 +110,7 @@ class Checkpoints:
                 damaged.append((path, error.marked_message))
                 continue
             for other, why in damaged if first else ():
-                console.warn(f"{why}; going on from {path} instead")
+                self._warn(f"{why}; going on from {path} instead")
                 with write_errors(other):
                     _set_aside(other)
             return progress
@@ -173,7 +178,7 @@ class Checkpoints:
             except CadecError as error:
                 if not used and place + 1 == len(paths):
                     raise
-                console.warn(f"{error.marked_message}; the finished model is made without it")
+                self._warn(f"{error.marked_message}; the finished model is made without it")
                 continue
             used.append(_update(path))
             for name, tensor in weights.items():

@@ -26,8 +26,9 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.models.storage import Model, fill, save_model
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.distributed import Processes
-from cadec_cli.training.metrics import Display, Metrics, perplexity
+from cadec_cli.training.metrics import Metrics, Pace, perplexity
 from cadec_cli.training.options import TrainingOptions
+from cadec_cli.training.reporter import Reporter
 
 # The loss functions that the loop can be given.
 
@@ -97,7 +98,12 @@ class Outcome:
 
 
 def train(
-    task: Task, options: TrainingOptions, directory: Path, device: torch.device, processes: Processes
+    task: Task,
+    options: TrainingOptions,
+    directory: Path,
+    device: torch.device,
+    processes: Processes,
+    reporter: Reporter,
 ) -> Outcome:
     """Train from the newest checkpoint in `directory`, or from the start, until a limit is reached.
 
@@ -111,12 +117,15 @@ def train(
         weight_decay=options.weight_decay,
         fused=True,
     )
-    checkpoints = Checkpoints(directory / "checkpoints", task.pipelines)
+    checkpoints = Checkpoints(directory / "checkpoints", task.pipelines, reporter.warn)
     if processes.first:
         checkpoints.clear_dead()
     processes.barrier()  # all are to find the same ones
     progress = checkpoints.go_on(task.model, optimizer, first=processes.first)
-    metrics = Metrics(directory / "metrics.jsonl" if processes.first else None, progress.update)
+    metrics = Metrics(
+        directory / "metrics.jsonl" if processes.first else None, progress.update, reporter.warn
+    )
+    pace = Pace(options, task.examples.tokens / options.update_tokens)
     stepper = Stepper(task, options, optimizer, device, processes)
     started = time.monotonic() - progress.seconds
 
@@ -135,7 +144,10 @@ def train(
                 **({"dev_bleu": evaluation.bleu} if evaluation.bleu is not None else {}),
             }
         )
-        display.evaluation(evaluation, progress.best(options.stop_on, 1)[0] == evaluation, progress)
+        best = progress.best(options.stop_on, 1)[0] == evaluation
+        line = pace.evaluation(evaluation, best, progress)
+        if processes.first:
+            reporter.note(line)
 
     def save() -> None:
         progress.seconds = time.monotonic() - started
@@ -144,9 +156,8 @@ def train(
             checkpoints.prune(progress, options.stop_on, options.keep_best)
         processes.barrier()
 
-    updates_per_epoch = task.examples.tokens / options.update_tokens
     session = time.monotonic()
-    with Display(options, updates_per_epoch, not processes.first) as display, _stop_signals() as stop:
+    with reporter.running() if processes.first else contextlib.nullcontext(), _stop_signals() as stop:
         for update in _updates(task.examples, options, progress):
             reason = _limit(options, progress, session)
             wanted, stopped = processes.total(float(reason == "max_minutes"), float(stop.is_set))
@@ -166,7 +177,9 @@ def train(
             progress.update_in_epoch += 1
             progress.tokens += update.tokens
             rate = learning_rate(options, progress.update)
-            display.step(progress, loss, rate)
+            report = pace.step(progress, loss, rate)
+            if processes.first:
+                reporter.update(report)
             if progress.update % options.log_every == 0:
                 metrics.write(
                     {
@@ -175,7 +188,7 @@ def train(
                         "loss": loss,
                         "learning_rate": rate,
                         "tokens": progress.tokens,
-                        "tokens_per_second": round(display.tokens_per_second, 1),
+                        "tokens_per_second": round(report.tokens_per_second, 1),
                         "seconds": round(time.monotonic() - started, 1),
                     }
                 )

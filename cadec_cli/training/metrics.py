@@ -1,4 +1,8 @@
-"""What a person sees of a training run: a live line on a terminal, one line per evaluation elsewhere."""
+"""The figures of a run: its pace, metrics.jsonl, and the curves drawn from that file.
+
+metrics.jsonl has one JSON object per line: {"update", "loss", …}, and {"update", "dev_loss", …} for
+evaluations.
+"""
 
 from __future__ import annotations
 
@@ -6,97 +10,75 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
-
-from rich.live import Live
-from rich.text import Text
 
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.read import read_errors
 from cadec_cli.plotting import require_matplotlib, save_figure
-from cadec_cli.terminal import console
 from cadec_cli.training.checkpoints import Evaluation, Progress
 from cadec_cli.training.options import TrainingOptions
+from cadec_cli.training.reporter import UpdateReport, ignore
+
+Record = dict[str, Any]
+
+# More than any figure that can have been measured.
+_MOST = 1 << 62
 
 
-class Display:
-    """Shows how a run goes; `silent` for processes other than the first."""
+class Pace:
+    """How fast a run is, and what there is to report of it; call `step` after every update."""
 
-    def __init__(self, options: TrainingOptions, updates_per_epoch: float, silent: bool = False) -> None:
+    def __init__(self, options: TrainingOptions, updates_per_epoch: float) -> None:
         self._options = options
         self._updates_per_epoch = max(updates_per_epoch, 1.0)
-        self._silent = silent
-        self._live = Live(console=console.stderr, transient=True, refresh_per_second=4)
-        self._drawn = not silent and console.live()
         self._recent: deque[tuple[float, int]] = deque(maxlen=50)  # (time, tokens so far)
         self._started = time.monotonic()
         self._first_update: int | None = None
         self._evaluation: Evaluation | None = None
 
-    def __enter__(self) -> Display:
-        if self._drawn:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._drawn:
-            self._live.stop()
-
-    def step(self, progress: Progress, loss: float, rate: float) -> None:
-        """Show an update."""
+    def step(self, progress: Progress, loss: float, rate: float) -> UpdateReport:
+        """Count an update, and return the state of the run after it."""
         now = time.monotonic()
         if self._first_update is None:
             self._first_update = progress.update - 1
         self._recent.append((now, progress.tokens))
-        if self._drawn:
-            self._live.update(self._line(progress, loss, rate, now))
+        return UpdateReport(
+            progress.update,
+            self._options.max_updates,
+            self._epoch(progress),
+            loss,
+            rate,
+            self.tokens_per_second,
+            self._seconds_left(progress, now),
+            self._evaluation,
+        )
 
-    def evaluation(self, evaluation: Evaluation, best: bool, progress: Progress) -> None:
-        """Show a dev figure."""
+    def evaluation(self, evaluation: Evaluation, best: bool, progress: Progress) -> str:
+        """Count an evaluation, and return its figures as a line of text."""
         self._evaluation = evaluation
-        if self._silent:
-            return
-        epoch = progress.epoch + progress.update_in_epoch / self._updates_per_epoch
         bleu = f"  BLEU {evaluation.bleu:.2f}" if evaluation.bleu is not None else ""
-        console.note(
-            f"update {evaluation.update:,}  epoch {epoch:.2f}  {self.tokens_per_second:,.0f} tokens/s"
+        return (
+            f"update {evaluation.update:,}  epoch {self._epoch(progress):.2f}"
+            f"  {self.tokens_per_second:,.0f} tokens/s"
             f"  dev loss {evaluation.loss:.4f}  perplexity {perplexity(evaluation.loss):.2f}{bleu}"
             + ("  best" if best else "")
         )
 
     @property
     def tokens_per_second(self) -> float:
-        """Over the last updates."""
+        """The rate over the last updates; 0 before the second one."""
         if len(self._recent) < 2:
             return 0.0
         (start, before), (end, after) = self._recent[0], self._recent[-1]
         return (after - before) / max(end - start, 1e-9)
 
-    def _line(self, progress: Progress, loss: float, rate: float, now: float) -> Text:
-        epoch = progress.epoch + progress.update_in_epoch / self._updates_per_epoch
-        line = Text.assemble(
-            ("● ", "green"),
-            (f"update {progress.update:,}/{self._options.max_updates:,}", "bold"),
-            f"  epoch {epoch:.2f}  loss ",
-            (f"{loss:.3f}", "cyan"),
-        )
-        if self._evaluation is not None:
-            figure = self._evaluation
-            text = (
-                f"BLEU {figure.bleu:.2f}" if figure.bleu is not None else f"ppl {perplexity(figure.loss):.2f}"
-            )
-            line.append("  dev ").append(text, "magenta")
-        line.append(f"  lr {rate:.1e}  {self.tokens_per_second:,.0f} tokens/s", "dim")
-        left = self._seconds_left(progress, now)
-        return line.append(f"  {duration(left)} left" if left is not None else "", "yellow")
+    def _epoch(self, progress: Progress) -> float:
+        return progress.epoch + progress.update_in_epoch / self._updates_per_epoch
 
     def _seconds_left(self, progress: Progress, now: float) -> float | None:
-        """The nearest of the limits, at the pace of this session."""
+        """The time to the nearest limit at the pace of this session."""
         options = self._options
         elapsed = now - self._started
         done = progress.update - (self._first_update or 0)
@@ -117,27 +99,16 @@ def perplexity(loss: float) -> float:
     return math.exp(min(loss, 700.0))
 
 
-def duration(seconds: float) -> str:
-    """3:07 or 1:02:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-# metrics.jsonl, one object per line: {"update", "loss", …}, and {"update", "dev_loss", …} at evaluations.
-
-
-Record = dict[str, Any]
-
-# More than any figure is that was measured.
-_MOST = 1 << 62
-
-
 class Metrics:
-    """Appends to metrics.jsonl; `path` None writes nothing (processes other than the first)."""
+    """Appends to metrics.jsonl, from which records after `update` are removed first.
 
-    def __init__(self, path: Path | None, update: int = 0) -> None:
+    Processes other than the first pass None as `path`: nothing is written. `warn` is called with what is
+    wrong with a file that is there.
+    """
+
+    def __init__(self, path: Path | None, update: int = 0, warn: Callable[[str], None] = ignore) -> None:
         self._path = path
+        self._warn = warn
         if path is not None:
             with write_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,17 +122,18 @@ class Metrics:
             stream.write(json.dumps(record) + "\n")
 
     def _forget_after(self, update: int) -> None:
-        """Drop what a killed run wrote after the checkpoint that it is continued from."""
+        """Remove what a killed run wrote after the checkpoint that it is continued from."""
         assert self._path is not None
-        kept = [r for r in read_metrics(self._path) if r["update"] <= update] if self._path.exists() else []
+        known = read_metrics(self._path, self._warn) if self._path.exists() else ()
+        kept = [record for record in known if record["update"] <= update]
         with atomic_file(self._path) as stream:
             stream.writelines((json.dumps(record) + "\n").encode() for record in kept)
 
 
-def read_metrics(path: Path) -> Iterator[Record]:
-    """Yield the records of a metrics.jsonl; damaged lines are left out, which is said at the end.
+def read_metrics(path: Path, warn: Callable[[str], None] = ignore) -> Iterator[Record]:
+    """Yield the records of a metrics.jsonl; `warn` is called at the end if damaged lines were left out.
 
-    Nothing is said of a last line that was cut short by a crash.
+    A last line that a crash cut short is left out without a warning.
     """
     damaged = 0
     with read_errors(path), path.open("rb") as stream:
@@ -172,11 +144,11 @@ def read_metrics(path: Path) -> Iterator[Record]:
             elif line.strip() and line.endswith(b"\n"):
                 damaged += 1
     if damaged:
-        console.warn(f"{path}: {damaged:,} damaged line{'s are' if damaged > 1 else ' is'} left out")
+        warn(f"{path}: {damaged:,} damaged line{'s are' if damaged > 1 else ' is'} left out")
 
 
 def _parse_record(line: bytes) -> Record | None:
-    """The record of a line: figures by name, one of which is the update that they were taken at."""
+    """The record of a line: figures by name, "update" among them; None if the line is damaged."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -188,19 +160,16 @@ def _parse_record(line: bytes) -> Record | None:
 
 
 def _is_figure(value: Any) -> bool:
-    """Tell whether a value can have been measured: a number, perhaps infinite, but none that is absurd."""
+    """Tell whether a value can have been measured: any float, infinite ones too, or a sane integer."""
     return type(value) is float or (type(value) is int and abs(value) < _MOST)
 
 
-# The curves of a run as a picture.
-
-
-def plot_curves(metrics: Path, output: Path) -> None:
+def plot_curves(metrics: Path, output: Path, warn: Callable[[str], None] = ignore) -> None:
     """Draw training loss, dev loss and, if there is one, dev BLEU over the updates, as a PNG."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    records = list(read_metrics(metrics))
+    records = list(read_metrics(metrics, warn))
     figure = Figure(figsize=(8, 4.5), dpi=150, layout="constrained")
     axes = figure.subplots()
     training = [(record["update"], record["loss"]) for record in records if "loss" in record]

@@ -25,7 +25,6 @@ from cadec_cli.fs.read import read_json
 from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
 from cadec_cli.parallel import available_cores
-from cadec_cli.terminal import console
 from cadec_cli.training.checkpoints import Checkpoints
 from cadec_cli.training.distributed import join_processes
 from cadec_cli.training.kinds import Kind
@@ -40,6 +39,7 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
+from cadec_cli.training.reporter import Reporter, SilentReporter, ignore
 
 REASONS = {
     "max_updates": "all updates done",
@@ -89,8 +89,12 @@ def new_run(
     preset: str,
     flags: Mapping[str, Any],
     start_from: Path | None = None,
+    note: Callable[[str], None] = ignore,
 ) -> Run:
-    """A run that has not begun: the preset, and the flags that win over it."""
+    """A run that has not begun: the preset, and `flags`, which override it.
+
+    `note` is called if `start_from` is a run that is not finished.
+    """
     check_inputs(data, dev)
     if kind.origin and start_from is None:
         raise UsageError(
@@ -110,7 +114,7 @@ def new_run(
         sizes=choices(kind.config, model, flags),
         data_options=choose(kind.data_options, training, flags),
         training=choose(TrainingOptions, training, flags),
-        start_from=str(model_directory(start_from, console.note).absolute()) if start_from else None,
+        start_from=str(model_directory(start_from, note).absolute()) if start_from else None,
     )
     check_new(output)
     return run
@@ -141,7 +145,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
     known = {
         item.name for part in (kind.config, kind.data_options, TrainingOptions) for item in choosable(part)
     }
-    useless = [f"--{name.replace('_', '-')}" for name in flags if name not in known]
+    useless = [option(name.replace("_", "-")) for name in flags if name not in known]
     if useless:
         why = (
             "a pretrained model's sizes are fixed"
@@ -167,11 +171,20 @@ def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, training=dataclasses.replace(run.training, **changes))
 
 
-def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: bool = False) -> Outcome:
-    """Train from where the run in `output` stands, and tell how it ended.
+def carry_out(
+    run: Run,
+    output: Path,
+    *,
+    pipeline: Path | None = None,
+    plot: bool = False,
+    reporter: Reporter | None = None,
+) -> Outcome:
+    """Train from where the run in `output` stands, and return how it ended.
 
     `pipeline` is the target language's, for BLEU; with `plot` the curves are drawn when the run is done.
+    `reporter` receives messages and progress; without one the run is silent.
     """
+    reporter = reporter or SilentReporter()
     options = run.training
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -182,10 +195,10 @@ def carry_out(run: Run, output: Path, *, pipeline: Path | None = None, plot: boo
     with join_processes(device) as processes, _lock_run(output) if processes.first else nullcontext():
         if processes.first:
             write_json(_run_file(output), run.record())
-            console.note(_summary(run, task, device))
-        outcome = train(task, options, output, device, processes)
+            reporter.note(_summary(run, task, device))
+        outcome = train(task, options, output, device, processes, reporter)
         if processes.first:
-            _report(outcome, output, plot)
+            _report(outcome, output, plot, reporter)
     return outcome
 
 
@@ -271,7 +284,7 @@ def _check_lengths(run: Run) -> None:
     too_long = {name: length for name, length in lengths.items() if length > positions}
     if too_long:
         named = " and ".join(f"{name} {length}" for name, length in too_long.items())
-        flags = " and ".join(f"--{name.replace('_', '-')}" for name in too_long)
+        flags = " and ".join(option(name.replace("_", "-")) for name in too_long)
         raise CadecError(
             f"{named} is more than the model's positions ({positions})",
             f"lower {flags}" if run.kind.positions else f"lower {flags} or raise {option('positions')}",
@@ -333,15 +346,15 @@ def _summary(run: Run, task: Task, device: torch.device) -> str:
     )
 
 
-def _report(outcome: Outcome, output: Path, plot: bool) -> None:
+def _report(outcome: Outcome, output: Path, plot: bool, reporter: Reporter) -> None:
     if outcome.interrupted:
-        console.note(f"stopped at update {outcome.progress.update:,}; continue with {option('resume')}")
+        reporter.note(f"stopped at update {outcome.progress.update:,}; continue with {option('resume')}")
         return
     averaged = ", ".join(f"{update:,}" for update in outcome.averaged)
     updates = "update" if len(outcome.averaged) == 1 else "the average of updates"
-    console.note(f"{REASONS[outcome.reason]}: {output / 'model'} is {updates} {averaged}")
+    reporter.note(f"{REASONS[outcome.reason]}: {output / 'model'} is {updates} {averaged}")
     if plot:
         from cadec_cli.training.metrics import plot_curves
 
-        plot_curves(output / "metrics.jsonl", output / "curves.png")
-        console.note(f"curves: {output / 'curves.png'}")
+        plot_curves(output / "metrics.jsonl", output / "curves.png", reporter.warn)
+        reporter.note(f"curves: {output / 'curves.png'}")

@@ -197,9 +197,10 @@ def test_the_repl(bundle: Path, search: str, source: Path, tmp_path: Path) -> No
     if not steps(bundle, search):
         return
     expected = translated(bundle, search, source)
-    shown = ran("repl", "-b", bundle, "--search", search, stdin=TEXT).splitlines()
+    saved = tmp_path / "session.json"
+    shown = ran("repl", "-b", bundle, "--search", search, stdin=f"{TEXT}/save {saved}\n").splitlines()
     assert [line for line in shown if line] == [record["translation"] for record in expected]
-    session = json.loads((tmp_path / "state" / "cadec" / "repl-pipe.json").read_text("utf-8"))
+    session = json.loads(saved.read_text("utf-8"))
     entries = [entry for document in session["documents"] for entry in document]
     assert [entry["target"] for entry in entries] == [record["translation"] for record in expected]
     options = {**OPTIONS, "search": search}

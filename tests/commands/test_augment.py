@@ -1,6 +1,8 @@
 """`cadec augment back-translate`: line for line, documents parted as they were, whatever happens."""
 
 import itertools
+import json
+import os
 import random
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 from cadec_cli.data.shards import Shard
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.append_log import encode_line
 from cadec_cli.jobs import back_translation
 from cadec_cli.jobs.back_translation import PairFile, PairProgress, pair_lines
 from cadec_cli.main import exit_code
@@ -166,9 +169,9 @@ def test_unfinished_work_is_neither_lost_nor_mixed_up(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         pairs.write(chunks(2))
-    with pytest.raises(CadecError, match="unfinished work"):
+    with pytest.raises(CadecError, match="unfinished augmentation"):
         pairs.progress(resume=False)
-    with pytest.raises(CadecError, match="other options"):
+    with pytest.raises(CadecError, match="differs in: beam"):
         PairFile(tmp_path / "out", {"beam": "5"}).progress(resume=True)
     with pairs.part.open("ab") as stream:
         stream.write(b"half a l")
@@ -190,8 +193,9 @@ def test_chunks_change_nothing() -> None:
 
 def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
-    for left in (b"", b"# cadec back-tr"):
-        pairs.part.write_bytes(left)
+    for left in (0, 20):
+        unfinished(pairs)
+        os.truncate(pairs.part, left)
         assert pairs.progress(resume=True) == PairProgress()
         pairs.write([["x\ty"]])
         assert (tmp_path / "out").read_text() == "x\ty\n"
@@ -272,17 +276,32 @@ def test_damaged_lines_are_made_again_and_none_is_wrong(
 
 def test_a_part_of_before_is_refused_kindly(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
-    pairs.part.write_bytes(b"# cadec back-translation 0123\nX\tx\n")
-    with pytest.raises(CadecError, match="made of other files"):
+    pairs.part.write_bytes(encode_line(b"cadec back-translation 2 0123") + encode_line(b"0 X\tx"))
+    with pytest.raises(CadecError, match="was written by another version of cadec"):
         pairs.progress(resume=True)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_force_starts_over(
+    made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, part = tmp_path / "out.tsv", tmp_path / "out.tsv.cadec-part"
+    part.write_bytes(encode_line(b"cadec back-translation 2 0123"))
+    for flag in ("--quiet", "--resume"):
+        assert exit_code(arguments(made_up_bundle, text, output, flag)) == 1
+    assert exit_code(arguments(made_up_bundle, text, output, "--force")) == 0
+    assert output.exists() and not part.exists()
 
 
 def test_the_command_says_what_it_makes_again(
     made_up_bundle: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "out.tsv"
-    monkeypatch.setattr(PairFile, "_is_wanted", lambda pairs, count: None)
-    assert exit_code(arguments(made_up_bundle, text, output)) == 0
+    monkeypatch.setattr(PairFile, "_publish", _interrupted)
+    assert exit_code(arguments(made_up_bundle, text, output)) == 130
     monkeypatch.undo()
     part = Path(f"{output}.cadec-part")
     lines = part.read_bytes().splitlines(keepends=True)
@@ -290,4 +309,4 @@ def test_the_command_says_what_it_makes_again(
     done = cadec(*arguments(made_up_bundle, text, output, "--resume"))
     assert done.returncode == 0, done.stderr
     assert "2 lines are translated again" in " ".join(done.stderr.split())
-    assert [line.rstrip(b"\n").split(b" ", 2)[2] for line in lines[1:]] == output.read_bytes().splitlines()
+    assert [json.loads(line[17:])[1] for line in lines[1:]] == output.read_text("utf-8").splitlines()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.jobs.records import FORMAT_VERSION, encode_line
+from cadec_cli.fs.append_log import LogHeader, encode_line
 from cadec_cli.main import exit_code
 from tests.helpers import made_up_pair
 from tests.helpers.run_in_process import cadec
@@ -174,12 +174,13 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
     journal.write_text("")
     assert exit_code(arguments) == 1
     assert "--resume" in capsys.readouterr().err
-    other, older = (json.dumps({"format": version, "input": "another"}) for version in (FORMAT_VERSION, 1))
-    whole, damaged = encode_line(other.encode()), encode_line(other.encode()).replace(b"other", b"ather")
+    whole = LogHeader("translation", {"input": "another"}).line
+    early, earlier = (json.dumps({"format": version, "input": "another"}).encode() for version in (1, 4))
     refused = {
         whole: "differs in: input",
-        f"{older}\n".encode(): "differs in: format, input",
-        damaged: "is damaged: what it belongs to can't be told",
+        early + b"\n": "was written by another version of cadec",
+        encode_line(earlier): "was written by another version of cadec",
+        whole.replace(b"other", b"ather"): "is damaged: what it belongs to can't be told",
     }
     for left, message in refused.items():
         journal.write_bytes(left)

@@ -6,8 +6,9 @@ import pytest
 
 from cadec_cli.main import exit_code
 from cadec_cli.terminal.views.translations import ReadingSpeeds
-from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.conversion import as_format, promised_format
+from cadec_cli.text.formats.stream import StreamedText
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 CUE = "WEBVTT\nLanguage: en\n\n00:01.000 --> 00:01.500\n<i>you see the lamp.</i>\n"
@@ -39,10 +40,15 @@ def test_flags_of_subtitles_reach_the_file(
     assert shown.err == ""
 
 
+def as_read(text: str, written_as: str) -> TextFile:
+    """A WebVTT file that becomes one of another format, or of the same."""
+    return TextFile((), StreamedText(iter(())), "utf-8", written_as, ("vtt", text))
+
+
 def test_a_limit_of_none_and_other_formats_report_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     for limit, text_format in ((0, "vtt"), (17, "text")):
         speeds = ReadingSpeeds(limit)
-        speeds.of_file(0)("vtt", CUE, text_format, CUE)
+        speeds.look(0, as_read(CUE, text_format), CUE.encode())
         speeds.report()
     assert capfd.readouterr().err == ""
 
@@ -52,9 +58,9 @@ def test_what_is_converted_is_looked_at_as_what_it_becomes(ending: str, tmp_path
     film = tmp_path / "film.vtt"
     film.write_text(CUE)
     speeds = ReadingSpeeds(17)
-    file = read_text_file(film, language="en", restored=speeds.of_file(0))
     wanted = promised_format(tmp_path / f"film.{ending}", film)
-    b"".join(as_format(file, wanted, "film").restore(["Слишком много букв для половины секунды."]))
+    file = as_format(read_text_file(film, language="en"), wanted, "film")
+    speeds.look(0, file, b"".join(file.restore(["Слишком много букв для половины секунды."])))
     assert [cue.characters for cue in speeds.too_fast] == ([40] if ending in ("vtt", "srt", "ass") else [])
     assert speeds.in_source == (1 if speeds.too_fast else 0)
 
@@ -74,6 +80,6 @@ def test_cues_that_do_not_fit_are_counted(capfd: pytest.CaptureFixture[str]) -> 
     wide = "WEBVTT\n\n00:01.000 --> 00:09.000\nEin <i>Wort</i> und\nnoch eines\n"
     for most, lines, said in ((12, 2, False), (11, 2, True), (12, 1, True), (None, None, False)):
         speeds = ReadingSpeeds(0, most, lines)
-        speeds.of_file(0)("vtt", wide, "vtt", wide)
+        speeds.look(0, as_read(wide, "vtt"), wide.encode())
         speeds.report()
         assert ("1 cue does not fit" in capfd.readouterr().err) == said, (most, lines)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cadec_cli.jobs import job
 from cadec_cli.jobs.done import RECORD, DoneDocuments
 from cadec_cli.parallel import SerialPool, available_cores
-from cadec_cli.terminal import translate_many
 from cadec_cli.terminal.workers import worker_pool
 from tests.helpers import made_up_pair
 from tests.helpers.ray_cluster import RayCluster
@@ -116,13 +116,13 @@ def test_workers_are_sent_no_more_of_what_comes_before_than_they_read(
     run: Run, alone: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[str, ...]] = []
-    begin = translate_many.start_worker
+    begin = job.start_worker
 
-    def noted(instructions: translate_many.Instructions) -> Any:
-        sent.append(instructions.before)
+    def noted(instructions: job.WorkerInstructions) -> Any:
+        sent.append(instructions.after)
         return begin(instructions)
 
-    monkeypatch.setattr(translate_many, "start_worker", noted)
+    monkeypatch.setattr(job, "start_worker", noted)
     lines = Path("in/a.txt").read_text().split("\n")
     Path("long.txt").write_text("\n".join(lines * 50))
     assert run("in/c.txt", "-o", "step/", "--after", "long.txt", "--json").returncode == 0

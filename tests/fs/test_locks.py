@@ -1,6 +1,9 @@
-"""Work that another process is at is left alone, whatever a user asks for."""
+"""Work that another process is at is left alone, whatever a user asks for; two can't hold one lock."""
 
+import multiprocessing
 import os
+import stat
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
@@ -9,7 +12,7 @@ import pytest
 import cadec_cli.fs.locks
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.locks import open_locked, remove_if_unlocked, remove_locked
+from cadec_cli.fs.locks import lock, open_lock_file, open_locked, remove_if_unlocked, remove_locked
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
 
@@ -108,7 +111,7 @@ def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
         return open_locked(path, mode, buffering)
 
     monkeypatch.setattr("cadec_cli.fs.atomic._sync", take_up_too)
-    monkeypatch.setattr("cadec_cli.jobs.records.open_locked", open_later)
+    monkeypatch.setattr("cadec_cli.fs.append_log.open_locked", open_later)
     journal = Journal.resume(path, {"input": "a"})
     take_up_too()
     assert told and all("another process" in message for message in told)
@@ -126,15 +129,15 @@ def test_who_opens_a_journal_before_another_begins_it_does_not_begin_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "out.cadec-journal"
-    claim = cadec_cli.fs.locks._lock
+    claim = cadec_cli.fs.locks._lock_for_work
 
     def claim_too_late(descriptor: int, claimed: Path) -> None:
-        monkeypatch.setattr("cadec_cli.fs.locks._lock", claim)
+        monkeypatch.setattr("cadec_cli.fs.locks._lock_for_work", claim)
         with open_locked(path, "ab") as other:  # who is then killed
             other.write(b"begun\n")
         claim(descriptor, claimed)
 
-    monkeypatch.setattr("cadec_cli.fs.locks._lock", claim_too_late)
+    monkeypatch.setattr("cadec_cli.fs.locks._lock_for_work", claim_too_late)
     with pytest.raises(CadecError, match="there is an unfinished translation"):
         Journal.begin(path, {"input": "a"})
     assert path.read_bytes() == b"begun\n"
@@ -185,3 +188,73 @@ def test_a_run_is_trained_by_one_process_at_a_time(
         assert exit_code(["train", "lm", "-o", str(run), *data, *sizes, *FAST]) == 1
     assert "another process of cadec is at work" in " ".join(capsys.readouterr().err.split())
     assert not any(run.iterdir())
+
+
+def _hold(path: str, pipe: Connection) -> None:
+    with open_lock_file(Path(path)) as file:
+        pipe.send(lock(file.fileno(), wait=False))
+        pipe.recv()
+
+
+def test_a_lock_is_held_by_one_process_and_freed_when_it_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_hold, args=(str(path), theirs))
+    process.start()
+    try:
+        assert ours.poll(60) and ours.recv() is True
+        with open_lock_file(path) as file:
+            assert not lock(file.fileno(), wait=False)
+            process.kill()
+            process.join(60)
+            assert lock(file.fileno(), wait=True)
+    finally:
+        process.kill()
+
+
+def test_a_lock_ends_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with open_lock_file(path) as first, open_lock_file(path) as second:
+        assert lock(first.fileno(), wait=False)
+        assert not lock(second.fileno(), wait=False)
+        first.close()
+        assert lock(second.fileno(), wait=False)
+
+
+def test_a_lock_is_private_and_leaves_what_it_finds(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with open_lock_file(path) as file:
+        assert lock(file.fileno(), wait=False)
+        assert not os.get_inheritable(file.fileno())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("somebody's own")
+    with open_lock_file(path) as file:
+        assert lock(file.fileno(), wait=False)
+    assert path.read_text() == "somebody's own"
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "directory", "FIFO", "device"])
+def test_a_lock_is_a_file_of_its_own(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "lock", tmp_path / "other"
+    if kind == "link":
+        other.write_text("not to be emptied")
+        path.symlink_to(other)
+    elif kind == "dangling link":
+        path.symlink_to(other)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        path = Path(os.devnull)
+    with pytest.raises(CadecError, match=str(path)) as refused:
+        open_lock_file(path)
+    assert "delete it" in refused.value.hint
+    assert not other.exists() if kind != "link" else other.read_text() == "not to be emptied"
+
+
+def test_a_lock_that_may_not_be_opened_is_an_error_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError):
+        open_lock_file(tmp_path / "file" / "lock")

@@ -12,7 +12,8 @@ from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
-from cadec_cli.jobs.by_document import BulkTranslation, DocumentTask, DocumentWorker, ReportSegmentRecord
+from cadec_cli.jobs.by_document import BulkTranslation, DocumentTask, DocumentWorker
+from cadec_cli.jobs.in_step import SegmentRecord
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.parallel import SerialPool, Task, WorkerPool
@@ -99,7 +100,7 @@ class Library:
 
     def __post_init__(self) -> None:
         self.told = Told([])
-        self.reported: list[ReportSegmentRecord] = []
+        self.reported: list[SegmentRecord] = []
 
     def bulk(self, journal: str = ".journal") -> BulkTranslation:
         outputs = tuple(self.target / path.name for path in self.inputs)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cadec_cli.errors import CadecError, Interrupted
-from cadec_cli.jobs.by_document import ReportSegmentRecord
+from cadec_cli.jobs.in_step import SegmentRecord
 from cadec_cli.parallel import SerialPool, Task
 from tests.helpers.damages import DAMAGES
 from tests.helpers.job_library import (
@@ -183,7 +183,7 @@ def test_all_done_and_only_the_outputs_gone_nobody_needs_to_begin(library: Calla
     work = library(report=True)
     bulk = work.bulk()
 
-    def killed(made: Iterable[ReportSegmentRecord]) -> None:
+    def killed(made: Iterable[SegmentRecord]) -> None:
         raise KilledError
 
     with pytest.raises(KilledError):

@@ -3,21 +3,23 @@
 import json
 import random
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cadec_cli.decoding import waves
+from cadec_cli.decoding.confidence import Judge
+from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
-from cadec_cli.jobs.in_step import FileTranslation, SideOutput
+from cadec_cli.fs.append_log import LogHeader
+from cadec_cli.jobs.in_step import FileTranslation, SegmentRecord, SideOutput
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.jobs.output_names import OutputPlan
-from cadec_cli.jobs.records import encode_line, key_of
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 from tests.helpers import beam_pairs
@@ -42,7 +44,6 @@ class Case:
 
     work: FileTranslation
     json_lines: bool
-    companion: Callable[[Path], SideOutput] | None
     whole: dict[str, bytes]
     journal: bytes
 
@@ -52,8 +53,7 @@ class Case:
         assert work.plan is not None and work.plan.journal is not None
         work.plan.journal.write_bytes(journal)
         told: list[str] = []
-        companion = self.companion and self.companion(directory)
-        work.to_files(json_lines=self.json_lines, resume=True, damaged=told.append, companion=companion)
+        work.to_files(json_lines=self.json_lines, resume=True, damaged=told.append)
         assert not work.plan.journal.exists()
         return written(directory), told
 
@@ -61,7 +61,8 @@ class Case:
 def placed(work: FileTranslation, directory: Path) -> FileTranslation:
     directory.mkdir(exist_ok=True)
     paths = tuple(directory / f"{number}.txt" for number in range(len(work.files)))
-    return replace(work, plan=OutputPlan(paths, directory / "journal"))
+    side_output = None if work.side_output is None else report(directory)
+    return replace(work, plan=OutputPlan(paths, directory / "journal"), side_output=side_output)
 
 
 def written(directory: Path) -> dict[str, bytes]:
@@ -72,10 +73,13 @@ def written(directory: Path) -> dict[str, bytes]:
 
 
 def report(directory: Path) -> SideOutput:
-    def write(made: list[Any]) -> None:
-        (directory / "report").write_text(json.dumps(made))
+    def write(records: Iterable[SegmentRecord]) -> None:
+        (directory / "report").write_text(json.dumps([asdict(record) for record in records]))
 
-    return SideOutput(lambda translation: [translation.text, len(translation.parts)], write)
+    def maker(translator: Translator, judge: Judge) -> Callable[[Translation], Any]:
+        return lambda translation: [translation.text, len(translation.parts)]
+
+    return SideOutput(directory / "report", maker, write)
 
 
 def made(
@@ -84,7 +88,7 @@ def made(
     sentences: Sequence[str],
     *,
     json_lines: bool = False,
-    companion: Callable[[Path], SideOutput] | None = None,
+    side_output: bool = False,
 ) -> Case:
     rng = random.Random(3)
     files = []
@@ -92,8 +96,8 @@ def made(
         path = directory / f"in{number}"
         path.write_text("\n\n".join("\n".join(rng.choices(sentences, k=count)) for count in lengths) + "\n")
         files.append(read_text_file(path, language="en"))
-    work = FileTranslation(translator, files, below=0.6)
     place = directory / "out"
+    work = FileTranslation(translator, files, below=0.6, side_output=report(place) if side_output else None)
 
     class FullError(Exception):
         """It ends before the last few sentences."""
@@ -110,7 +114,7 @@ def made(
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Journal, "add", stopped)
-            one.to_files(json_lines=json_lines, resume=False, companion=companion and companion(place))
+            one.to_files(json_lines=json_lines, resume=False)
 
     run(-1)
     whole = written(place)
@@ -118,7 +122,7 @@ def made(
         run(work.sentences - 1)
     journal = written(place)["journal"]
     assert journal.count(b'"snapshot"') > 4 and journal.count(b'"output"') == work.sentences - 1 == 27
-    return Case(work, json_lines, companion, whole, journal)
+    return Case(work, json_lines, whole, journal)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +132,7 @@ def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table_case(directory: Path, **options: Any) -> Case:
-    how = {name: options.pop(name) for name in ("json_lines", "companion") if name in options}
+    how = {name: options.pop(name) for name in ("json_lines", "side_output") if name in options}
     models = ModelSet(CountedNMT(TABLE), TableLM(CALLS))
     return made(directory, Translator(models, TranslationOptions(**options)), list(TABLE), **how)
 
@@ -142,8 +146,8 @@ def beam_case(directory: Path) -> Case:
 
 CASES: dict[str, tuple[Callable[[Path], Case], int]] = {
     "rerank": (lambda path: table_case(path, search="rerank"), 10),
-    "rerank, json, report": (lambda path: table_case(path, json_lines=True, companion=report), 10),
-    "lattice": (lambda path: table_case(path, search="lattice", paths=3, companion=report), 10),
+    "rerank, json, report": (lambda path: table_case(path, json_lines=True, side_output=True), 10),
+    "lattice": (lambda path: table_case(path, search="lattice", paths=3, side_output=True), 10),
     "lattice, json": (lambda path: table_case(path, search="lattice", paths=3, json_lines=True), 5),
     "rolling": (lambda path: table_case(path, context=100), 3),
     "beam": (beam_case, 2),
@@ -235,23 +239,25 @@ def test_it_is_sound_again_once_it_was_resumed_and_can_be_killed_at_any_time(tmp
 def test_what_is_well_sealed_and_yet_not_ours_is_one_error(tmp_path: Path) -> None:
     case = table_case(tmp_path)
     header, *lines = case.journal.splitlines(keepends=True)
-    key = key_of(header[17:-1])
+    found = json.loads(header[17:])
+    log = LogHeader(found.pop("log"), {key: found[key] for key in found if key != "format"})
+    assert log.line == header
     last = max(number for number, line in enumerate(lines) if b'"snapshot"' in line)
     snapshot = json.loads(lines[last][17:])
     for forged in (
         {**snapshot, "done": [50] * len(snapshot["done"])},
         {**snapshot, "snapshot": {**snapshot["snapshot"], "documents": [{}] * len(snapshot["done"])}},
     ):
-        lines[last] = encode_line(json.dumps(forged).encode(), key)
+        lines[last] = log.encode(forged)
         with pytest.raises(CadecError):
             case.resumed(tmp_path / "out", header + b"".join(lines))
         written(tmp_path / "out")
     for no_record in (
-        b"[1]",
-        b'{"document": 0, "sentence": "0", "output": 1}',
-        b'{"snapshot": 1, "done": []}',
+        [1],
+        {"document": 0, "sentence": "0", "output": 1},
+        {"snapshot": 1, "done": []},
     ):
-        lines[last] = encode_line(no_record, key)
+        lines[last] = log.encode(no_record)
         assert case.resumed(tmp_path / "out", header + b"".join(lines))[0] == case.whole
 
 

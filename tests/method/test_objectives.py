@@ -4,12 +4,16 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.protection.defects import defects
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import naive_scores
 from cadec_cli.jobs.json_output import json_records
 from cadec_cli.main import exit_code
@@ -27,6 +31,61 @@ from cadec_cli.method.objectives import (
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import PASSAGES, SEARCHES
 from cadec_cli.models.doclm import DocumentLM
+
+every_objective = pytest.mark.parametrize("name", OBJECTIVES)
+TERMS = sorted({term for known in OBJECTIVES.values() for term in known.terms})
+values = st.fixed_dictionaries({term: st.floats(-50, 50) for term in TERMS})
+
+
+@every_objective
+@given(one=values, other=values, factor=st.floats(-3, 3))
+def test_formulas_are_linear(
+    name: str, one: dict[str, float], other: dict[str, float], factor: float
+) -> None:
+    """So that the scores of tokens add up to that of their sentence."""
+    chosen = objective(name)
+    summed = {term: one[term] + factor * other[term] for term in TERMS}
+    expected = chosen.score(one) + factor * chosen.score(other)
+    assert chosen.score(summed) == pytest.approx(expected, abs=1e-6)
+    arrays = {term: np.array([one[term], other[term]]) for term in TERMS}
+    assert chosen.score(arrays).tolist() == [chosen.score(one), chosen.score(other)]
+
+
+@every_objective
+def test_a_formula_needs_the_terms_that_it_names_and_no_others(name: str) -> None:
+    chosen = objective(name)
+    terms = dict.fromkeys(chosen.terms, 1.0)
+    chosen.score(terms)
+    for term in chosen.terms:
+        with pytest.raises(KeyError):
+            chosen.score({other: value for other, value in terms.items() if other != term})
+    assert chosen.uses_lm == bool({CONDITIONAL, FREE} & set(chosen.terms))
+
+
+@every_objective
+@given(weight=st.floats(0, 10), terms=values)
+def test_weights_have_names(name: str, weight: float, terms: dict[str, float]) -> None:
+    chosen = objective(name)
+    for weighted in chosen.weights:
+        changed = chosen.with_weights({weighted: weight})
+        assert changed.weights == {**chosen.weights, weighted: weight}
+        assert chosen.weights == OBJECTIVES[name].weights  # the table is as it was
+        # The score changes by as much as the weight does, times what it weighs.
+        without = chosen.with_weights({weighted: 0.0}).score(terms)
+        single = chosen.with_weights({weighted: 1.0}).score(terms) - without
+        assert changed.score(terms) == pytest.approx(without + weight * single, abs=1e-6)
+    with pytest.raises(CadecError, match=f"{name} has no weight luck"):
+        chosen.with_weights({"luck": 1.0})
+
+
+@given(values)
+def test_the_c_score_is_the_paper_s(terms: dict[str, float]) -> None:
+    pmi = terms[CONDITIONAL] - terms[FREE]
+    assert objective("pmi").score(terms) == pmi
+    assert objective("c-score").score(terms) == terms[NMT] + pmi
+    assert objective("c-score").score({**terms, CONDITIONAL: terms[FREE]}) == terms[NMT]  # no context
+    assert objective("sentence").score(terms) == terms[NMT]
+
 
 DOCUMENT = ["good day sir.", "you see the lamp.", "do you want the red house?", "i think you take it."]
 SEARCH = ("--nbest", "5", "--lines", "--compute-type", "float32", "--threads", "1")
@@ -80,19 +139,19 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
     for line, translation in zip(lines, translations, strict=True):
         (part,) = translation.parts
         assert part.choice is not None
-        for hypothesis, given in zip(part.hypotheses, line["hypotheses"], strict=True):
+        for hypothesis, record in zip(part.hypotheses, line["hypotheses"], strict=True):
             expected = _naive(network, hypothesis.ids, part.choice.context)
             computed = {term: expected[term] for term in (CONDITIONAL, FREE) if maximised.uses(term)}
             if len(computed) == 2:
                 computed["pmi"] = computed[CONDITIONAL] - computed[FREE]
             if search != "beam":  # lists are checked before anything is chosen from them
-                computed[DEFECTS] = len(defects(line["source"], given["text"]))
-            assert set(given) == {"text", "log_prob", "score", *computed}
+                computed[DEFECTS] = len(defects(line["source"], record["text"]))
+            assert set(record) == {"text", "log_prob", "score", *computed}
             for term, value in computed.items():
-                assert given[term] == pytest.approx(value, abs=1e-3), term
+                assert record[term] == pytest.approx(value, abs=1e-3), term
             checked = maximised if search == "beam" else penalise_defects(maximised)
-            score = checked.score({NMT: given["log_prob"], **computed})
-            assert given["score"] == pytest.approx(score, abs=2e-3)
+            score = checked.score({NMT: record["log_prob"], **computed})
+            assert record["score"] == pytest.approx(score, abs=2e-3)
         assert line["chosen"] == part.choice.index
 
 

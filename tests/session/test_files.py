@@ -13,7 +13,7 @@ from cadec_cli.bundle.build import build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import load_model, save_model
-from cadec_cli.session.files import StoredSession, read_session, session_json
+from cadec_cli.session.files import SessionLog, StoredSession, read_session, session_json
 from cadec_cli.session.session import Session
 from cadec_cli.text.pipeline import TextPipeline
 from tests.helpers.bundle_parts import checksums, shaken
@@ -215,3 +215,65 @@ def test_a_damaged_file_is_one_clear_error_and_never_another_session(bundle: Bun
     assert [[(entry.source, entry.text) for entry in document] for document in found.documents] == [
         [(entry.source, entry.text) for entry in document] for document in expected.documents
     ]
+
+
+def test_a_log_has_every_change_and_only_grows_by_it(bundle: Bundle, tmp_path: Path) -> None:
+    path, language = tmp_path / "session.log", models_of(bundle).language
+    session = full(bundle)
+    log = SessionLog(path, session)
+
+    def check() -> int:
+        before = path.stat().st_size
+        log.save(session)
+        stored = read_session(path, direction_of(bundle), language)
+        assert [list(document) for document in stored.documents] == session.documents
+        assert (stored.options, stored.after, stored.damage) == (session.options, session.after, "")
+        return path.stat().st_size - before
+
+    assert check() == 0
+    whole = path.stat().st_size
+    add(session, SENTENCES[4])
+    assert 0 < check() < whole / 2
+    session.pick(2, 1)
+    session.edit("Нет.", 2)
+    assert check() > 0
+    session.redo(0)
+    check()
+    session.new()
+    assert 0 < check() < 200
+    for _ in range(3):
+        session.undo()
+        assert 0 < check() < 200
+    session.configure(dataclasses.replace(OPTIONS, temperature=2.0))
+    assert check() > 0
+    session.begin([session.documents[0]], ["Том."])
+    check()
+    log.sync()
+    log.close()
+
+
+def test_of_a_damaged_log_a_session_is_read_that_once_was(bundle: Bundle, tmp_path: Path) -> None:
+    path, language = tmp_path / "session.log", models_of(bundle).language
+    session = new_session(bundle)
+    log = SessionLog(path, session)
+    seen: list[Any] = [[], [[]]]
+    for sentence in (*SENTENCES[:3], None, SENTENCES[3]):
+        if sentence is None:
+            session.undo()
+        else:
+            add(session, sentence)
+        log.save(session)
+        seen.append([list(document) for document in session.documents])
+    log.close()
+    whole, rng, refused = path.read_bytes(), random.Random(4), 0
+    for number in range(8 * len(DAMAGES)):
+        damage = DAMAGES[number % len(DAMAGES)]
+        path.write_bytes(damage(rng, whole))
+        try:
+            stored = read_session(path, direction_of(bundle), language)
+        except CadecError as error:
+            assert str(path) in error.message
+            refused += 1
+        else:
+            assert [list(document) for document in stored.documents] in seen, damage.__name__
+    assert refused < 2 * len(DAMAGES)

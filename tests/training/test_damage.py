@@ -48,16 +48,15 @@ def run_of(directory: Path, *updates: int) -> dict[int, dict[str, Tensor]]:
     return weights
 
 
-def gone_on(directory: Path) -> tuple[Progress, dict[str, Tensor]]:
+def gone_on(directory: Path, warnings: list[str] | None = None) -> tuple[Progress, dict[str, Tensor]]:
     model, optimizer = network(9)
-    progress = Checkpoints(directory, {"eo": "x"}).go_on(model, optimizer)
+    warn = ([] if warnings is None else warnings).append
+    progress = Checkpoints(directory, {"eo": "x"}, warn).go_on(model, optimizer)
     return progress, model_state(model)
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_of_two_checkpoints_the_one_that_is_whole_is_gone_on_from(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_two_checkpoints_the_one_that_is_whole_is_gone_on_from(name: str, tmp_path: Path) -> None:
     weights = run_of(tmp_path, 10, 20)
     path = tmp_path / "update-00000020" / name
     whole, rng = path.read_bytes(), random.Random(name)
@@ -65,15 +64,14 @@ def test_of_two_checkpoints_the_one_that_is_whole_is_gone_on_from(
     for number in range(2 * len(DAMAGES)):
         damaged = (DAMAGES[number % len(DAMAGES)] if name.endswith("json") else bit_flip)(rng, whole)
         path.write_bytes(damaged)
-        capsys.readouterr()
-        progress, found = gone_on(tmp_path)
+        warnings: list[str] = []
+        progress, found = gone_on(tmp_path, warnings)
         if progress.update == 20:  # what the file says is the same, if not its bytes
             assert name == "checksums.json" or damaged == whole
             continue
         assert progress.update == 10 and [one.update for one in progress.evaluations] == [10]
         assert all(torch.equal(found[key], tensor) for key, tensor in weights[10].items())
-        told = " ".join(capsys.readouterr().err.split())
-        assert "going on from" in told and "update-00000020" in told
+        assert "going on from" in warnings[0] and "update-00000020" in warnings[0]
         # The run will come to that update again; what was damaged is set aside until then.
         assert [one.name for one in sorted(tmp_path.iterdir())] == [
             "damaged-update-00000020",
@@ -95,14 +93,15 @@ def test_without_another_it_is_one_error_that_says_what_can_be_done(tmp_path: Pa
 
 
 def test_a_damaged_one_of_the_best_is_not_averaged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     weights = run_of(tmp_path, 10, 20, 30)
     progress = Progress(30, evaluations=[Evaluation(update, 5.0) for update in (10, 20, 30)])
     path = tmp_path / "update-00000020" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x7f")
-    mean, updates = Checkpoints(tmp_path, {}).average(progress, "loss", 3)
-    assert updates == [10, 30] and "is damaged" in capsys.readouterr().err
+    warnings: list[str] = []
+    mean, updates = Checkpoints(tmp_path, {}, warnings.append).average(progress, "loss", 3)
+    assert updates == [10, 30] and "is damaged" in warnings[0]
     for name, tensor in mean.items():
         torch.testing.assert_close(tensor, (weights[10][name] + weights[30][name]) / 2)
     for update in (10, 30):
@@ -215,19 +214,16 @@ def metrics(path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("line", NO_RECORDS, ids=lambda line: repr(line[:30]))
-def test_a_damaged_line_of_metrics_is_left_out_and_said(
-    line: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_line_of_metrics_is_left_out_and_said(line: bytes, tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
+    warnings: list[str] = []
     whole = metrics(path).splitlines(keepends=True)
     path.write_bytes(b"".join([*whole[:5], line + b"\n", *whole[5:]]))
-    assert list(read_metrics(path)) == RECORDS
-    assert "1 damaged line is left out" in capsys.readouterr().err
-    plot_curves(path, tmp_path / "curves.png")
-    capsys.readouterr()
-    Metrics(path, 20)  # the run goes on from there
-    assert "damaged" in capsys.readouterr().err
-    assert list(read_metrics(path)) == RECORDS[:20] and not capsys.readouterr().err
+    assert list(read_metrics(path, warnings.append)) == RECORDS
+    plot_curves(path, tmp_path / "curves.png", warnings.append)
+    Metrics(path, 20, warnings.append)  # the run continues from there
+    assert warnings == [f"{path}: 1 damaged line is left out"] * 3
+    assert list(read_metrics(path, warnings.append)) == RECORDS[:20] and len(warnings) == 3
 
 
 def test_whatever_happens_to_metrics_they_can_be_gone_on_with(tmp_path: Path) -> None:

@@ -5,28 +5,16 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.terminal.flags import (
-    After,
-    BundleOption,
-    ComputeType,
-    Device,
-    MaxInput,
-    SourceLanguage,
-    TargetLanguage,
-    Threads,
-    flags_of,
-)
-
-# `cadec repl`: the loop, its commands, its prompt, its state.
+from cadec_cli.terminal.flags import MODELS, After, MaxInput, flags_of, model_flags
 
 
 @flags_of("bundle's", search=TranslationOptions)
+@model_flags()
 def repl(
     flags: dict[str, Any],
-    bundle: BundleOption = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    models: ModelRequest = MODELS,
     resume: Annotated[
         bool,
         typer.Option(
@@ -40,9 +28,6 @@ def repl(
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
     max_input: MaxInput = MAX_INPUT_BYTES,
-    device: Device = "auto",
-    compute_type: ComputeType = "int8",
-    threads: Threads = 0,
 ) -> None:
     """Translate what you type, each sentence in the context of those before it; /help lists the commands.
 
@@ -63,43 +48,30 @@ def repl(
     if at_terminal:
         console.note("loading …")
 
-    from cadec_cli.bundle.load import default_options
     from cadec_cli.commands.repl.autosave import Autosave, load_saved
     from cadec_cli.commands.repl.commands import COMMANDS
     from cadec_cli.commands.repl.loop import Repl
     from cadec_cli.commands.repl.views import Output
-    from cadec_cli.decoding.preceding_context import context_of
-    from cadec_cli.errors import CadecError
     from cadec_cli.method.options import with_flags
     from cadec_cli.session.session import Direction, Session
-    from cadec_cli.terminal.inputs import open_models, read_context
+    from cadec_cli.terminal.run_job import open_job
 
-    models = open_models(
-        bundle,
-        device=device,
-        compute_type=compute_type,
-        threads=threads,
-        source_language=source_language,
-        target_language=target_language,
-    )
-    opened = models.bundle
-    if not opened.has_translation:
-        raise CadecError(f"{opened.directory} has no S-NMT and can't translate")
-    direction = Direction(models.languages.source or "", models.languages.target, opened.manifest.identity)
-    options = with_flags(default_options(opened), flags)
-    if after is not None:
-        context_of(models, options, [])  # or say why nothing before could count
+    job = open_job(models, flags, after=after, most=max_input)
+    job.check_translates()
+    before = job.sentences_before
+    languages = job.languages
+    direction = Direction(languages.source or "", languages.target, job.bundle.manifest.identity)
     autosave = Autosave.open(pipe=not at_terminal)
-    stored = load_saved(autosave, direction, models.reader) if resume else None
+    stored = load_saved(autosave, direction, job.models.reader) if resume else None
+    options = job.options
     if stored is not None and stored.options is not None:
         options = with_flags(stored.options, flags)
-    before = stored.after if stored is not None else ()
     session = Session(
-        models,
+        job.models,
         options,
         direction=direction,
         documents=stored.documents if stored is not None else (),
-        after=before if after is None else read_context(after, models.languages, most=max_input),
+        after=stored.after if stored is not None and after is None else before,
     )
     if at_terminal:
         took = time.monotonic() - started

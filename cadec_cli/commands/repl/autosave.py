@@ -1,14 +1,13 @@
-"""What a REPL leaves behind for the next one: the session, saved at every change, whole or not at all.
+"""What a REPL leaves behind for the next one: the log of its session, to which every change is appended.
 
-The file of the session before stays as it is until the new one has a sentence; then it is kept, with a few
-before it, for /load. Of two REPLs at a time the first saves its session; the second says that it can't. What
-comes through a pipe is a session apart: it never takes the place of a person's.
+The log of the session before stays as it is until the new one has a sentence. Then it is kept, with a few
+before it, for /load. If two REPLs run at a time, the first saves its session; the second warns that it
+can't. A session from a pipe is kept apart: it never takes the place of a person's.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -16,92 +15,89 @@ from typing import IO
 from cadec_cli.engines.protocols import ContextReader
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file
-from cadec_cli.fs.paths import lock, open_lock, state_directory
-from cadec_cli.session.files import StoredSession, read_session, session_json
+from cadec_cli.fs.locks import lock, open_lock_file
+from cadec_cli.fs.paths import state_directory
+from cadec_cli.session.files import LOG_SUFFIX, SessionLog, StoredSession, read_session
 from cadec_cli.session.session import Direction, Session
 from cadec_cli.terminal import console
 
 # Sessions kept besides the newest.
 MAX_PREVIOUS = 9
-# Work done between two savings of a long session, in times that a saving takes.
-SAVE_INTERVAL_FACTOR = 10
-
-
-def write_session(path: Path, session: Session) -> None:
-    """Write a session, whole or not at all; a new file is for nobody else to read."""
-    with atomic_file(path, private=True) as stream:
-        stream.write(session_json(session).encode())
 
 
 @dataclass
 class Autosave:
-    """The saved session of the user. What can't be saved is said once, and the session goes on."""
+    """The saved session of the user. If it can't be saved, the user is warned once and can go on."""
 
     directory: Path
     name: str = "repl-session"
     continues: bool = False  # what is there already is this session
     _broken: bool = False
-    _saved: float = 0.0  # when the session was last saved
-    _took: float = 0.0  # how long that took
-    _waiting: bool = False  # something has changed since
     _lock: IO[str] | None = field(default=None, repr=False)  # held as long as it is open
+    _log: SessionLog | None = field(default=None, repr=False)  # open from the first sentence on
 
     @classmethod
     def open(cls, *, pipe: bool = False) -> Autosave:
-        """Find or make the place, for this process alone."""
+        """Find or create the directory, and lock it for this process."""
         autosave = cls(state_directory(), "repl-pipe" if pipe else "repl-session")
         try:
             autosave.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make_private(autosave.directory)
-            autosave._lock = open_lock(autosave.directory / f"{autosave.name}.lock")
+            autosave._lock = open_lock_file(autosave.directory / f"{autosave.name}.lock")
         except OSError as error:
             autosave._give_up(f"{error.strerror}: {autosave.directory}")
         except CadecError as error:
             autosave._give_up(error.marked_message)
         else:
-            if not lock(autosave._lock, wait=False):
+            if lock(autosave._lock.fileno(), wait=False) is False:
                 autosave._give_up("another cadec repl is running and saves its own")
         return autosave
 
     @property
     def path(self) -> Path:
-        """The session as it is."""
-        return self.directory / f"{self.name}.json"
+        """The log of the session."""
+        return self.directory / f"{self.name}{LOG_SUFFIX}"
 
     def previous(self, number: int = 1) -> Path:
-        """The session before, and those before that."""
-        return self.directory / f"{self.name}-previous-{number}.json"
+        """The log of the session before, and of those before that."""
+        return self.directory / f"{self.name}-previous-{number}{LOG_SUFFIX}"
+
+    @property
+    def earlier(self) -> Path | None:
+        """A session that /load can take up, where there is none to resume: the one before, or an old file."""
+        candidates = (self.previous(), self.directory / f"{self.name}.json")
+        return next((path for path in candidates if path.exists()), None)
 
     def begin_anew(self) -> None:
-        """What is saved from now on is another session: the one that is there becomes the previous."""
+        """Save another session from now on: the one that is there becomes the previous."""
         self.continues = False
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     def save(self, session: Session, *, at_once: bool = True) -> None:
-        """Save the session; one without a sentence takes no other's place.
+        """Save what has changed; a session without a sentence takes no other's place.
 
-        If not `at_once`, a long session is saved only so often that it does not hold up the work: call
-        `finish` at the end.
+        If not `at_once`, it may be on disk only after `finish`: waiting for the disk would hold up the work.
         """
         if self._broken or not (self.continues or any(session.documents)):
             return
-        self._waiting = True
-        if at_once or time.monotonic() - self._saved >= SAVE_INTERVAL_FACTOR * self._took:
-            self.finish(session)
-
-    def finish(self, session: Session) -> None:
-        """Save what has changed and is not saved yet."""
-        if self._broken or not self._waiting:
-            return
-        started = time.monotonic()
         try:
-            if not self.continues and self.path.exists():
-                self._keep_previous()
-            write_session(self.path, session)
+            if self._log is None:
+                if not self.continues and self.path.exists():
+                    self._keep_previous()
+                self._log = SessionLog(self.path, session)
+                self.continues = True
+            self._log.save(session)
+            if at_once:
+                self._log.sync()
         except (CadecError, OSError) as error:
             self._give_up(error.marked_message if isinstance(error, CadecError) else str(error))
-        self.continues, self._waiting = True, False
-        self._saved = time.monotonic()
-        self._took = self._saved - started
+
+    def finish(self, session: Session) -> None:
+        """Have everything saved, and on disk."""
+        if self._log is not None:
+            self.save(session)
 
     def _keep_previous(self) -> None:
         """Copy the session that is about to be replaced, which stays until it is."""
@@ -117,28 +113,31 @@ class Autosave:
 
 
 def _make_private(directory: Path) -> None:
-    """Close what cadec keeps of sessions to all others, as it was not always made."""
+    """Close what cadec keeps of sessions to other users; earlier versions left it open."""
     for path in (directory, *directory.glob("repl-*")):
         with contextlib.suppress(OSError):
-            if not path.is_symlink():  # which leads to what is not cadec's own
+            if not path.is_symlink():  # a link leads to something that is not cadec's own
                 path.chmod(path.stat().st_mode & 0o700)
 
 
 def load_saved(
     autosave: Autosave, direction: Direction, reader: ContextReader | None
 ) -> StoredSession | None:
-    """The saved session, if there is one that can be used; if not, that is said."""
+    """The saved session, None if there is none that can be used; the user is told why."""
     if not autosave.path.exists():
-        older = f"; /load {autosave.previous()} is the one before" if autosave.previous().exists() else ""
-        console.note(f"there is no session to resume; this is a new one{older}")
+        earlier = autosave.earlier
+        which = f"; /load {earlier} takes up an earlier one" if earlier is not None else ""
+        console.note(f"there is no session to resume; this is a new one{which}")
         return None
     try:
         stored = read_session(autosave.path, direction, reader)
     except CadecError as error:
         console.warn(f"{error.marked_message}; this is a new session")
         return None
+    if stored.damage:
+        console.warn(stored.damage)
     # With another bundle the hypotheses are gone: what is there must not be overwritten by less.
-    autosave.continues = stored.options is not None
+    autosave.continues = stored.options is not None and not stored.damage
     if stored.options is None:
         console.note("the session was made with another bundle: source and target are taken, nothing else")
     return stored

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.commands.repl import views
-from cadec_cli.commands.repl.autosave import write_session
 from cadec_cli.commands.repl.loop import Command, Quit, Repl
 from cadec_cli.commands.repl.views import count_noun
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
-from cadec_cli.session.files import read_session
+from cadec_cli.session.files import read_session, write_session
 from cadec_cli.session.session import Entry, Session
 from cadec_cli.terminal import console
 from cadec_cli.terminal.flags import fill_lists, names_of
-from cadec_cli.terminal.outputs import check_outputs
 from cadec_cli.text.documents import document_lines
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
@@ -292,6 +291,8 @@ def load(repl: Repl, rest: str) -> None:
     repl.autosave.begin_anew()
     repl.save()
     repl.written.add(resolve_path(path))
+    if stored.damage:
+        console.warn(stored.damage)
     other = "" if stored.options is not None else ", source and target only"
     console.note(f"loaded {_session_size(session)} from {path}{other}")
 

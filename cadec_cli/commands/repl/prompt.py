@@ -26,7 +26,7 @@ from cadec_cli.commands.repl import commands
 from cadec_cli.commands.repl.commands import COMMANDS
 from cadec_cli.commands.repl.loop import Repl
 from cadec_cli.commands.repl.views import count_noun
-from cadec_cli.fs.atomic import append_private
+from cadec_cli.fs.locks import append_private
 from cadec_cli.method.options import AUTO
 from cadec_cli.terminal import console
 

@@ -1,7 +1,8 @@
-"""One file per search; the table of them is method.searches.SEARCHES.
+"""One file per search; the table of searches is method.searches.SEARCHES.
 
-A search is something with `run(waves, state)`. Waves are the next few n-best lists, or sentences, of every
-document; what is chosen is yielded at once, with the number of its document, in the order of each.
+A search has a method `run(waves, state)`. A wave holds the next few n-best lists, sentences or passages of
+every document. Choices are yielded as soon as they are made, with the number of their document, and in the
+order of that document.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from cadec_cli.method.searches import search_kind
 
 
 class Search(Protocol):
-    """Goes through documents in step and chooses."""
+    """Chooses translations, sentence i of every document at once."""
 
     def run(self, waves: Iterable[Wave[Any]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
-        """Choose for every piece of every wave; `state` is where it stands, and is kept up to date."""
+        """Choose for every piece of every wave; `state`, from which it starts, is kept up to date."""
         ...
 
 
 def build(models: Models, options: TranslationOptions, extra_terms: tuple[AnyTerm, ...] = ()) -> Search:
-    """The search that the options name, with the models that it needs; no others are loaded."""
+    """Build the search that the options name. Only the models that it needs are loaded."""
     if options.weighted_objective.uses_lm and models.language is None:
         raise CadecError(
             "this bundle has no document language model",

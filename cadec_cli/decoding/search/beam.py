@@ -1,7 +1,7 @@
-"""C-aware beam search: the S-NMT and the D-LM stepped together, with any objective as the score of a token.
+"""C-aware beam search: the S-NMT and the D-LM step together, and any objective scores the tokens.
 
-With one target vocabulary they go token by token; otherwise the D-LM follows word by word (`word_steps`).
-Several sentences are decoded in step, each after its own context.
+If the two models share the target vocabulary, both step token by token; otherwise the D-LM follows word by
+word (`word_steps`). Several sentences are decoded in step, each after its own context.
 
 Shapes: B sentences, K live hypotheses of each, V vocabulary.
 """
@@ -38,14 +38,14 @@ from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 
-# Sentences decoded at once where none waits for another.
+# Sentences decoded at once if none waits for another.
 TOGETHER = 32
-# And word by word, however many there are: what the D-LM has read of them stands in one row.
+# Sentences decoded at once word by word: all that the D-LM has read of them stands in one row.
 WORDS_TOGETHER = 4
 
 
 def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> BeamDecoding:
-    """The search as the options want it."""
+    """Build the search from the options."""
     objective = options.weighted_objective
     language = models.language if objective.uses_lm else None
     search = BeamSearch(
@@ -57,9 +57,10 @@ def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyT
 
 @dataclass(frozen=True)
 class BeamDecoding:
-    """Documents translated by the beam, each sentence after what was chosen before.
+    """Translates documents with the beam, each sentence after what was chosen before it.
 
-    With `quick` contexts are that model's sentence-level translations, so that no sentence waits.
+    With `quick`, the contexts are that model's sentence-level translations instead, so that no sentence
+    waits for another.
     """
 
     search: BeamSearch
@@ -118,7 +119,7 @@ class BeamDecoding:
         ]
 
     def _read(self, before: Context, source_length: int) -> Context:
-        """What is read of a context, such that there is room for a translation."""
+        """The part of a context that is read, such that a translation still fits after it."""
         language = self.search.language
         if language is None:
             return Context()
@@ -141,7 +142,7 @@ class BeamDecoding:
 
 @dataclass(frozen=True)
 class BeamOptions:
-    """How wide, and how long a translation may become: by default as the translation model has it."""
+    """The beam size, and how long translations may become: by default, what the translation model allows."""
 
     beam: int = 4
     limits: LengthLimits | None = None
@@ -153,10 +154,10 @@ class BeamOptions:
 
 @dataclass(frozen=True)
 class BeamHypothesis:
-    """A finished translation with its terms, summed over its tokens, the end of the sentence included."""
+    """A finished translation with its terms, summed over its tokens and the end of the sentence."""
 
     ids: Ids  # without the boundary
-    score: float  # what the objective makes of the terms
+    score: float  # the objective of the terms
     terms: Mapping[str, float]
 
 
@@ -179,7 +180,7 @@ class _Candidates:
 
 
 class BeamSearch:
-    """Beam search by an objective; without terms of the LM it is the plain one."""
+    """Beam search that maximises an objective; without LM terms it is ordinary beam search."""
 
     def __init__(
         self,
@@ -218,12 +219,12 @@ class BeamSearch:
 
     @property
     def read(self) -> TokenText:
-        """How contexts are written: as the D-LM does, if there is one."""
+        """The vocabulary of contexts: the D-LM's, or the S-NMT's if there is no D-LM."""
         return self.translation.text if self.language is None else self.language.text
 
     @property
     def by_token(self) -> bool:
-        """Tell whether both models go token by token, in one vocabulary."""
+        """Tell whether both models step token by token, in one vocabulary."""
         return self._words is None
 
     def _by_token(self, language: LanguageModel) -> TypeGuard[StepwiseLanguage]:
@@ -233,13 +234,13 @@ class BeamSearch:
     def search_on_cores(
         self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
     ) -> list[list[BeamHypothesis]]:
-        """The same as `search`, by a core for each part of the sentences: together they wait for each other.
+        """The same as `search`, with the sentences divided among the cores.
 
-        A single sentence has all cores. Small networks have one for everything: there a step takes as long
-        with half the sentences, and parts cost more than they gain.
+        A single sentence gets all cores. Small networks use one core for everything: a step of theirs takes
+        as long with half the sentences, so that dividing them costs more than it gains.
         """
         count = cores_for(*self._networks) if self.by_token and not self._small else 1
-        # Long and short sentences for every core: they have all done about the same when they end.
+        # Every core gets long and short sentences, so that all have about the same work.
         order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
         parts = [order[first::count] for first in range(min(count, len(order)))]
         found = self._cores.map(
@@ -260,9 +261,9 @@ class BeamSearch:
     def search(
         self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
     ) -> list[list[BeamHypothesis]]:
-        """Translate sentences (ids without their end), each after its context; the best hypotheses first.
+        """Translate sentences (ids without the end), each after its context; the best hypotheses come first.
 
-        All sentences are decoded at once: it is the caller who decides how many that are.
+        All sentences are decoded at once, so the caller decides how many that are.
         """
         if not sources:
             return []
@@ -309,7 +310,7 @@ class BeamSearch:
         ]
 
     def _length_limit(self, source: Sequence[int], context: Context) -> int:
-        """Most tokens that a translation may have, such that all positions exist."""
+        """How many tokens a translation may have without exceeding the positions of a model."""
         limit = self.limits.most(len(source))
         room = self.translation.positions
         if len(source) + 1 > room:
@@ -325,7 +326,7 @@ class BeamSearch:
                     f"a context of {length} tokens leaves no room in an LM of {room} positions",
                     "use fewer sentences of context",
                 )
-            if self._words is None:  # otherwise lengths are not the same, and what does not fit is not scored
+            if self._words is None:  # otherwise lengths differ, and tokens that do not fit are not scored
                 limit = min(limit, room - length)
         return limit
 
@@ -350,7 +351,7 @@ class BeamSearch:
             scores = scores.masked_fill(
                 at_limit.to(device).repeat_interleave(width)[:, None] & unsaid, -torch.inf
             )
-        # The best of a sentence are among the best of its rows; topk of short rows is the faster way.
+        # The best of a sentence are among the best of its rows, and topk of short rows is faster.
         best, tokens = scores.topk(min(2 * self.options.beam, scores.size(-1)))  # (B·K, ≤ 2·beam)
         totals = (beams.sums[0].flatten()[:, None] + best).view(count, -1)
         best, columns = totals.topk(min(2 * self.options.beam, totals.size(1)))
@@ -367,7 +368,7 @@ class BeamSearch:
     def _collect(
         self, beams: _Beams, candidates: _Candidates, finished: list[list[BeamHypothesis]], topped: list[bool]
     ) -> None:
-        """Take down the candidates that end, among the best `beam` only: others may yet be overtaken."""
+        """Record the candidates that end, among the best `beam` only: the others may still be overtaken."""
         ends = (candidates.tokens == self._end) & candidates.sums[0].isfinite()  # (B, 2·beam)
         for row, column in ends[:, : self.options.beam].nonzero().tolist():
             sentence = beams.sentences[row]
@@ -378,13 +379,13 @@ class BeamSearch:
             topped[sentence] |= column == 0
 
     def _survivors(self, beams: _Beams, candidates: _Candidates, kept: Tensor) -> tuple[_Beams, Tensor]:
-        """Go on with the best `beam` candidates that do not end: (the new beams, their parents (B′, K))."""
+        """Keep the best `beam` candidates that do not end: the new beams, and their parents (B′, K)."""
         rows = kept[:, None]
         ends = candidates.tokens[kept] == self._end
         columns = ends.int().argsort(dim=1, stable=True)[:, : self.options.beam]  # (B′, K)
         parents, tokens = candidates.parents[rows, columns], candidates.tokens[rows, columns]
         sums = candidates.sums[:, rows, columns]
-        # Where the vocabulary is smaller than the beam, ended ones are left among them: they are dead.
+        # If the vocabulary is smaller than the beam, some of these have ended: no score may continue them.
         sums[0].masked_fill_(tokens == self._end, -torch.inf)
         ids = torch.cat([beams.ids[rows, parents], tokens[:, :, None]], 2)
         return _Beams([beams.sentences[row] for row in kept.tolist()], ids, sums), parents

@@ -1,7 +1,7 @@
-"""Translation by models that read passages of the source: nothing waits for what was chosen before.
+"""Translation by models that read passages of the source, so that no sentence waits for an earlier choice.
 
-DocTransformer, 2-to-2 and DocRepair differ in what a passage is and in how it becomes a list; the rest is one
-search.
+DocTransformer, 2-to-2 and DocRepair differ in what a passage is and in how it becomes an n-best list; the
+rest is one search.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cadec_cli.method.options import TranslationOptions
 
 @dataclass(frozen=True)
 class PassageSearch:
-    """Documents translated passage by passage, all of a wave at once."""
+    """Translates documents passage by passage, all passages of a wave at once."""
 
     model: DocumentModel
     translate: Callable[[Sequence[Passage]], list[NBest]]
 
     def run(self, waves: Iterable[Wave[Passage]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
-        """Translate the sentence in question of every passage; the likeliest hypothesis is the choice."""
+        """Translate the sentence in question of every passage, and choose its likeliest hypothesis."""
         for wave in waves:
             flat = [(number, one) for number, passages in enumerate(wave.documents) for one in passages]
             lists = self.translate([passage for _, passage in flat])
@@ -38,17 +38,17 @@ class PassageSearch:
 
 
 def two_to_two(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
-    """The 2-to-2 model, by CTranslate2."""
+    """The search with the 2-to-2 model, which CTranslate2 runs."""
     return _listing(_require_model(models, "2-to-2"), options)
 
 
 def repair(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
-    """The DocRepair model after the S-NMT, both by CTranslate2."""
+    """The search with DocRepair after the S-NMT; CTranslate2 runs both."""
     return _listing(_require_model(models, "repair"), options)
 
 
 def doc_nmt(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
-    """The DocTransformer, by our own beam search."""
+    """The search with the DocTransformer, decoded by our own beam search."""
     from cadec_cli.decoding.search.beam import TOGETHER, BeamOptions, BeamSearch
     from cadec_cli.engines.torch_document import TorchDocumentModel
 

@@ -1,10 +1,10 @@
-"""Contrastive tests: does a scorer put the true translation above its variants, given what was said before?
+"""Contrastive tests: does a scorer prefer the true translation to its variants, given what was said before?
 
-Published sets put the true candidate first in every group, so that a scorer which can't tell candidates apart
+Published sets put the true candidate first in every group, so that a scorer that can't tell candidates apart
 looks perfect to a script that breaks ties by order. Here the true candidate has to beat every other one
-strictly: a tie is wrong, and counted.
+strictly. A tie is wrong, and ties are counted.
 
-Knows nothing of models or files: groups and their scores in, figures out.
+This module knows nothing of models or files: it takes groups and their scores, and gives figures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from cadec_cli.errors import CadecError
 T = TypeVar("T")
 
 SAMPLES, SEED = 1000, 1
-# Antecedents further away than this are one class, as in ContraPro's own evaluation.
+# Antecedents further away than this form one class, as in ContraPro's own evaluation.
 FAR = 3
 
 
 class NothingToChooseError(CadecError):
-    """All candidates of a group are the same, or there is only one: no scorer can be right or wrong."""
+    """All candidates of a group are equal, or there is only one: no scorer can be right or wrong."""
 
     def __init__(self, candidates: int) -> None:
         super().__init__("there are fewer than two different candidates")
@@ -40,7 +40,7 @@ class NothingToChooseError(CadecError):
 class Group:
     """One question: which of the candidates is the translation of `source` after `context`?
 
-    Text is as the file has it. Contexts are oldest first; `context` is what the true translation comes after.
+    Texts are as in the file. Contexts are oldest first; `context` stands before the true translation.
     """
 
     source: str
@@ -48,8 +48,8 @@ class Group:
     context: tuple[str, ...]
     candidates: tuple[str, ...]
     truth: int
-    distance: int | None = None  # sentences between this one and the one that settles it
-    name: str = ""  # what the group is called in messages: its number in the file
+    distance: int | None = None  # sentences back to the antecedent, if the set says so
+    name: str = ""  # its number in the file, for messages
 
     def __post_init__(self) -> None:
         if not 0 <= self.truth < len(self.candidates):
@@ -66,28 +66,28 @@ class Group:
 
     @property
     def rivals(self) -> tuple[int, ...]:
-        """The candidates that the true one has to beat: not those that are the same string."""
+        """The candidates that the true one has to beat: all that are another string."""
         true = self.candidates[self.truth]
         return tuple(index for index, text in enumerate(self.candidates) if text != true)
 
 
 @dataclass(frozen=True)
 class Undecidable:
-    """A group of a file that was left out, because there is nothing to choose in it."""
+    """A group that was left out because all of its candidates are equal."""
 
     name: str
     candidates: int
-    place: int  # how many of the set's groups stand before it
+    place: int  # how many groups of the set come before it
 
 
 @dataclass(frozen=True)
 class ContrastiveSet:
-    """The groups of one file, but for those in which there is nothing to choose."""
+    """The groups of one file, without the undecidable ones."""
 
     path: Path
     layout: str
     groups: tuple[Group, ...]
-    tokenised: bool = False  # the text is in Moses' tokens, which are to be joined before it is encoded
+    tokenised: bool = False  # texts are Moses tokens, to be joined before a model encodes them
     undecidable: tuple[Undecidable, ...] = ()
 
     @property
@@ -97,19 +97,19 @@ class ContrastiveSet:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables: that of the file without its endings."""
         name = self.path.name.split(".")[0] or self.path.name
         return name.encode("utf-8", "replace").decode()
 
     @property
     def chance(self) -> float:
-        """The accuracy of a guess: the mean of one in so many different candidates."""
+        """The expected accuracy of a random choice among the different candidates."""
         return sum(1 / group.distinct for group in self.groups) / len(self.groups)
 
     def in_file_order(self, of_groups: Iterable[T]) -> Iterator[T | Undecidable]:
-        """Yield what there is of each group, in order, and the groups left out where they stood in the file.
+        """Yield the items, one per group, with the undecidable groups where they stood in the file.
 
-        Files of scores go by position: whoever writes one has to write something for every candidate.
+        Files of scores go by position, so that they need a line for every candidate of the file.
         """
         remaining = iter(of_groups)
         done = 0
@@ -122,10 +122,10 @@ class ContrastiveSet:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a group ended."""
+    """Whether a scorer got a group right."""
 
     right: bool
-    tied: bool  # the true candidate is as good as the best of the others: wrong, but by a hair
+    tied: bool  # the true candidate scores the same as the best of the others
     rival: int  # the best of the others
 
 
@@ -149,16 +149,16 @@ class Accuracy:
     ties: int
     low: float
     high: float
-    by_distance: Mapping[str, tuple[int, int]]  # right, groups; empty where the set has no distances
+    by_distance: Mapping[str, tuple[int, int]]  # right, groups; empty if the set has no distances
 
     @property
     def share(self) -> float:
-        """Right of all."""
+        """Right groups among all."""
         return self.right / self.groups
 
 
 def accuracy(groups: Sequence[Group], verdicts: Sequence[Verdict], seed: int = SEED) -> Accuracy:
-    """Count what is right, over all groups and by the distance of the antecedent."""
+    """Count the right groups, over all and by the distance of the antecedent."""
     right = sum(verdict.right for verdict in verdicts)
     low, high = accuracy_interval(right, len(groups), seed)
     by_distance: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""What scorers made of contrastive sets: accuracies, and the groups that failed, explained."""
+"""Results of scorers on contrastive sets: accuracies, and explanations of failed groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cadec_cli.method.terms import Terms
 
 @dataclass(frozen=True)
 class Failure:
-    """A group that a scorer got wrong; the explanation is of the true candidate, then of its rival."""
+    """A group that a scorer got wrong. The explanation has the true candidate first, then its rival."""
 
     group: Group
     terms: Terms  # at the scorer's temperature
@@ -26,7 +26,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class ScorerResult:
-    """What a scorer made of a set."""
+    """The result of one scorer on a set."""
 
     scorer: ContrastiveScorer
     accuracy: Accuracy
@@ -35,7 +35,7 @@ class ScorerResult:
 
 @dataclass(frozen=True)
 class SetResults:
-    """What all scorers made of a set, in the same order for every set."""
+    """The results of all scorers on a set, in the same order for every set."""
 
     contrastive_set: ContrastiveSet
     scorers: tuple[ScorerResult, ...]
@@ -48,9 +48,9 @@ def evaluate(
     failures: int = 0,
     models: ContrastiveModels | None = None,
 ) -> SetResults:
-    """Judge every group by every scorer, whose terms have been computed once for all.
+    """Judge every group by every scorer; `terms` has those of each group, computed once for all scorers.
 
-    The first `failures` that each got wrong are kept; with `models` they are explained.
+    The first `failures` groups that each scorer got wrong are kept. With `models` they are explained.
     """
     groups = contrastive_set.groups
     results = []

@@ -1,7 +1,7 @@
-"""Scores of contrastive groups: every candidate's log-probabilities, and what each objective makes of them.
+"""Scores contrastive groups: the log-probabilities of every candidate, and which objectives can use them.
 
-The candidates of a group differ in a word or two: they are one trie, scored after their context in one pass,
-many groups in a row of the network, every temperature from the same logits.
+The candidates of a group differ in a word or two, so they make one small trie. Many groups go through the
+network in one row, and every temperature is computed from the same logits.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.terms import NEEDS, TERMS, Scoring, Terms, missing_options
 from cadec_cli.text.moses import MosesText
 
-# Groups that are in memory as tensors at a time.
+# Groups that are scored together.
 CHUNK = 128
 
 
 @dataclass(frozen=True)
 class ContrastiveScorer(Scoring):
-    """An objective at one of the temperatures that the D-LM is read with; none where no D-LM is used."""
+    """An objective at one of the D-LM's temperatures; without temperature if it uses no D-LM."""
 
     temperature: float | None = None
 
 
 def scorers(objectives: Sequence[Objective], temperatures: Sequence[float]) -> list[ContrastiveScorer]:
-    """Every objective at every temperature; those without a D-LM once."""
+    """Every objective at every temperature; objectives without a D-LM only once."""
     return [
         scorer
         for chosen in objectives
@@ -76,12 +76,12 @@ def usable_objectives(
     term_options: Mapping[str, str] | None = None,
     where: str = "this bundle",
 ) -> list[Objective]:
-    """The named objectives; of none or `all`, those that the models can compute.
+    """The named objectives; if none is named, or `all`, those that the models can compute.
 
     `documents` names the models that read several sentences: each is an objective of its own. `own` is the
-    bundle's objective, with the weights that it has there; all others have their formula's.
-    Weights are for all that are named; of `all`, each takes those that it has. `term_options` are the options
-    of terms, as text.
+    bundle's objective with the bundle's weights; all others start with the weights of their formula.
+    `weights` must fit every named objective. With `all`, each objective takes the weights that it has.
+    `term_options` are the options of terms, as text.
     """
     given = weights or {}
     there = {"language": has_lm, "backward": has_backward}
@@ -139,7 +139,7 @@ def usable_objectives(
 
 @dataclass(frozen=True)
 class Wording:
-    """The text of a set as people write it: Moses' tokens are joined, each model splits them its own way."""
+    """Turns the texts of a set into ordinary text, which each model splits in its own way."""
 
     source_language: str = "en"
     target_language: str = "en"
@@ -162,14 +162,14 @@ class Wording:
 
 
 def parts(of_set: ContrastiveSet) -> Iterator[ContrastiveSet]:
-    """A set in parts, in order: what is scored at a time, so that it is the same wherever that is done."""
+    """Cut a set into the parts that are scored at a time: the same ones in one process and in many."""
     for start in range(0, len(of_set.groups), CHUNK):
         yield replace(of_set, groups=of_set.groups[start : start + CHUNK])
 
 
 @dataclass(frozen=True)
 class ContrastiveModels:
-    """The models that groups are scored with; one of them will do."""
+    """The models that score groups; any one of them is enough."""
 
     translation: TranslationModel | None
     language: LanguageModel | None
@@ -209,7 +209,7 @@ class ContrastiveModels:
             yield from terms
 
     def check(self, of_set: ContrastiveSet) -> None:
-        """Refuse a set with a group that the models can't read, before any is scored."""
+        """Raise a CadecError if a group is too long for a model, before any group is scored."""
         for group in of_set.groups:
             if self.translation is not None:
                 if not self.translation.fits(self.wording.source(of_set, group.source)):
@@ -217,7 +217,7 @@ class ContrastiveModels:
                 targets = (self.wording.target(of_set, text) for text in group.candidates)
                 if not all(self.translation.fits("", target) for target in targets):
                     raise _too_long(of_set, group, "a candidate", "S-NMT")
-            # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+            # A token has at least one character, but rare characters are written as up to four byte tokens.
             if self.language is not None and any(
                 4 * len(text) >= self.language.positions
                 and len(self._ids(of_set, text)) >= self.language.positions
@@ -286,7 +286,7 @@ class ContrastiveModels:
         return source.terms_after(lists, [list(map(decode, context)) for context in contexts])
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
-        """Groups as lists of their candidates, of which only the text is known."""
+        """Groups as n-best lists of which only the texts are known."""
         return [
             NBest(
                 self.wording.source(of_set, group.source),
@@ -300,7 +300,7 @@ class ContrastiveModels:
     ) -> list[Floats]:
         """log p of all candidates by a model that reads several sentences.
 
-        All sentences of a group are given: what stands before the last one is the true context.
+        All sentences of a group are given; those before the last are the true context.
         """
         passages: list[Passage] = []
         targets: list[tuple[str, ...]] = []
@@ -331,7 +331,7 @@ class ContrastiveModels:
 def _parallel_sentences(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The source sentences of a group, the current one last, and the translations of those before it.
 
-    Sentences of which only one side is known, or one is blank, are left out, with all before them.
+    A sentence without a counterpart, or with a blank one, is left out, and so is all that precedes it.
     """
     pairs: list[tuple[str, str]] = []
     for source, target in zip(reversed(group.context_source), reversed(group.context), strict=False):
@@ -349,7 +349,7 @@ def _too_long(of_set: ContrastiveSet, group: Group, what: str, model: str) -> Ca
 
 
 def term_records(group: Group, terms: Terms, scores: Floats) -> Iterator[dict[str, Any]]:
-    """The candidates of a group with all that is known of them, as plain data; the first temperature's."""
+    """The candidates of a group with all their terms as plain data, at the first temperature."""
     for index, text in enumerate(group.candidates):
         record: dict[str, Any] = {
             "group": group.name,

@@ -1,8 +1,8 @@
-"""Contrastive sets on disk: the published layouts and one of our own, told apart by what is in them.
+"""Reads contrastive sets: the published layouts and one of our own, recognised by their keys.
 
-A malformed set is one error that names the file and the group, counted from 1. A group in which there is
-nothing to choose is not malformed (a published set has one): it is left out, and the set says so. Which keys
-are read is in docs/contrastive-sets.md. Knows nothing of languages: text is given as it was found.
+A malformed set raises one error that names the file and the group, counted from 1. A group whose candidates
+are all equal is not malformed (a published set has one): it is left out, and the set says so. The keys are
+documented in docs/contrastive-sets.md. Texts are returned as they stand in the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_text
 SEPARATOR = "_eos"
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
-# What each layout looks like, as an error shows it.
+# An example of each layout, for error messages.
 LAYOUTS = {
     "voita": '[{"src": "A . _eos B .", "dst": ["C . _eos D .", "C . _eos E ."], "true_ind": 0}, …]',
     "contrapro": '[{"src segment": "B", "ref segment": "D", "errors": [{"contrastive": "E"}, …]}, …]',
@@ -38,7 +38,7 @@ Named = tuple[str, Any]
 
 
 def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYTES) -> ContrastiveSet:
-    """Read a contrastive set of `most` bytes (`-` is standard input, `.gz` and its like are decompressed)."""
+    """Read a set of at most `most` bytes; `-` is standard input, and compressed files are decompressed."""
     if layout is not None and layout not in LAYOUTS:
         raise CadecError(f"no layout {layout!r} of contrastive sets", f"there are {', '.join(LAYOUTS)}")
     file = read_text(path, most=most)
@@ -77,7 +77,7 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
 
 
 def _parse_json(text: str) -> tuple[Any, str]:
-    """The whole file as one JSON value, or why it isn't one."""
+    """Parse a text as one JSON value: the value, or the reason why it is none."""
     try:
         return parse_json(text), ""
     except ValueError as error:
@@ -85,7 +85,7 @@ def _parse_json(text: str) -> tuple[Any, str]:
 
 
 def _detect_layout(value: Any, text: str) -> str | None:
-    """The layout by its keys; any of a layout's keys in any record, so that a missing one can be named."""
+    """Recognise a layout by any of its keys in any record, so that the error can name a missing key."""
     if isinstance(value, list):
         keys = {key for record in value if isinstance(record, dict) for key in record}
         if not value or keys & {"dst", "true_ind"}:
@@ -107,7 +107,7 @@ def _expectation(layout: str | None = None) -> str:
 
 
 def _records(layout: str, value: Any, text: str) -> Iterator[Named]:
-    """What the groups are made of, each with its name; not looked into yet."""
+    """The raw records of the groups with their names; nothing in them is checked yet."""
     if layout == "jsonl":
         yield from _lines(text)
     elif layout == "discevalmt":
@@ -128,7 +128,7 @@ def _lines(text: str) -> Iterator[Named]:
 
 
 def _examples(value: Any) -> Iterator[Named]:
-    """DiscEvalMT's blocks, in the order in which its script reads them: by number."""
+    """The examples of DiscEvalMT's blocks, in the order of its own script: by number."""
     blocks = _object(value)
     numbered = all(key.isdecimal() and len(key) < 20 for key in blocks)
     for key in sorted(blocks, key=int) if numbered else blocks:
@@ -144,7 +144,7 @@ def _examples(value: Any) -> Iterator[Named]:
 
 
 def _voita(name: str, record: Record) -> Group:
-    """Voita et al. 2019: sentences joined by a separator, the last one is the one that differs."""
+    """Voita et al. 2019: sentences joined by a separator; the last one differs."""
     targets = [_segments(text, "dst") for text in _texts(record, "dst")]
     source = _segments(_text(_value(record, "src"), "src"), "src")
     truth = _number(_value(record, "true_ind"), "true_ind")
@@ -157,7 +157,7 @@ def _voita(name: str, record: Record) -> Group:
 
 
 def _contrapro(name: str, record: Record) -> Group:
-    """Müller et al. 2018; contexts are not in their file, but may be added to it."""
+    """Müller et al. 2018; their file has no contexts, but they may be added to it."""
     errors = _value(record, "errors")
     if not isinstance(errors, list) or not errors:
         raise CadecError("“errors” is not a list of contrastive translations")
@@ -213,7 +213,7 @@ def _group(
     truth: int,
     distance: int | None = None,
 ) -> Group:
-    """A group of whole passages: their last sentences are scored, after what stands before the true one."""
+    """A group of whole passages: the last sentences are scored after the context of the true one."""
     if not 0 <= truth < len(targets):
         raise CadecError(f"the true candidate is number {truth} of {len(targets)}, counted from 0")
     return Group(
@@ -255,7 +255,7 @@ def _text(value: Any, key: str) -> str:
         raise CadecError(f"“{key}” is not text")
     if not value.strip():
         raise CadecError(f"“{key}” is empty")
-    return _SURROGATES.sub("\ufffd", value)  # half a character can't be written again
+    return _SURROGATES.sub("\ufffd", value)  # half a character can't be encoded
 
 
 def _texts(record: Record, key: str) -> list[str]:
@@ -266,7 +266,7 @@ def _texts(record: Record, key: str) -> list[str]:
 
 
 def _context(record: Record, key: str, required: bool = False) -> tuple[str, ...]:
-    """Sentences before the current one; an empty one is how some sets write that there is none."""
+    """Sentences before the current one; some sets write an empty one if there is none."""
     value = _value(record, key) if required else record.get(key)
     if value is None and not required:
         return ()

@@ -1,9 +1,9 @@
 """The paper's PMI analysis: does a sentence need its context as much in the target language as in the source?
 
-If so, PMI of source sentences and of their translations go together with true contexts, and do not with
-random ones. Log-probability itself goes together either way: long sentences are unlikely in every language.
-The random contexts of the two languages are drawn apart from each other: a context drawn for both would be a
-common cause of its own.
+If so, the PMI of source sentences correlates with that of their translations for true contexts, and does not
+for random ones. Log-probabilities correlate either way, because long sentences are unlikely in every
+language. The random contexts of the two languages are drawn independently: a place drawn for both would make
+them correlate by itself.
 """
 
 from __future__ import annotations
@@ -30,15 +30,12 @@ from cadec_cli.evaluation.pmi.scores import (
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.method.context import Context, ContextPolicy
 
-# How two columns of numbers go together: correlation, quadrants, and who is far off.
-
-
 # The median absolute deviation of a normal distribution times this is its standard deviation.
 _MAD_TO_DEVIATION = 1.4826
 
 
 def pearson(x: Floats, y: Floats) -> float:
-    """Pearson's R; NaN where it is not defined: fewer than two points, or a column that does not vary."""
+    """Pearson's R; NaN if there are fewer than two points, or if a column does not vary."""
     if len(x) < 2:
         return float("nan")
     x, y = x - x.mean(), y - y.mean()
@@ -52,7 +49,7 @@ def spearman(x: Floats, y: Floats) -> float:
 
 
 def ranks(values: Floats) -> Floats:
-    """The rank of every value, from 1; equal ones share the mean of theirs."""
+    """The rank of every value, from 1; equal values share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     means: Floats = (last - (counts - 1) / 2)[inverse]
@@ -61,7 +58,7 @@ def ranks(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Quadrants:
-    """How many points have which signs, (x, y); points on an axis are in none."""
+    """How many points have which signs (x, y); points on an axis are not counted."""
 
     both_positive: int
     only_y_positive: int
@@ -82,7 +79,7 @@ def quadrants(x: Floats, y: Floats) -> Quadrants:
 def excesses(x: Floats, y: Floats) -> Floats:
     """How far y − x is above its median, in robust standard deviations (from the MAD): (points,).
 
-    Where more than half of the differences are the same there is no such unit, and no excess.
+    If more than half of the differences are equal, there is no such unit, and all excesses are 0.
     """
     differences = y - x
     if not len(differences):
@@ -95,7 +92,7 @@ def excesses(x: Floats, y: Floats) -> Floats:
 PMI = "PMI"
 CONDITIONAL = "log p"
 
-# Robust standard deviations above the median from which a difference of PMI is far off.
+# Robust standard deviations above the median from which a difference of PMI makes an outlier.
 FAR = 3.0
 
 _COLUMNS = ("conditional", "free", "pmi")
@@ -103,7 +100,7 @@ _COLUMNS = ("conditional", "free", "pmi")
 
 @dataclass(frozen=True)
 class Panel:
-    """One scatter: a value of source sentences against that of their translations."""
+    """One scatter plot: a value of source sentences against that of their translations."""
 
     text: str  # the file of the translations
     value: str  # PMI or CONDITIONAL
@@ -124,23 +121,23 @@ class Panel:
 
     @cached_property
     def quadrants(self) -> Quadrants | None:
-        """Points by their signs; log-probabilities have but one sign."""
+        """Points by their signs; None for log-probabilities, which are all negative."""
         return quadrants(self.source, self.target) if self.value == PMI else None
 
     @cached_property
     def excesses(self) -> Floats:
-        """How far the target's value is above what the source's lets one expect."""
+        """How far the target's value is above the one expected from the source's."""
         return excesses(self.source, self.target)
 
     @property
     def far(self) -> Bools:
-        """Which points are far above that."""
+        """Which points are outliers."""
         return self.excesses > FAR
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """A translation whose PMI is far above its source's: the paper's sign of a broken one."""
+    """A translation whose PMI is far above its source's; the paper takes that for a sign of an error."""
 
     text: str
     document: int  # from 1
@@ -154,7 +151,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class OutputOutliers:
-    """The translations of an output that are far off: how many there are, and the furthest of them."""
+    """The outliers of an output: how many there are, and the furthest of them."""
 
     text: str
     count: int
@@ -181,7 +178,7 @@ class _Pairing:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that was scored: the reference with both kinds of contexts, then outputs with their own."""
+    """All scores: the reference with its own and with random contexts, then outputs with their own."""
 
     source: AlignedText
     translations: tuple[AlignedText, ...]  # the reference first
@@ -189,7 +186,7 @@ class Analysis:
 
     @cached_property
     def reference_panels(self) -> list[tuple[Panel, Panel]]:
-        """The paper's four: each value with own contexts, and beside it with random ones."""
+        """The paper's four: each value with own contexts, beside the same with random ones."""
         own, random, *_ = self.pairings
         return [(own.panel(value), random.panel(value)) for value in (PMI, CONDITIONAL)]
 
@@ -204,14 +201,14 @@ class Analysis:
         return [*itertools.chain.from_iterable(self.reference_panels), *self.output_panels]
 
     def outliers(self, most: int) -> list[OutputOutliers]:
-        """What is far off in each output; of that, at most so many sentences."""
+        """The outliers of each output, with the `most` furthest sentences."""
         return [
             OutputOutliers(panel.text, int(panel.far.sum()), self.furthest(panel, most))
             for panel in self.output_panels
         ]
 
     def furthest(self, panel: Panel, most: int) -> tuple[Outlier, ...]:
-        """The sentences of an output that are furthest off, furthest first."""
+        """The `most` furthest outliers of an output, furthest first."""
         text = next(text for text in self.translations if text.name == panel.text)
         far = np.flatnonzero(panel.far)
         furthest = far[np.argsort(-panel.excesses[far], kind="stable")][:most]
@@ -272,7 +269,7 @@ def analyse(
 
     encoded = source_lm.encode(source, counted)
     source_scores = with_own(source_lm, encoded)
-    # Drawn before the target is scored: that there is only one document should be said early.
+    # Drawn before the target is scored, so that a text of a single document fails early.
     elsewhere = random_contexts(encoded.documents, policy, source_rng)
     target = target_lm.encode(reference, counted)
     target_elsewhere = random_contexts(target.documents, policy, target_rng)

@@ -34,12 +34,12 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
 }
-# More points than this are drawn as a picture inside the PDF, which no reader could open otherwise.
+# More points than this are drawn as a bitmap inside the PDF, which viewers could not open otherwise.
 _VECTOR_POINTS = 20_000
 
 
 def check_figure(path: Path) -> None:
-    """Refuse, before anything long begins, what can't be drawn at its end."""
+    """Raise an error if a figure can't be written there; call it before long work begins."""
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise UsageError(
             f"{path}: a figure is a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file", "name it pmi.pdf"
@@ -59,7 +59,7 @@ def draw_panels(
 def panels_figure(
     compared: Sequence[tuple[Panel, Panel]], outputs: Sequence[Panel], *, source: str, target: str
 ) -> Figure:
-    """Scatters two in a row: those to be compared side by side and to one scale, then the outputs'.
+    """Draw scatter plots two in a row: compared ones side by side to one scale, then those of outputs.
 
     `source` and `target` are the languages, for the axes.
     """
@@ -78,7 +78,7 @@ def panels_figure(
             _draw(axes, panel, chr(ord("a") + number % 26), output=number >= first_output)
             axes.set_xlabel(_label(panel, "x", source))
             axes.set_ylabel(_label(panel, "y", target))
-        # One scale for what is compared: the same value with own contexts and with random ones.
+        # The same value with own and with random contexts has the same scale.
         for left, right in zip(grid[:first_output:2], grid[1:first_output:2], strict=True):
             _same_limits(left, right)
         for axes, panel in zip(grid, panels, strict=False):
@@ -87,7 +87,7 @@ def panels_figure(
 
 
 def _style() -> AbstractContextManager[None]:
-    """What counts both when a figure is made and when it is written."""
+    """The style, needed both when a figure is drawn and when it is written."""
     import matplotlib
 
     style: AbstractContextManager[None] = matplotlib.rc_context(_STYLE)
@@ -153,7 +153,7 @@ def _count_quadrants(axes: Any, panel: Panel) -> None:
 
 
 def _write(axes: Any, x: float, y: float, text: str, colour: str) -> None:
-    """Write at the edge of a panel, in parts of its width and height."""
+    """Write text into a panel; x and y are fractions of its width and height."""
     side = "center" if x == 0.5 else "right" if x > 0.5 else "left"
     edge = "top" if y > 0.5 else "bottom"
     axes.text(
@@ -171,7 +171,7 @@ def _write(axes: Any, x: float, y: float, text: str, colour: str) -> None:
 
 
 def _limit(axes: Any, panel: Panel) -> None:
-    """Show what is anywhere near the rest: a single wild point must not squeeze all others into a line."""
+    """Limit the axes, so that a single outlier does not squeeze all other points into a line."""
     for values, put in ((panel.source, axes.set_xlim), (panel.target, axes.set_ylim)):
         if not len(values):
             return

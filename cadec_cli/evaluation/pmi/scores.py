@@ -1,10 +1,10 @@
-"""PMI of every sentence of a text with its context, under a D-LM; no translation model is asked.
+"""PMI of every sentence of a text with its context under a D-LM; no translation model is involved.
 
     PMI(c, y) = log p(ỹ | c̃) − log p(ỹ | </s>)
 
-The context is what stands before the sentence in its own text, or, as a control, in another document.
-A sentence without context has PMI 0 by definition, which tells nothing: it is marked, so that means and
-correlations leave it out.
+The context consists of the preceding sentences of the same document or, as a control, of another document.
+A sentence without context has a PMI of 0 by definition, which says nothing: `in_context` marks the others,
+so that means and correlations can leave it out.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from cadec_cli.evaluation.aligned import AlignedText, CountProgress, no_progress
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids
 
-# Sentences handed to the D-LM at a time, between two reports of progress.
+# Sentences that are scored together, between two reports of progress.
 _CHUNK = 64
 
 
 @dataclass(frozen=True)
 class ContextScores:
-    """Log-probabilities of all sentences of a text, in order: (sentences,) each."""
+    """Log-probabilities of all sentences of a text, in order: (sentences,)."""
 
     conditional: Floats  # log p(ỹ | c̃)
     free: Floats  # log p(ỹ | </s>)
-    in_context: Bools  # whether there was any context
+    in_context: Bools  # whether there is any context
 
     @property
     def pmi(self) -> Floats:
@@ -64,7 +64,7 @@ class TextScorer:
 
     @classmethod
     def open(cls, directory: Path, *, device: str = "auto", threads: int = 0) -> TextScorer:
-        """The D-LM of a bundle, in full precision: what is looked at here are differences."""
+        """Load the D-LM of a bundle, in full precision: PMI is a small difference of large numbers."""
         from cadec_cli.bundle.bundle import Bundle
         from cadec_cli.bundle.load import load_models  # torch; whoever measures strings only needs none
 
@@ -134,20 +134,20 @@ class TextScorer:
 def _check_finite(totals: Floats, what: str) -> Floats:
     if not np.isfinite(totals).all():
         raise CadecError(
-            f"{what}: the D-LM gives a log-probability that is no number", "its weights are damaged"
+            f"{what}: the D-LM gives a log-probability that is not finite", "its weights are damaged"
         )
     return totals
 
 
 def own_contexts(documents: Sequence[Sequence[Ids]], policy: ContextPolicy) -> list[Context]:
-    """What counts as context before every sentence, in its own document."""
+    """The context before every sentence in its own document."""
     return [context for document in documents for context in _before(document, policy)[:-1]]
 
 
 def random_contexts(
     documents: Sequence[Sequence[Ids]], policy: ContextPolicy, rng: np.random.Generator
 ) -> list[Context]:
-    """What counts as context before a random place in another document, for every sentence.
+    """For every sentence, the context before a random place of another document.
 
     The first sentence of a document gets none here either, so that the same sentences are compared.
     """
@@ -168,7 +168,7 @@ def random_contexts(
 
 
 def _before(document: Sequence[Ids], policy: ContextPolicy) -> list[Context]:
-    """The context before every sentence and after the last; empty sentences are none, as in a translation."""
+    """The context before every sentence and after the last; empty sentences are skipped."""
     contexts = [Context()]
     for ids in document:
         before = contexts[-1]
@@ -179,11 +179,11 @@ def _before(document: Sequence[Ids], policy: ContextPolicy) -> list[Context]:
 def own_scores(
     scorer: TextScorer, text: AlignedText, policy: ContextPolicy, counted: CountProgress = no_progress
 ) -> ContextScores:
-    """A text's scores with its own contexts."""
+    """Score a text with its own contexts."""
     encoded = scorer.encode(text, counted)
     return scorer.after(encoded, own_contexts(encoded.documents, policy), policy, counted=counted)
 
 
 def pmi_statistics(scores: ContextScores) -> Floats:
-    """What the mean PMI of a text is made of: (PMI, 1) per sentence, (0, 0) for one without context."""
+    """The summands of a text's mean PMI: (PMI, 1) per sentence, (0, 0) for one without context."""
     return np.stack([np.where(scores.in_context, scores.pmi, 0.0), scores.in_context.astype(float)], axis=1)

@@ -13,9 +13,7 @@ from typing import Any
 
 from cadec_cli.bundle.build import lengths_of_pairs
 from cadec_cli.bundle.find import is_embedded
-from cadec_cli.bundle.load import LoadedModels
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
-from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
@@ -32,8 +30,9 @@ from cadec_cli.evaluation.tuning.search import (
     reranking_translator,
 )
 from cadec_cli.evaluation.tuning.settings import Trial, present_setting
+from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.objectives import objective
-from cadec_cli.method.options import DecodingDefaults, TranslationOptions
+from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.method.terms import Terms
 
 # BLEU against contrastive accuracy: what a setting gives up of one for the other.
@@ -181,22 +180,20 @@ class Tuning:
 
 
 def run_tuning(
-    models: Models,
+    job: TranslationJob,
     sources: Documents,
     references: Documents,
     trial: Trial,
     protocol: str = "best",
     *,
-    options: TranslationOptions,
-    language: str = "",
-    split_language: str | None = None,
+    split: bool = False,
     contrastive: ContrastiveTest | None = None,
     counted: CountProgress = no_progress,
 ) -> Tuning:
     """Translate a development set with every setting of a trial, and choose.
 
-    All else is as the options say, for text in a language: lists, protection and context are those of a
-    translation with them.
+    All else is as in the job: lists, protection and context are those of its translations. With `split`,
+    lines are paragraphs, whose sentences are translated one by one.
     """
     if sum(map(len, references)) < 2:
         raise CadecError(
@@ -204,12 +201,13 @@ def run_tuning(
         )
     if contrastive is not None:
         contrastive.check()
+    language = job.languages.source_code
     development = prepare_lists(
-        reranking_translator(models, options, trial.objective, language),
+        reranking_translator(job.models, job.options, trial.objective, language),
         sources,
         references,
         trial.settings,
-        split_language=split_language,
+        split_language=language if split else None,
         counted=counted,
     )
     if trial.together:
@@ -274,14 +272,14 @@ def save_choice(
         note(f"to keep it: `cadec convert {place} {flags} -o my-bundle`")
 
 
-def save_learnt_lengths(models: LoadedModels, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
+def save_learnt_lengths(job: TranslationJob, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
     """Let a bundle that does not know how long its translations may become learn it from a development set.
 
     One that knows has it from a text of its makers' choice, and keeps it.
     """
-    bundle = models.bundle
+    bundle = job.bundle
     own = (bundle.source_language, bundle.target_language)
-    if bundle.manifest.lengths is None and (models.languages.source, models.languages.target) == own:
+    if bundle.manifest.lengths is None and (job.languages.source, job.languages.target) == own:
         lengths = lengths_of_pairs(bundle, pairs)
         save_lengths(bundle.directory, lengths)
         note(f"translations may have up to {lengths}: written into {bundle.directory}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -21,7 +20,7 @@ from cadec_cli.terminal.console import SafeConsole, visible
 from cadec_cli.text.word_diff import changed_words
 
 if TYPE_CHECKING:
-    from cadec_cli.text.formats import RestoreCallback
+    from cadec_cli.text.formats import TextFile
     from cadec_cli.text.formats.subtitles.reading_speed import TooFast
 
 
@@ -68,21 +67,20 @@ class ReadingSpeeds:
         """How many were too fast before."""
         return sum(found.in_source for found in self.found.values())
 
-    def of_file(self, number: int) -> RestoreCallback:
-        """Who looks at a file's text before and after translation."""
-        return partial(self._look, number)
-
-    def _look(self, number: int, source_format: str, source: str, text_format: str, text: str) -> None:
+    def look(self, number: int, file: TextFile, content: bytes) -> None:
+        """Look at what was written of the file with that number, beside what it was."""
         from cadec_cli.text.formats import FORMATS
         from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
 
-        if not FORMATS[text_format].has_cues:
+        if file.original is None or file.encoding is None or not FORMATS[file.format].has_cues:
             return  # what has no cues has no speed
+        text = content.decode(file.encoding, "replace")
         self.found[number] = found = _Found()
         if self.max_chars is not None:
-            found.too_wide = too_wide(text, text_format, self.max_chars, self.max_lines)
+            found.too_wide = too_wide(text, file.format, self.max_chars, self.max_lines)
         if self.limit:
-            found.too_fast = reading_speed(text, text_format, self.limit)
+            source_format, source = file.original
+            found.too_fast = reading_speed(text, file.format, self.limit)
             found.in_source = len(reading_speed(source, source_format, self.limit))
 
     def report(self) -> None:

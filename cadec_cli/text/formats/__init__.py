@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from cadec_cli.errors import CadecError, option
@@ -30,8 +29,6 @@ from cadec_cli.text.formats.layout import (
 
 TEXT = "text"
 
-# (the format and text that were read, the format and text that are written)
-RestoreCallback = Callable[[str, str, str, str], None]
 
 # Endings of compressed files, which are read as what is in them.
 COMPRESSED = tuple(UNPACKED)
@@ -45,21 +42,16 @@ class TextFile:
     layout: Layout | BinaryLayout
     encoding: str | None  # None if the format is binary
     format: str  # the name of what it is in fact, whatever the file's name says
-    on_restore: Callable[[str, str], None] | None = None  # gets format and text when all is restored
+    original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
-        pieces = []
         for piece in self.layout.restore(translations):
             if isinstance(piece, bytes):
                 yield piece
                 continue
-            if self.on_restore is not None:
-                pieces.append(piece)
             assert self.encoding is not None, "a text format has an encoding"
             yield encode_piece(piece, self.encoding)
-        if self.on_restore is not None:
-            self.on_restore(self.format, "".join(pieces))
 
 
 # (a file in another format, the name of this format, what messages call the file) → its layout in this
@@ -172,15 +164,13 @@ def read_text_file(
     format: str | None = None,
     tags: bool = False,
     screen: SubtitleStyle | None = None,
-    restored: RestoreCallback | None = None,
     most: int = MAX_INPUT_BYTES,
 ) -> TextFile:
     """Read a file in `format`, or in the format that its name promises; `-` is standard input.
 
     With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
-    and translations must have them too. `restored` is called with what was read and what is written. A file
-    of more than `most` bytes, or one that isn't in its format, is a CadecError. Binary formats have no
-    `encoding`.
+    and translations must have them too. A file of more than `most` bytes, or one that isn't in its format, is
+    a CadecError. Binary formats have no `encoding`.
     """
     known = format_named(format_of(path) if format is None else format)
     content: str | bytes
@@ -201,8 +191,8 @@ def read_text_file(
         screen=screen or SubtitleStyle(),
     )
     documents, layout = load(known.read)(source)
-    callback = None if restored is None or known.binary else partial(restored, known.name, source.text)
-    return TextFile(documents, layout, found_encoding, known.name, callback)
+    original = None if known.binary else (known.name, source.text)
+    return TextFile(documents, layout, found_encoding, known.name, original)
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:

@@ -1,6 +1,5 @@
 """Sessions of `cadec repl` that outlive the process: saved as they go, taken up again, private."""
 
-import json
 import os
 import signal
 import stat
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cadec_cli.session.files import read_session
+from cadec_cli.session.session import Direction
 from tests.helpers.repl_parts import BOY, FLAGS, NOBODY, TOM, Repl
 
 pytestmark = pytest.mark.usefixtures("repl_state")
@@ -47,13 +48,11 @@ def test_a_new_session_takes_the_place_of_the_last_only_with_a_sentence(repl: Re
     assert len(repl("/context", flags=("--resume",))) == 3
     repl(NOBODY, "/load nowhere")
     saved, previous = (
-        json.loads((repl_state / name).read_text())
-        for name in ("repl-pipe.json", "repl-pipe-previous-1.json")
+        saved_sources(repl_state / name) for name in ("repl-pipe.log", "repl-pipe-previous-1.log")
     )
-    assert saved["documents"][0][0]["source"] == NOBODY and previous["documents"][0][0]["source"] == TOM
+    assert (saved, previous) == ([[NOBODY]], [[TOM]])
     repl(BOY)
-    older = json.loads((repl_state / "repl-pipe-previous-2.json").read_text())
-    assert older["documents"][0][0]["source"] == TOM
+    assert saved_sources(repl_state / "repl-pipe-previous-2.log") == [[TOM]]
 
 
 def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
@@ -61,8 +60,9 @@ def test_what_a_loaded_session_takes_the_place_of_is_kept_to_the_last_sentence(
 ) -> None:
     repl(BOY, "/save s.json")
     repl(TOM, NOBODY, TOM, "/load s.json")
-    previous = json.loads((repl_state / "repl-pipe-previous-1.json").read_text())
-    assert [entry["source"] for entry in previous["documents"][0]] == [TOM, NOBODY, TOM]
+    assert saved_sources(repl_state / "repl-pipe-previous-1.log") == [[TOM, NOBODY, TOM]]
+    repl(f"/load {repl_state / 'repl-pipe-previous-1.log'}", "/context", flags=("--resume",))
+    assert "3 sentences" in repl.err
 
 
 def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
@@ -74,9 +74,35 @@ def test_resumed_options_give_way_to_flags(repl: Repl) -> None:
 
 def test_without_a_session_resume_starts_a_new_one(repl: Repl, repl_state: Path) -> None:
     assert len(repl(TOM, flags=("--resume",))) == 1 and "no session to resume" in repl.err
-    (repl_state / "repl-pipe.json").write_text('{"documents": 7}')
-    assert len(repl(TOM, flags=("--resume",))) == 1 and "not a session" in repl.err
-    assert (repl_state / "repl-pipe-previous-1.json").read_text() == '{"documents": 7}'
+    (repl_state / "repl-pipe.log").write_text('{"documents": 7}')
+    assert len(repl(TOM, flags=("--resume",))) == 1 and "this is a new session" in repl.err
+    assert (repl_state / "repl-pipe-previous-1.log").read_text() == '{"documents": 7}'
+
+
+def test_a_session_of_an_earlier_version_is_named(repl: Repl, repl_state: Path) -> None:
+    repl(TOM, f"/save {repl_state / 'repl-pipe.json'}")
+    (repl_state / "repl-pipe.log").unlink()
+    repl(NOBODY, flags=("--resume",))
+    assert f"/load {repl_state / 'repl-pipe.json'}" in repl.err.replace("\n", " ").replace("  ", " ")
+    repl(f"/load {repl_state / 'repl-pipe.json'}", flags=("--resume",))
+    assert saved_sources(repl_state / "repl-pipe.log") == [[TOM]]
+
+
+def test_of_a_damaged_session_what_was_before_the_damage_is_taken_up(repl: Repl, repl_state: Path) -> None:
+    path = repl_state / "repl-pipe.log"
+    repl(TOM, NOBODY, BOY)
+    damaged = path.read_bytes().replace(b'"number": 4', b'"number": 5', 1)
+    path.write_bytes(damaged)
+    shown = repl("/context", BOY, flags=("--resume",))
+    assert "is damaged: the session is as it was before that" in " ".join(repl.err.split())
+    assert any(TOM in line for line in shown) and not any(NOBODY in line for line in shown)
+    assert saved_sources(path) == [[TOM, BOY]]
+    assert (repl_state / "repl-pipe-previous-1.log").read_bytes() == damaged
+
+
+def saved_sources(path: Path) -> list[list[str]]:
+    stored = read_session(path, Direction(), None)
+    return [[entry.source for entry in document] for document in stored.documents]
 
 
 def test_where_nothing_can_be_saved_it_is_said_once(
@@ -94,7 +120,7 @@ def test_sessions_are_for_their_owner_alone(repl: Repl, repl_state: Path, tmp_pa
         for _ in range(3):  # the first of which becomes a previous one
             repl(TOM, "/save s.json --force", "/save t.txt --force")
         kept = {path.name: path for path in repl_state.iterdir()}
-        assert {"repl-pipe.json", "repl-pipe.lock", "repl-pipe-previous-1.json"} <= set(kept)
+        assert {"repl-pipe.log", "repl-pipe.lock", "repl-pipe-previous-1.log"} <= set(kept)
         written = [*kept.values(), tmp_path / "s.json", tmp_path / "t.txt"]
         assert {mode(path) for path in written} == {0o600} and mode(repl_state) == 0o700
         for path in kept.values():

@@ -1,7 +1,6 @@
 """Groups scored together, as tries, equal their candidates scored alone; the terms make the scores."""
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
@@ -19,6 +16,7 @@ from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive import scoring as contrastive_scoring
+from cadec_cli.evaluation.contrastive.bundle_scoring import contrastive_models
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers, usable_objectives
@@ -28,9 +26,7 @@ from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
-from cadec_cli.terminal.inputs import contrastive_models
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.subwords import EOS
 from tests.conftest import RUSSIAN, sentences, trained_pipeline
 from tests.helpers.bundle_parts import tiny_lm
 from tests.helpers.contrastive_parts import write_bundles
@@ -135,20 +131,6 @@ def test_sentences_without_context_are_scored_once_and_in_rows(bundle: Bundle) -
     list(dataclasses.replace(ready, language=watched).terms(of(*GROUPS)))
     (trie,) = watched.alone  # all groups are one
     assert len(trie.paths) == len({text for group in GROUPS for text in group.candidates})
-
-
-@given(st.sets(st.lists(st.integers(4, 6), max_size=4).map(tuple)), st.integers(6, 12))
-def test_pools_hold_everything_and_fit_a_row(ids: set[tuple[int, ...]], row: int) -> None:
-    before, scorer_module.MERGED_NODES = scorer_module.MERGED_NODES, row
-    try:
-        pools = list(scorer_module._pools(sorted(ids)))
-    finally:
-        scorer_module.MERGED_NODES = before
-    assert [one for pool in pools for one in pool] == sorted(ids)
-    sizes = [len(Trie.of(pool, EOS)) for pool in pools]
-    assert all(size <= row for size in sizes)
-    for pool, following in itertools.pairwise(pools):  # none is closed early
-        assert len(Trie.of([*pool, following[0]], EOS)) > row
 
 
 def test_tokens_of_published_sets_are_joined_first(bundle: Bundle) -> None:

@@ -140,6 +140,36 @@ def session(directory: Path) -> None:
         list(again.translate(["Tom wants it."]))
 
 
+def session_log_seed(directory: Path) -> None:
+    """A session as a REPL leaves it when it is killed."""
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.session.files import SessionLog
+    from tests.helpers.repl_parts import SENTENCES
+    from tests.helpers.session_parts import add, new_session
+
+    session = new_session(Bundle.open(parts.bundle()))
+    log = SessionLog(directory / "session.log", session)
+    for sentence in SENTENCES[:3]:
+        add(session, sentence)
+        log.save(session)
+    session.edit("Том.")
+    log.save(session)
+    log.close()
+
+
+def session_log(directory: Path) -> None:
+    """Whatever is damaged, sentences are in the order in which they were said, and none is another."""
+    from cadec_cli.bundle.bundle import Bundle
+    from cadec_cli.session.files import read_session
+    from tests.helpers.repl_parts import SENTENCES
+    from tests.helpers.session_parts import direction_of
+
+    direction = direction_of(Bundle.open(parts.bundle(), verify=False))
+    stored = read_session(directory / "session.log", direction, models().language)
+    found = [entry.source for document in stored.documents for entry in document]
+    assert found == list(SENTENCES[: len(found)]), f"nobody said that: {found}"
+
+
 def journal_seed(directory: Path) -> None:
     """A journal as a translation leaves it when it is killed."""
     from cadec_cli.decoding.state import State
@@ -306,8 +336,11 @@ TARGETS = {
         session,
         share=0.7,
     ),
+    "session's log": Target(
+        ("cadec_cli/session/files.py", "cadec_cli/fs/append_log.py"), session_log_seed, session_log, share=0.5
+    ),
     "journal": Target(
-        tuple(f"cadec_cli/decoding/{name}.py" for name in ("journal", "journal_reading", "record_files")),
+        ("cadec_cli/fs/append_log.py", "cadec_cli/jobs/journal.py"),
         journal_seed,
         journal,
         writes=True,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, as_flags
+from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.main import exit_code
-from cadec_cli.terminal.outputs import check_outputs
 from tests.helpers.shown_commands import KNOWN
 
 # {text} is an input, {there} and the directory {full} exist already, {tuned} holds curve.json, {here} is the
@@ -108,6 +108,6 @@ def test_all_that_is_in_the_way_is_named_at_once(tmp_path: Path) -> None:
     outputs = [tmp_path / name for name in ("a", "b", "c", "dangling", "/dev/null")]
     with pytest.raises(CadecError, match=r"/a, .*/b and .*/dangling exist already") as caught:
         check_outputs([*outputs, None, Path("-")], inputs=[tmp_path / "missing", None])
-    assert caught.value.hint == "--force replaces them"
+    assert as_flags(caught.value.marked_hint) == "--force replaces them"
     check_outputs(outputs, force=True)
     check_outputs([tmp_path / "c", tmp_path / "empty"], directories=True)

@@ -1,24 +1,21 @@
-"""What may be written, and where: everything that is wrong with it is said before the work.
+"""What may be written, and where: whatever is wrong with it is reported before the work.
 
-Nothing that is read is written over, and nothing that is there already unless that is asked for. Every
-command that writes where a user says asks `check_outputs`; `OutputRequest` is what those that translate files
-are told about it.
+No input is ever overwritten, and no other file unless the user asks for it. Everything that writes where a
+user says calls `check_outputs`; an `OutputRequest` says where the translations of files go, and how.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cadec_cli.errors import CadecError, as_usage_error
+from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_errors
 from cadec_cli.fs.paths import check_writable, is_stream, resolve_path
-from cadec_cli.terminal.console import visible_lines
 
 if TYPE_CHECKING:
     from cadec_cli.jobs.output_names import OutputPlan
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 
 STANDARD_STREAM = Path("-")
-FORCE = "--force replaces {them}"
+FORCE = f"{option('force')} replaces {{them}}"
 _NOT_KNOWN = "nothing tells that this very translation, of these inputs, wrote {them}; " + FORCE
 
 # Letters that no text in the script can do without, to find out early that an encoding lacks them.
@@ -138,7 +135,8 @@ class _Inputs:
         if same or held is not None:
             what = "is the input" if same else f"holds the input {held}"
             raise CadecError(
-                f"{output} {what}: it would be replaced", "write to another place; --force does not help"
+                f"{output} {what}: it would be replaced",
+                f"write to another place; {option('force')} does not help",
             )
 
 
@@ -149,33 +147,13 @@ def _identity(path: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class OutputRequest:
-    """What was said of the output: a file, a directory or a template; none is standard output."""
+    """Where translations go: a file, a directory or a template; None is standard output."""
 
     output: str | None
     encoding: str = "utf-8"
     json_lines: bool = False
     force: bool = False
     resume: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what can't be meant."""
-        import typer
-
-        from cadec_cli.jobs.output_names import TemplateError, is_template
-        from cadec_cli.text.formats.conversion import output_encoding
-
-        with as_usage_error():
-            encoding = output_encoding(self.encoding)
-        if encoding != "utf-8" and self.json_lines:
-            raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
-        if not self.to_files and (self.force or self.resume):
-            raise typer.BadParameter("--force and --resume need --output, and a file there")
-        try:
-            templated = is_template(self.output or "")
-        except TemplateError as error:
-            raise typer.BadParameter(str(error), param_hint="--output") from None
-        if self.resume and not templated and is_stream(Path(self.output or "")):
-            raise typer.BadParameter("--resume needs a file as --output: nothing is kept beside a stream")
 
     @property
     def to_files(self) -> bool:
@@ -185,7 +163,7 @@ class OutputRequest:
     def plan(
         self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
     ) -> OutputPlan | None:
-        """The files to write, none of which may be read or, without --force, be there already."""
+        """The files to write, none of which may be read or exist already, unless `force` is set."""
         if not self.to_files:
             return None
         plan = self.name(inputs, source, target)
@@ -206,8 +184,8 @@ class OutputRequest:
 
         `record` is where finished files are put on record, if they are.
         """
+        from cadec_cli.fs.append_log import refuse_unfinished
         from cadec_cli.fs.locks import ensure_unlocked
-        from cadec_cli.jobs.records import refuse_unfinished
 
         # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)
@@ -255,26 +233,3 @@ def _letters(language: str) -> str:
 
     scripts = scripts_of(language)
     return _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""
-
-
-# Results on standard output: bytes for programs, and something to look at for people.
-
-
-def write_result(data: bytes) -> None:
-    """Write part of a result, at once.
-
-    A pipe or a file gets its bytes. A terminal shows them: what a text or a model says must not command it.
-    """
-    if not sys.stdout.isatty():
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    sys.stdout.write(shown_result(data.decode("utf-8", "replace")))
-    sys.stdout.flush()
-
-
-def shown_result(text: str) -> str:
-    """A result as a terminal may have it: lines stay lines, and columns columns."""
-    if not any(character < " " or "\x7f" <= character < "\xa0" for character in text):
-        return text
-    return "\t".join(map(visible_lines, text.replace("\r\n", "\n").split("\t")))

@@ -1,0 +1,411 @@
+"""A translation job: models, options, languages, judge and preceding context, put together in one place.
+
+Every way to translate begins here: files in step or document by document, a stream, n-best lists, a session,
+and what a worker process does. Inputs are read and outputs planned here too. Knows nothing of terminals:
+`note` is called with remarks for a person, `loading` is entered while a model is loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cadec_cli.bundle.bundle import Bundle
+from cadec_cli.bundle.conversion_cache import silence
+from cadec_cli.bundle.directions import Languages, chosen_languages
+from cadec_cli.bundle.load import LoadedModels, convert_in_advance, default_options, seed_of
+from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
+from cadec_cli.decoding.preceding_context import check_context, context_of, readable
+from cadec_cli.decoding.translation import Translation
+from cadec_cli.decoding.translator import Translator, choose
+from cadec_cli.engines.document_models import Drafts, RepairModel
+from cadec_cli.engines.protocols import Models, ModelSet
+from cadec_cli.errors import CadecError, UsageError, option
+from cadec_cli.fs.paths import is_stream
+from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, read_errors, stream_text
+from cadec_cli.jobs.by_document import BulkTranslation, DocumentWorker
+from cadec_cli.jobs.done import RECORD, FinishedFiles, document_key, remove_complete
+from cadec_cli.jobs.in_step import FileTranslation, SideOutput, translation_settings
+from cadec_cli.jobs.model_request import ModelRequest
+from cadec_cli.jobs.output_names import (
+    OutputPlan,
+    common_journal,
+    common_record,
+    is_directory_of,
+    is_template,
+)
+from cadec_cli.jobs.outputs import OutputRequest
+from cadec_cli.jobs.streaming import StreamTranslation
+from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import NBest
+from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
+from cadec_cli.method.searches import search_kind
+from cadec_cli.method.terms import term_origin
+from cadec_cli.parallel import Task
+from cadec_cli.parallel.shard import Shard
+from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
+from cadec_cli.text.formats.layout import SubtitleStyle
+from cadec_cli.text.formats.stream import CHARACTERS, StreamedText, stream_lines
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How inputs are read; `style` is how translated subtitles are to look."""
+
+    encoding: str | None = "utf-8"
+    lines: bool = False
+    format: str | None = None  # None: what a file's name promises
+    most: int = MAX_INPUT_BYTES
+    style: SubtitleStyle = field(default_factory=SubtitleStyle)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the layout of what is written depends on."""
+        style = dataclasses.asdict(self.style)
+        return {"encoding": self.encoding, "lines": self.lines, "format": self.format, "screen": style}
+
+
+@dataclass(frozen=True)
+class TranslationJob:
+    """What translates, and how; models are loaded when they are first used.
+
+    `after` is what comes before the first document of each file: sentences of the target language, or a file
+    to read them from. Confidences below `below` are flagged. With `drafts` the inputs are translations, which
+    the bundle's DocRepair model makes fit each other.
+    """
+
+    request: ModelRequest
+    bundle: Bundle
+    languages: Languages
+    options: TranslationOptions
+    after: Path | tuple[str, ...] = ()
+    below: float = FLAG_BELOW
+    drafts: bool = False
+    most: int = MAX_INPUT_BYTES  # bytes of `after`
+    note: Callable[[str], None] = silence
+    loading: Callable[[str], AbstractContextManager[Any]] = nullcontext
+
+    @classmethod
+    def open(
+        cls,
+        request: ModelRequest,
+        options: Mapping[str, Any] | TranslationOptions | None = None,
+        *,
+        after: Path | Sequence[str] | None = None,
+        below: float = FLAG_BELOW,
+        most: int = MAX_INPUT_BYTES,
+        note: Callable[[str], None] = silence,
+        loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+    ) -> TranslationJob:
+        """A job of the models that are asked for; what they can't do is a CadecError.
+
+        `options` are all of them, or a mapping of those that differ from the bundle's defaults.
+        """
+        bundle = request.open_bundle()
+        languages = chosen_languages(bundle, request.source_language, request.target_language)
+        if not isinstance(options, TranslationOptions):
+            options = with_flags(default_options(bundle), options or {})
+        before = after if isinstance(after, Path) else tuple(after or ())
+        return cls(request, bundle, languages, options, before, below, most=most, note=note, loading=loading)
+
+    @classmethod
+    def repairing(cls, request: ModelRequest, beam: int, **told: Any) -> TranslationJob:
+        """A job that repairs translations; `told` are `note` and `loading`."""
+        opened = cls.open(request, TranslationOptions(search="repair", beam=beam), **told)
+        target = opened.languages.target
+        return dataclasses.replace(opened, languages=Languages(target, target), drafts=True)
+
+    @cached_property
+    def loaded(self) -> LoadedModels:
+        """The bundle's models."""
+        return self.request.models_of(self.bundle, note=self.note, loading=self.loading)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models that translate: the bundle's, or what repairs drafts."""
+        if not self.drafts:
+            return self.loaded
+        self.bundle.path("repair")  # raises an error that says how to add one
+        drafts = Drafts(self.loaded.joined_model("repair"))
+        return ModelSet(drafts, documents={"repair": RepairModel(drafts.model, drafts.as_they_are)})
+
+    @cached_property
+    def translator(self) -> Translator:
+        """Models and options, ready to translate."""
+        return Translator(self.models, self.options, language=self.languages.source_code)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What says how far translations can be trusted."""
+        return self.translator.judge(self.below)
+
+    @cached_property
+    def sentences_before(self) -> tuple[str, ...]:
+        """The sentences that come before the first document of each file, in the target language."""
+        if not self.after:
+            return ()
+        check_context(self.options)
+        if not isinstance(self.after, Path):
+            return self.after
+        file = read_text_file(self.after, language=self.languages.target_code, most=self.most)
+        sentences = tuple(text for document in file.documents for text in document.texts)
+        if not sentences:
+            raise CadecError(f"{self.after} has no sentences that could come before")
+        return sentences
+
+    @cached_property
+    def before(self) -> Context:
+        """The same as the context of the first document of each file."""
+        sentences = self.sentences_before
+        return context_of(self.models, self.options, sentences) if sentences else Context()
+
+    @property
+    def origin(self) -> tuple[tuple[str, str], ...]:
+        """What the outcome depends on besides the text and the options."""
+        origin = [("bundle", self.bundle.manifest.identity), ("compute type", self.request.compute_type)]
+        if self.languages != chosen_languages(self.bundle):
+            origin.append(("languages", str(self.languages)))
+        if self.options.formality != AUTO:
+            seed = seed_of(self.bundle, self.languages, self.options.formality)
+            origin.append(("seed", "\n".join(seed)))
+        if self.drafts:
+            origin.append(("repair", "yes"))
+        origin += term_origin(self.options.term)
+        return tuple(origin)
+
+    def check_translates(self) -> None:
+        """Refuse a bundle that can only score."""
+        if not self.bundle.has_translation and not self.drafts:
+            raise CadecError(f"{self.bundle.directory} has no S-NMT and can't translate")
+
+    # Inputs
+
+    def read(self, path: Path, inputs: InputOptions) -> TextFile:
+        """Read one of the inputs."""
+        target = None if self.drafts else self.languages.target_code
+        return read_text_file(
+            path,
+            language=self.languages.source_code,
+            lines=inputs.lines,
+            encoding=inputs.encoding,
+            format=inputs.format,
+            tags=self.options.protect,
+            screen=dataclasses.replace(inputs.style, language=target),
+            most=inputs.most,
+        )
+
+    def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
+        """Tell whether to translate an input as it comes: nothing else is to be read, and nothing waits."""
+        alone = len(paths) == 1 and str(self.after) != "-" and not self.drafts
+        if not alone or not is_streamed(paths[0]):
+            return False
+        return format_named(inputs.format or format_of(paths[0])).lines is not None
+
+    # Running
+
+    def translation_of(
+        self,
+        paths: Sequence[Path],
+        inputs: InputOptions,
+        outputs: OutputRequest,
+        side_output: SideOutput | None = None,
+    ) -> FileTranslation | StreamTranslation:
+        """Files to be translated in step, all else checked and read, the models loaded last.
+
+        What comes on a pipe and goes to standard output is not read yet, if its format allows that.
+        """
+        self.check_translates()
+        codes = self.languages.source_code, self.languages.target_code
+        read = [self.after if isinstance(self.after, Path) else None, *self.bundle.files]
+        plan = outputs.plan(paths, *codes, also_read=read)
+        _check_side_output(plan, side_output)
+        if plan is None and self._is_streamed(paths, inputs):
+            return self._stream(inputs, outputs, side_output)
+        files = outputs.convert([self.read(path, inputs) for path in paths], paths, plan, codes[1])
+        _check_style(files, inputs)
+        before = self.before
+        return FileTranslation(self.translator, files, self.origin, plan, self.below, before, side_output)
+
+    def _stream(
+        self, inputs: InputOptions, outputs: OutputRequest, side_output: SideOutput | None
+    ) -> StreamTranslation:
+        stream = stream_text(inputs.encoding)
+        input_format = inputs.format or "text"
+        text = StreamedText(
+            stream_lines(
+                stream,
+                input_format,
+                language=self.languages.source_code,
+                lines=inputs.lines,
+                whole_documents=not search_kind(self.options.search).is_greedy,
+                most_held=max(inputs.most, CHARACTERS),
+            )
+        )
+        file = TextFile((), text, stream.encoding, input_format)
+        written = outputs.convert_stream(file, self.languages.target_code)
+        return StreamTranslation(self.translator, text, written, self.below, self.before, side_output)
+
+    def by_document(
+        self,
+        paths: Sequence[Path],
+        inputs: InputOptions,
+        outputs: OutputRequest,
+        *,
+        shard: Shard | None = None,
+        threads: int = 0,
+        side_output: SideOutput | None = None,
+    ) -> BulkTranslation | None:
+        """Files to be translated document by document, by workers with so many threads each.
+
+        With a shard, only its part of the files is translated. Returns None, with a note, where nothing is
+        left to do. No model is loaded here: that is up to the workers.
+        """
+        self.check_translates()
+        own, plan, record = self._part(paths, outputs, shard)
+        if not own:
+            self.note(f"there is nothing to do: none of the {len(paths)} files is in part {shard}")
+            return None
+        _check_side_output(plan, side_output)
+        before = readable(self.options, self.sentences_before, self.bundle.context_positions)
+
+        def read(number: int) -> TextFile:
+            part = plan.part([number], plan.journal)
+            file = self.read(own[number], inputs)
+            files = outputs.convert([file], [own[number]], part, self.languages.target_code)
+            _check_style(files, inputs)
+            return files[0]
+
+        settings = translation_settings(
+            self.origin,
+            self.options,
+            json_lines=outputs.json_lines,
+            report=side_output is not None,
+            below=self.below,
+        )
+        instructions = WorkerInstructions(
+            self.request.for_workers(self.bundle, threads),
+            self.options,
+            before,
+            self.below,
+            outputs.json_lines,
+            side_output.maker if side_output is not None else None,
+        )
+        finished = None
+        if outputs.resume and side_output is None:  # a side output is about all files, finished or not
+            layout = {**inputs.settings, "output encoding": outputs.encoding}
+            outcome = {**settings, "layout": layout, "before": document_key((), before)}
+            finished = FinishedFiles(record, outcome)
+            finished.check()
+        work = BulkTranslation(
+            plan,
+            read,
+            Task(start_worker, (instructions,)),
+            settings,
+            outputs.json_lines,
+            before,
+            outputs.force,
+            side_output.write if side_output is not None else None,
+            finished,
+            own,
+        )
+        if not outputs.force:
+            left = work.unfinished_files()
+            if not left:
+                assert plan.journal is not None
+                remove_complete(plan.journal, settings)
+                what, it = ("the file is", "it") if len(own) == 1 else (f"all {len(own):,} files are", "them")
+                self.note(f"nothing is left to do: {what} there, as this translation wrote {it}")
+                return None
+            work = work.only(left)
+        after = self.after if isinstance(self.after, Path) else None
+        checked = outputs.check(
+            work.plan, [*paths, after, *self.bundle.files], finished.path if finished is not None else None
+        )
+        convert_in_advance(self.bundle, self.options, self.request.compute_type, self.note)
+        return dataclasses.replace(work, plan=checked)
+
+    def _part(
+        self, paths: Sequence[Path], outputs: OutputRequest, shard: Shard | None
+    ) -> tuple[list[Path], OutputPlan, Path]:
+        """The files to translate here, what they become, and where finished ones are on record.
+
+        Errors about names are about all files, whichever are translated here.
+        """
+        assert outputs.output is not None
+        plan = outputs.name(paths, self.languages.source_code, self.languages.target_code)
+        if any(map(is_stream, plan.paths)):
+            raise UsageError(f"{option('workers')} and {option('shard')} write files, not pipes or devices")
+        numbers, part = list(range(len(paths))), ""
+        if shard is not None:
+            if not (is_template(outputs.output) or is_directory_of(outputs.output, plan)):
+                raise UsageError(f"{option('shard')} needs a directory or a template as {option('output')}")
+            numbers, part = _shard_numbers(paths, shard), f"-{shard.number}-of-{shard.of}"
+        journal = common_journal(outputs.output, plan, part)
+        record = common_record(outputs.output, plan, RECORD, part)
+        return [paths[number] for number in numbers], plan.part(numbers, journal), record
+
+    def choose(self, documents: Sequence[Sequence[NBest]]) -> Iterator[Translation]:
+        """Choose from n-best lists that are there already; sentences come document by document."""
+        chosen = choose(
+            documents,
+            self.models,
+            self.options,
+            contexts=[self.before, *(Context() for _ in documents[1:])],
+            language=self.languages.source_code,
+            placing=lambda: self.models.translation if self.bundle.has_translation else None,
+        )
+        return iter(sorted(chosen, key=lambda one: (one.document, one.sentence)))
+
+
+def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) -> None:
+    if plan is not None and side_output is not None and plan.has(side_output.path):
+        raise UsageError("the translation and its report can't be one file")
+
+
+def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
+    """Refuse to show two languages in what has no cues."""
+    for file in files:
+        if inputs.style.bilingual and not format_named(file.format).has_cues:
+            raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
+
+
+def _shard_numbers(paths: Sequence[Path], shard: Shard) -> list[int]:
+    """The numbers of a shard's files: the same for every job, in whatever order its shell lists the files."""
+    by_name = sorted(range(len(paths)), key=lambda number: str(paths[number]))
+    sizes = []
+    for number in by_name:
+        with read_errors(paths[number]):
+            sizes.append(paths[number].stat().st_size)
+    return sorted(by_name[item] for item in shard.of_sizes(sizes))
+
+
+@dataclass(frozen=True)
+class WorkerInstructions:
+    """A job as plain data: all that a worker needs to run it, wherever it is."""
+
+    models: ModelRequest
+    options: TranslationOptions
+    after: tuple[str, ...]
+    below: float
+    json_lines: bool = False
+    side_output: Callable[[Translator, Judge], Callable[[Translation], Any]] | None = None
+
+
+def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
+    """Open the job in a worker process; what comes back translates document after document."""
+    job = TranslationJob.open(
+        instructions.models, instructions.options, after=instructions.after, below=instructions.below
+    )
+    make = instructions.side_output
+    return DocumentWorker(
+        job.translator,
+        job.judge,
+        instructions.json_lines,
+        job.before,
+        make(job.translator, job.judge) if make is not None else None,
+    )

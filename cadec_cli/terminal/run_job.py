@@ -1,0 +1,233 @@
+"""Translation jobs at the command line: opened with notes, run with progress bars, their results written."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cadec_cli.decoding.confidence import FLAG_BELOW
+from cadec_cli.fs.paths import is_stream
+from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.jobs.outputs import STANDARD_STREAM, OutputRequest
+from cadec_cli.terminal import console
+from cadec_cli.terminal.standard_streams import write_result
+
+if TYPE_CHECKING:
+    from cadec_cli.bundle.load import LoadedModels
+    from cadec_cli.decoding.confidence import FlaggedSentence
+    from cadec_cli.decoding.translation import Translation
+    from cadec_cli.jobs.by_document import BulkTranslation
+    from cadec_cli.jobs.in_step import FileTranslation, SideOutput, Written
+    from cadec_cli.jobs.job import TranslationJob
+    from cadec_cli.jobs.model_request import ModelRequest
+    from cadec_cli.jobs.streaming import StreamTranslation
+    from cadec_cli.parallel import WorkerPool
+    from cadec_cli.parallel.shard import Shard
+
+
+def open_job(
+    request: ModelRequest,
+    options: Mapping[str, Any],
+    *,
+    after: Path | None = None,
+    below: float = FLAG_BELOW,
+    most: int = MAX_INPUT_BYTES,
+) -> TranslationJob:
+    """Open the job that was asked for; what takes long is shown."""
+    from cadec_cli.jobs.job import TranslationJob
+
+    with console.loading("the bundle"):
+        return TranslationJob.open(
+            request,
+            options,
+            after=after,
+            below=below,
+            most=most,
+            note=console.note,
+            loading=console.loading,
+        )
+
+
+def open_models(request: ModelRequest) -> LoadedModels:
+    """Open the models that were asked for; what takes long is shown."""
+    with console.loading("models"):
+        return request.models_of(request.open_bundle(), note=console.note, loading=console.loading)
+
+
+# Flags
+
+
+def check_flags(
+    *, output: str | None, resume: bool, json_lines: bool, for_the_terminal: Sequence[str] = ()
+) -> None:
+    """Refuse flags that contradict each other; `for_the_terminal` are those that only show something."""
+    named = " or ".join(for_the_terminal)
+    if json_lines and named:
+        raise typer.BadParameter(f"--json can't be combined with {named}")
+    if named and output is not None:
+        shows = "shows" if len(for_the_terminal) == 1 else "show"
+        raise typer.BadParameter(f"--output can't be combined with {named}, which only {shows} something")
+    if resume and output is None:
+        raise typer.BadParameter("--resume needs --output, where the interrupted work was going")
+
+
+def check_by_document(
+    inputs: Sequence[Path], output: str | None, shard: Shard | None, report: Path | None, shown: Sequence[str]
+) -> None:
+    """Refuse what can't be done document by document."""
+    asked = "--shard" if shard is not None else "--workers or --engine ray"
+    if shown:
+        raise typer.BadParameter(f"{' and '.join(shown)} can't be combined with {asked}")
+    if output in (None, str(STANDARD_STREAM)):
+        raise typer.BadParameter(f"{asked} needs --output: files, a directory or a template")
+    if any(path == STANDARD_STREAM or is_stream(path) for path in inputs):
+        raise typer.BadParameter(f"{asked} needs files: they are read twice, which no pipe can be")
+    if shard is not None and report is not None:
+        raise typer.BadParameter("--report is one page for all files, and --shard translates a part of them")
+
+
+def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
+    """Refuse to show two languages in what has no cues."""
+    from cadec_cli.text.formats import format_named
+
+    if json_lines:
+        raise typer.BadParameter("--json can't be combined with --bilingual")
+    for name in formats:
+        if not format_named(name).has_cues:
+            raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
+
+
+def output_request(
+    output: str | None, encoding: str, *, json_lines: bool, force: bool, resume: bool
+) -> OutputRequest:
+    """What was said of the output; what can't be meant is refused."""
+    from cadec_cli.errors import as_usage_error
+    from cadec_cli.jobs.output_names import TemplateError, is_template
+    from cadec_cli.text.formats.conversion import output_encoding
+
+    wanted = OutputRequest(output, encoding, json_lines, force, resume)
+    with as_usage_error():
+        written = output_encoding(encoding)
+    if written != "utf-8" and json_lines:
+        raise typer.BadParameter("JSON lines are UTF-8", param_hint="--output-encoding")
+    if not wanted.to_files and (force or resume):
+        raise typer.BadParameter("--force and --resume need --output, and a file there")
+    try:
+        templated = is_template(output or "")
+    except TemplateError as error:
+        raise typer.BadParameter(str(error), param_hint="--output") from None
+    if resume and not templated and is_stream(Path(output or "")):
+        raise typer.BadParameter("--resume needs a file as --output: nothing is kept beside a stream")
+    return wanted
+
+
+def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Path]) -> SideOutput | None:
+    """The report that was asked for, if one was: it is made along with the translation."""
+    from cadec_cli.reports.translations import translation_report
+
+    if path is None:
+        return None
+    names = ["standard input" if path == STANDARD_STREAM else path.name for path in inputs]
+    return translation_report(path, job, names)
+
+
+# Running
+
+
+def translations_in_order(work: FileTranslation | StreamTranslation) -> Iterator[Translation]:
+    """Translations as they come; a progress bar would be drawn over results on a terminal."""
+    return work.in_order() if sys.stdout.isatty() else work.in_order(_track)
+
+
+def _track(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
+    return console.track(translations, "translate", total, "sentences")
+
+
+def write_translations(
+    work: FileTranslation | StreamTranslation,
+    *,
+    json_lines: bool,
+    resume: bool = False,
+    flagging: bool = False,
+    written: Written = lambda number, file, content: None,
+) -> list[FlaggedSentence]:
+    """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look.
+
+    On standard output flags are looked for only with `flagging`: the list of a stream may never end.
+    `written` is called with each file that is written in its layout.
+    """
+    from cadec_cli.decoding.confidence import FlagCollector
+    from cadec_cli.errors import Interrupted
+    from cadec_cli.jobs.in_step import FileTranslation
+    from cadec_cli.jobs.json_output import json_bytes
+
+    if isinstance(work, FileTranslation) and work.plan is not None:
+        return work.to_files(
+            json_lines=json_lines,
+            resume=resume,
+            track=_track,
+            resumed=_note_resumed,
+            damaged=console.warn,
+            written=written,
+        )
+    flags = FlagCollector(work.judge)
+    done = 0
+
+    def count_done(translations: Iterable[Translation]) -> Iterator[Translation]:
+        nonlocal done
+        for translation in translations:
+            yield translation
+            done += 1  # the next one is asked for when this one has been written
+
+    in_order = translations_in_order(work)
+    translations = count_done(flags.watch(in_order) if flagging else in_order)
+    pieces = json_bytes(translations, work.judge) if json_lines else work.restore(translations, written)
+    try:
+        for piece in pieces:
+            write_result(piece)
+        for _ in translations:
+            pass  # the layout takes as many as it has places for; a report is written after the last one
+    except KeyboardInterrupt:
+        if not isinstance(work, FileTranslation):
+            were = "sentence was" if work.sentences == 1 else "sentences were"
+            raise Interrupted(f"{work.sentences:,} {were} written") from None
+        raise Interrupted(
+            f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
+        ) from None
+    return flags.found
+
+
+def write_by_document(
+    work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
+) -> None:
+    """Have a pool translate, and list what is worth a look if anybody wants to know."""
+    from cadec_cli.terminal.views import flagged
+
+    survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))
+    found: dict[int, Sequence[FlaggedSentence]] = {}
+    work.run(
+        pool,
+        survey,
+        resume=resume,
+        count=lambda done, total: console.track(done, "translate", total, "sentences"),
+        resumed=_note_resumed,
+        damaged=console.warn,
+        doubted=found.__setitem__ if flagging else None,
+        written=written,
+    )
+    if flagging:
+        in_order: list[FlaggedSentence] = []
+        first = 0
+        for number, count in enumerate(survey.documents):  # documents are numbered through all files
+            in_order += [dataclasses.replace(one, document=first + one.document) for one in found[number]]
+            first += count
+        flagged.show_of_files(in_order, survey.total, work.inputs, survey.documents)
+
+
+def _note_resumed(sentences: int) -> None:
+    console.note(f"{sentences:,} sentences are done already")
