@@ -297,9 +297,9 @@ def test_contrastive_tests_score_with_them(installed: Path, tmp_path: Path) -> N
     asked = [tmp_path / "set.jsonl", "--term", f"preferred.file={tmp_path / 'words.txt'}"]
     objectives = ["--objective", "mine", "--objective", "echoing"]
     assert "mine" in cadec(installed, "eval-contrastive", *asked, *objectives)
-    mine = cadec(installed, "score-contrastive", *asked, "--objective", "mine", "--json").splitlines()
+    mine = cadec(installed, "score-contrastive", *asked, "--objective", "mine").splitlines()
     assert [json.loads(line)["preferred"] for line in mine] == [0, 1]
-    echo = cadec(installed, "score-contrastive", *asked[:1], "--objective", "echoing", "--json").splitlines()
+    echo = cadec(installed, "score-contrastive", *asked[:1], "--objective", "echoing").splitlines()
     assert [json.loads(line)["echo"] for line in echo] == [len("Привет.")] * 2
 
 
