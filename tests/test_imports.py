@@ -15,7 +15,6 @@ BASE = {"arrays", "errors", "extensions", "fs", "parallel", "plotting", "validat
 
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},
-    "parallel": {"terminal"},
     "text": set(),
     "method": set(),
     "data": {"text"},

@@ -6,13 +6,14 @@ A row is one text per language; None stands for the end of a document (at a blan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_lines
-from cadec_cli.parallel import available_cores, ordered_map
+from cadec_cli.parallel import Task, in_order
+from cadec_cli.parallel.processes import local_pool
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.moses import MosesText
 
@@ -21,6 +22,8 @@ T = TypeVar("T")
 
 # Rows that a process works on at a time.
 CHUNK = 256
+# Chunks per process that may be done before one that the results wait for.
+CHUNKS_AHEAD = 4
 
 
 def rows(
@@ -74,14 +77,10 @@ def tokenised_lines(
         for row in rows(inputs, languages=1, columns=(column,) if column else (), encoding=encoding)
         if row
     )
-    chunks = ordered_map(
-        _tokenise_chunk,
-        chunk_items(texts, CHUNK),
-        processes=processes or available_cores(),
-        setup=_set_language,
-        setup_arguments=(language,),
-    )
-    return itertools.chain.from_iterable(chunks)
+    pool = local_pool(processes, "processes")
+    task = Task(_start_tokenising, (language,), window=CHUNKS_AHEAD * pool.size)
+    results = pool.run(task, chunk_items(texts, CHUNK))
+    return itertools.chain.from_iterable(in_order(results))
 
 
 def chunk_items(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -107,13 +106,6 @@ def _parallel_rows(inputs: Sequence[Path], encoding: str | None) -> Iterator[Row
         yield lines
 
 
-_moses: MosesText
-
-
-def _set_language(language: str) -> None:
-    global _moses
-    _moses = MosesText(language)
-
-
-def _tokenise_chunk(texts: list[str]) -> list[str]:
-    return [line for text in texts if (line := " ".join(_moses.tokenise(_moses.normalise(text))))]
+def _start_tokenising(language: str) -> Callable[[list[str]], list[str]]:
+    moses = MosesText(language)
+    return lambda texts: [line for text in texts if (line := " ".join(moses.tokenise(moses.normalise(text))))]

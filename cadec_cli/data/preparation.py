@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions
-from cadec_cli.data.corpora import CHUNK, Row, chunk_items
+from cadec_cli.data.corpora import CHUNK, CHUNKS_AHEAD, Row, chunk_items
 from cadec_cli.data.shards import ShardWriter
 from cadec_cli.errors import CadecError, UsageError, option
-from cadec_cli.parallel import available_cores, ordered_map
+from cadec_cli.parallel import Task, in_order
+from cadec_cli.parallel.processes import local_pool
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
 from cadec_cli.text.sentences import split_sentences
@@ -59,19 +60,15 @@ def prepare(
     counts: Counter[str] = Counter()
     duplicates = Cleaner(CleaningOptions(drop_duplicates=cleaning.drop_duplicates))
     document = rows_of_document = 0
-    chunks = ordered_map(
-        _encode_chunk,
-        chunk_items(rows, CHUNK),
-        processes=options.processes or available_cores(),
-        setup=_set_up,
-        setup_arguments=(
-            tuple(texts),
-            dataclasses.replace(cleaning, drop_duplicates=False),
-            options.split,
-            options.placeholders,
-        ),
+    pool = local_pool(options.processes, "processes")
+    cleaning_alone = dataclasses.replace(cleaning, drop_duplicates=False)
+    task = Task(
+        _start_encoding,
+        (tuple(texts), cleaning_alone, options.split, options.placeholders),
+        window=CHUNKS_AHEAD * pool.size,
     )
-    for outcomes in chunks:
+    results = pool.run(task, chunk_items(rows, CHUNK))
+    for outcomes in in_order(results):
         for outcome in outcomes:
             to_dev = options.dev_every and document % options.dev_every == options.dev_every - 1
             current = dev_writer if dev_writer is not None and to_dev else writer
@@ -149,13 +146,8 @@ class _Worker:
         return Encoded(texts, ids) if all(map(len, ids)) else "empty"
 
 
-_worker: _Worker
-
-
-def _set_up(texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool) -> None:
-    global _worker
-    _worker = _Worker(texts, cleaning, split, placeholders)
-
-
-def _encode_chunk(rows: list[Row | None]) -> list[Outcome]:
-    return [None if row is None else _worker.outcome(row) for row in rows]
+def _start_encoding(
+    texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool
+) -> Callable[[list[Row | None]], list[Outcome]]:
+    worker = _Worker(texts, cleaning, split, placeholders)
+    return lambda rows: [None if row is None else worker.outcome(row) for row in rows]

@@ -27,8 +27,8 @@ from typing import Any
 
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.atomic import new_part
-from cadec_cli.parallel import Item, Result, Results, Task, answers, available_cores
-from cadec_cli.parallel.processes import WorkItem, dispatch
+from cadec_cli.parallel import Item, Result, Results, Task, available_cores
+from cadec_cli.parallel.dispatch import FAILED, LOST, WorkItem, dispatch
 from cadec_cli.version import __version__
 
 # Seconds until an address counts as one where nobody answers.
@@ -78,7 +78,7 @@ class RayPool:
         with _connection(ray, self._address, self._asked * self._cores) as signals:
             worker_set = _RayWorkerSet(ray, pickled, self._asked, self._cores, self._gpus)
             try:
-                yield from dispatch(worker_set, items)
+                yield from dispatch(worker_set, items, task.window)
             finally:
                 signals.ignore()
                 for worker in [*worker_set.workers]:
@@ -103,13 +103,11 @@ class _RayWorker:
         try:
             said = self.ray.get(self.reference)
         except self.ray.exceptions.RayTaskError as error:  # nothing of the task: that is in its answers
-            return answers.FAILED, CadecError(f"a Ray worker can't work: {_line(error.cause or error)}")
+            return FAILED, CadecError(f"a Ray worker can't work: {_line(error.cause or error)}")
         except self.ray.exceptions.RayError as error:
-            return answers.LOST, _line(error)
+            return LOST, _line(error)
         if isinstance(said, str):
-            return answers.FAILED, CadecError(
-                said, f"install cadec {__version__} on all machines of the cluster"
-            )
+            return FAILED, CadecError(said, f"install cadec {__version__} on all machines of the cluster")
         answer: tuple[str, Any] = pickle.loads(said)
         return answer
 
@@ -172,17 +170,15 @@ def _actor_class() -> type:
     class CadecWorker:
         def begin(self, version: str, task: bytes) -> bytes | str:
             try:
-                from cadec_cli.parallel import answers
-                from cadec_cli.terminal import console
+                from cadec_cli.parallel import dispatch
                 from cadec_cli.version import __version__
             except ImportError as error:
                 return f"a machine of the Ray cluster has no cadec that would do: {error}"
             if __version__ != version:
                 return f"a machine of the Ray cluster has cadec {__version__}, here is {version}"
-            console.set_quiet(True)
-            self._answer = answers.answer
-            self._work, said = answers.start_task(task)
-            return said
+            self._answer = dispatch.answer
+            self._work, message = dispatch.start_task(task)
+            return message
 
         def work(self, item: bytes) -> bytes:
             return self._answer(self._work, item)

@@ -70,16 +70,13 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def pedantic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def pedantic(monkeypatch: pytest.MonkeyPatch) -> None:
     """A translation a little shorter than its source is defective: tiny models make few real mistakes.
 
     Without a defect in the text, a command that looks for none would agree by chance.
     """
     monkeypatch.setattr(defects_module, "_SHORTEST", 0.97)
     monkeypatch.setattr(defects_module, "_LONG_ENOUGH", 10)
-    defects_module.defects.cache_clear()
-    yield
-    defects_module.defects.cache_clear()
 
 
 def ran(*arguments: object, stdin: str = "") -> str:

@@ -16,7 +16,8 @@ from cadec_cli.data.corpora import Row, rows, tokenised_lines
 from cadec_cli.data.preparation import PreparationOptions, prepare
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
-from cadec_cli.parallel import ordered_map
+from cadec_cli.parallel import Task, in_order
+from cadec_cli.parallel.processes import local_pool
 from cadec_cli.text.pipeline import TextPipeline
 from tests.helpers.shard_parts import document_bounds
 
@@ -232,18 +233,20 @@ def test_tokenised_lines_are_the_same_with_more_processes(tmp_path: Path) -> Non
     assert len(one) == 600
 
 
-def _no_setup() -> None:
-    pass
+def _start_loading(directory: Path) -> Callable[[int], int]:
+    TextPipeline.load(directory)
+    return abs
 
 
 def test_a_dead_worker_is_an_error_and_no_endless_wait() -> None:
-    with pytest.raises(CadecError, match="worker"):
-        list(ordered_map(os._exit, [3], processes=2, setup=_no_setup))
+    with pytest.raises(CadecError, match="worker") as caught:
+        list(in_order(local_pool(2, "processes").run(Task(os._exit, (3,)), [1, 2])))
+    assert "fewer processes" in caught.value.hint
 
 
 def test_an_error_in_a_worker_arrives_whole(tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="not a text pipeline") as caught:
-        list(ordered_map(TextPipeline.load, [tmp_path], processes=2, setup=_no_setup))
+        list(local_pool(2, "processes").run(Task(_start_loading, (tmp_path,)), [1]))
     assert "cadec train tokenizer" in caught.value.hint
 
 

@@ -1,4 +1,4 @@
-"""What the tests give crews to do, where every process can import it."""
+"""What the tests give pools to do, where every process can import it."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What every crew does alike, and what only one of several members can be tested on: their deaths."""
+"""What every pool does alike, and what only one of several workers can be tested on: their deaths."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def made(name: str, request: pytest.FixtureRequest) -> WorkerPool:
 
 
 @pytest.fixture(params=["alone", "processes", RAY])
-def crew(request: pytest.FixtureRequest) -> WorkerPool:
+def pool(request: pytest.FixtureRequest) -> WorkerPool:
     return made(request.param, request)
 
 
@@ -36,16 +36,16 @@ def several(request: pytest.FixtureRequest) -> WorkerPool:
     return made(request.param, request)
 
 
-def test_every_item_is_done_once_and_numbered(crew: WorkerPool) -> None:
-    done = list(crew.run(Task(powers, (2,)), iter([3, 1, 2, 5, 4])))
+def test_every_item_is_done_once_and_numbered(pool: WorkerPool) -> None:
+    done = list(pool.run(Task(powers, (2,)), iter([3, 1, 2, 5, 4])))
     assert sorted(done) == [(0, 9), (1, 1), (2, 4), (3, 25), (4, 16)]
 
 
-def test_without_items_there_is_nothing_to_do(crew: WorkerPool) -> None:
-    assert list(crew.run(Task(powers, (2,)), [])) == []
+def test_without_items_there_is_nothing_to_do(pool: WorkerPool) -> None:
+    assert list(pool.run(Task(powers, (2,)), [])) == []
 
 
-def test_items_are_taken_as_they_are_needed(crew: WorkerPool) -> None:
+def test_items_are_taken_as_they_are_needed(pool: WorkerPool) -> None:
     taken = []
 
     def items() -> Iterator[int]:
@@ -53,31 +53,31 @@ def test_items_are_taken_as_they_are_needed(crew: WorkerPool) -> None:
             taken.append(number)
             yield number
 
-    running = crew.run(Task(powers, (1,)), items())
+    running = pool.run(Task(powers, (1,)), items())
     for done in range(1, 6):
         next(running)
-        assert done <= len(taken) <= done + 2 * crew.size
+        assert done <= len(taken) <= done + 2 * pool.size
     assert taken == list(range(len(taken)))
 
 
-def test_an_error_of_the_task_is_raised_as_it_is(crew: WorkerPool) -> None:
+def test_an_error_of_the_task_is_raised_as_it_is(pool: WorkerPool) -> None:
     with pytest.raises(CadecError) as found:
-        list(crew.run(Task(powers, (1,)), [1, -1]))
+        list(pool.run(Task(powers, (1,)), [1, -1]))
     assert (found.value.message, found.value.hint) == ("-1 is negative", "leave it out")
 
 
-def test_an_error_of_the_beginning_too(crew: WorkerPool) -> None:
+def test_an_error_of_the_beginning_too(pool: WorkerPool) -> None:
     with pytest.raises(UsageError) as found:
-        list(crew.run(Task(powers, (-1,)), [1, 2, 3]))
+        list(pool.run(Task(powers, (-1,)), [1, 2, 3]))
     assert (found.value.message, found.value.hint) == ("-1 is no exponent", "take another")
     with pytest.raises(TypeError, match="positional argument"):
-        list(crew.run(Task(powers), [1, 2, 3]))
+        list(pool.run(Task(powers), [1, 2, 3]))
 
 
 @pytest.mark.parametrize("error", [EOFError("of the task"), BrokenPipeError(32, "its pipe", "name")])
-def test_errors_that_a_pipe_could_raise_are_told_apart(crew: WorkerPool, error: Exception) -> None:
+def test_errors_that_a_pipe_could_raise_are_told_apart(pool: WorkerPool, error: Exception) -> None:
     with pytest.raises(type(error)) as found:
-        list(crew.run(Task(raising, (error,)), [1]))
+        list(pool.run(Task(raising, (error,)), [1]))
     assert str(found.value) == str(error)
 
 
@@ -86,23 +86,23 @@ def test_an_error_that_cannot_travel_is_told(several: WorkerPool) -> None:
         list(several.run(Task(stubborn), [1]))
 
 
-def test_an_error_of_the_items_is_raised_as_it_is(crew: WorkerPool) -> None:
+def test_an_error_of_the_items_is_raised_as_it_is(pool: WorkerPool) -> None:
     def items() -> Iterator[int]:
         yield 1
         raise UsageError("no more")
 
     with pytest.raises(UsageError, match="no more"):
-        list(crew.run(Task(powers, (1,)), items()))
+        list(pool.run(Task(powers, (1,)), items()))
 
 
-def test_what_a_lost_member_had_in_hand_is_begun_again(several: WorkerPool, tmp_path: Path) -> None:
+def test_what_a_lost_worker_had_in_hand_is_begun_again(several: WorkerPool, tmp_path: Path) -> None:
     expected = dict(SerialPool().run(Task(deadly, (tmp_path, 3, 0)), range(8)))
     done = list(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS - 1)), range(8)))
     assert len(done) == len(expected) and dict(done) == expected
     assert len(list(tmp_path.iterdir())) == ATTEMPTS - 1
 
 
-def test_an_item_that_takes_all_members_down_is_named_and_the_rest_is_done(
+def test_an_item_that_takes_all_workers_down_is_named_and_the_rest_is_done(
     several: WorkerPool, tmp_path: Path
 ) -> None:
     done = dict(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8)))
@@ -119,7 +119,7 @@ def test_what_is_wanted_in_order_ends_with_an_item_that_is_lost(several: WorkerP
         list(in_order(several.run(Task(deadly, (tmp_path, 3, ATTEMPTS)), range(8))))
 
 
-def test_members_that_cannot_begin_are_not_replaced_for_ever(several: WorkerPool, tmp_path: Path) -> None:
+def test_workers_that_cannot_begin_are_not_replaced_for_ever(several: WorkerPool, tmp_path: Path) -> None:
     with pytest.raises(WorkerLostError):
         list(several.run(Task(stillborn, (tmp_path,)), range(8)))
     assert len(list(tmp_path.iterdir())) <= ATTEMPTS * several.size
@@ -153,7 +153,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGKILL, False)])
-def test_members_end_with_their_parent(tmp_path: Path, number: signal.Signals, group: bool) -> None:
+def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals, group: bool) -> None:
     script, marks = tmp_path / "parent.py", tmp_path / "marks"
     script.write_text(PARENT)
     marks.mkdir()
@@ -171,6 +171,6 @@ def test_members_end_with_their_parent(tmp_path: Path, number: signal.Signals, g
         _, told_of_it = parent.communicate(timeout=PATIENCE)
         assert wait_until(lambda: not living(marks))
         assert parent.returncode == -number
-        assert told_of_it.count("Traceback") == (number == signal.SIGINT), "no member says a word"
+        assert told_of_it.count("Traceback") == (number == signal.SIGINT), "no worker says a word"
     finally:
         parent.kill()
