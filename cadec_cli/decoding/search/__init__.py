@@ -14,7 +14,7 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.context_free_terms import build_terms
-from cadec_cli.engines.protocols import AnyTerm, Models
+from cadec_cli.engines.protocols import AnyTerm, Models, check_temperatures
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
 from cadec_cli.method.options import TranslationOptions
@@ -36,6 +36,8 @@ def build(models: Models, options: TranslationOptions, extra_terms: tuple[AnyTer
             "this bundle has no document language model",
             f"use {option('search', 'sentence')} or {option('objective', 'sentence')}",
         )
+    if options.weighted_objective.uses_lm:
+        check_temperatures(models.language, options.scoring_options.temperatures)
     terms = build_terms(models, options.weighted_objective, extra_terms, options.term)
     search: Search = load(search_kind(options.search).builder)(models, options, terms)
     return search
