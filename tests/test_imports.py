@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle", "decoding"),
         *("jobs", "session", "evaluation", "reports", "reproduction", "terminal"),
     },
-    "api": {"method", "decoding", "jobs"},
+    "api": {"text", "method", "decoding", "jobs", "session"},
     "": {"api"},
     "main": {"commands", "terminal"},
     "__main__": {"main"},

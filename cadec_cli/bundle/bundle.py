@@ -71,6 +71,9 @@ class Bundle:
         self.directory = directory
         self.manifest = manifest
 
+    def __repr__(self) -> str:
+        return f"Bundle({self.name!r}, {str(self.directory)!r})"
+
     @classmethod
     def open(cls, directory: Path, verify: bool = True) -> Bundle:
         """Open a bundle. Whatever is missing, truncated, modified or does not fit is one CadecError.

@@ -37,8 +37,8 @@ WIDE = 2.5
 class Defects(Protocol):
     """Finds errors of a translation that need no model to see, such as a missing number."""
 
-    def __call__(self, source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
-        """Describe each defect in a few words. `before` and `after` stand around both texts, untranslated."""
+    def __call__(self, source: str, parts: Sequence[TranslatedPart], /) -> tuple[str, ...]:
+        """Return the defects of a sentence's translation, given its parts, each defect in a few words."""
         ...
 
 
@@ -143,8 +143,8 @@ def signals(part: TranslatedPart) -> Signals | None:
     )
 
 
-def nothing_wrong(source: str, text: str, /, *, before: str = "", after: str = "") -> tuple[str, ...]:
-    """Find no defects: the default if nothing is checked."""
+def nothing_wrong(source: str, parts: Sequence[TranslatedPart], /) -> tuple[str, ...]:
+    """Report no defects, without looking for any."""
     return ()
 
 
@@ -170,8 +170,7 @@ class Judge:
         if not found:
             return None
         weakest = min(found, key=lambda one: one.value)
-        text = " ".join(part.text for part in parts)
-        wrong = self.defects(source, text, before=parts[0].nbest.before, after=parts[-1].nbest.after)
+        wrong = self.defects(source, parts)
         if not wrong:
             return weakest
         reasons = dict.fromkeys((*wrong, *weakest.reasons))  # both may say that it is too short

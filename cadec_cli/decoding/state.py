@@ -1,6 +1,6 @@
-"""Where a translation stands between two waves: all it takes to go on as if it had never stopped.
+"""The state of a translation between two waves: all that is needed to resume it exactly.
 
-Sentences that are settled are not part of it; they are in the output. As JSON it gives back the same floats.
+Settled sentences are not part of the state; they are in the output. Floats survive the way through JSON.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 
-# What every list has; what stands around a sentence is written only where there is something.
-_ALWAYS = ("source", "hypotheses", "vocabulary")
-
 
 @dataclass(eq=False)
 class PartialPath:
-    """Choices so far (linked, the newest first), their total, and the context of the next sentence."""
+    """The choices of a path (linked, the newest first), their total, and the context of the next sentence."""
 
     total: float = 0.0
     context: Context = field(default_factory=Context)
@@ -28,7 +25,7 @@ class PartialPath:
     before: PartialPath | None = None
 
     def back(self) -> Iterator[PartialPath]:
-        """This one and what it continues, the newest first; settled ones are gone."""
+        """Yield this path and the ones it continues, the newest first, up to the settled ones."""
         partial: PartialPath | None = self
         while partial is not None and partial.choice is not None:
             yield partial
@@ -37,18 +34,18 @@ class PartialPath:
 
 @dataclass
 class DocumentState:
-    """The open end of one document."""
+    """The unsettled end of one document."""
 
     beam: list[PartialPath] = field(default_factory=lambda: [PartialPath()])
-    lists: list[NBest] = field(default_factory=list)  # whose choice is not settled
-    parts: list[TranslatedPart] = field(default_factory=list)  # settled, of a sentence that is not complete
+    lists: list[NBest] = field(default_factory=list)  # their choices are not settled
+    parts: list[TranslatedPart] = field(default_factory=list)  # settled pieces of an incomplete sentence
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the state as plain data."""
         paths = [
             {
                 "total": partial.total,
-                "context": partial.context.own,  # a seed is put before it again
+                "context": partial.context.own,  # without the seed, which the search adds
                 "open": [dataclasses.asdict(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
@@ -61,7 +58,7 @@ class DocumentState:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> DocumentState:
-        """The state again; partial paths that shared their beginnings share them again."""
+        """Restore a state; paths that shared their beginnings share them again."""
         root = PartialPath()
         known: dict[tuple[int, int], PartialPath] = {}  # (the one before, the choice) → partial path
         beam = []
@@ -70,7 +67,7 @@ class DocumentState:
             for choice in map(_choice, stored["open"]):
                 key = (id(partial), choice.index)
                 partial = known.setdefault(key, PartialPath(choice=choice, before=partial))
-            # The newest of each is its own: it carries the total and the context.
+            # The newest path is never shared: it has a total and a context of its own.
             context = Context(_sentences(stored["context"]))
             beam.append(PartialPath(stored["total"], context, partial.choice, partial.before))
         return cls(beam, [_nbest(item) for item in data["lists"]], [part_of(item) for item in data["parts"]])
@@ -78,50 +75,52 @@ class DocumentState:
 
 @dataclass
 class State:
-    """All documents between two waves; `taken` pieces of each have gone into the search."""
+    """The states of all documents between two waves; the search has read `taken` pieces of each."""
 
     taken: int
     documents: list[DocumentState]
 
     @classmethod
     def at_start(cls, documents: int, contexts: Sequence[Context] | None = None) -> State:
-        """Nothing done yet; `contexts` is what stands before each of the documents."""
+        """Return the state before the first wave; `contexts` has the context before each document."""
         before = contexts if contexts is not None else [Context()] * documents
         if len(before) != documents:
             raise ValueError(f"{len(before)} contexts for {documents} documents")
         return cls(0, [DocumentState([PartialPath(context=context)]) for context in before])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the state as plain data."""
         return {"taken": self.taken, "documents": [state.to_json() for state in self.documents]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> State:
-        """The state again."""
+        """Restore a state."""
         return cls(data["taken"], [DocumentState.from_json(state) for state in data["documents"]])
 
     def forget(self) -> None:
-        """Drop what engines remember, which is not stored: from here on, stopped or not, all is read anew."""
+        """Drop what engines remember, so that a resumed run and an uninterrupted one compute the same."""
         for state in self.documents:
             for partial in state.beam:
                 partial.context = partial.context.without_memory()
 
 
 def part_json(part: TranslatedPart) -> dict[str, Any]:
-    """A part as plain data."""
+    """Return a part as plain data; its unit is left out."""
     choice = part.choice and dataclasses.asdict(part.choice)
     placed = {"placed": part.placed} if part.placed is not None else {}
     return {**_nbest_json(part.nbest), "choice": choice, **placed}
 
 
 def part_of(data: dict[str, Any]) -> TranslatedPart:
-    """The part again."""
+    """Restore a part, without its unit."""
     choice = _choice(data["choice"]) if data["choice"] is not None else None
     return TranslatedPart(_nbest(data), choice, data.get("placed"))
 
 
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(nbest).items() if name in _ALWAYS or value}
+    hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
+    around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
+    return {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary, **around}
 
 
 def _nbest(data: dict[str, Any]) -> NBest:

@@ -1,20 +1,21 @@
-"""What comes out of decoding: sentences with their hypotheses, the chosen one, and in which context."""
+"""The result of decoding: sentences with their hypotheses, the choice among them, and its context."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from cadec_cli.decoding.units import Unit
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import CONDITIONAL, DEFECT_COST, DEFECTS, FREE
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which hypothesis was chosen, with the scores of all as the search saw them.
+    """The index of the chosen hypothesis, with the scores of all hypotheses as the search saw them.
 
-    `terms` has what was computed beside log p(y|x), one value per hypothesis; what was not is absent.
-    `context` is what stood before, as far as it counts, in the D-LM's ids; its first `pinned` are a seed.
+    `terms` has the terms that were computed beside log p(y|x), one value per hypothesis. `context` is what
+    the D-LM read before the sentence, in its ids; the first `pinned` sentences of that are a seed.
     """
 
     index: int
@@ -25,18 +26,18 @@ class Choice:
 
     @property
     def pmi(self) -> tuple[float, ...] | None:
-        """PMI of every hypothesis with the context; none where it was not computed."""
+        """PMI of every hypothesis with the context; None if it was not computed."""
         if CONDITIONAL not in self.terms or FREE not in self.terms:
             return None
         pairs = zip(self.terms[CONDITIONAL], self.terms[FREE], strict=True)
         return tuple(conditional - free for conditional, free in pairs)
 
     def is_broken(self, index: int) -> bool:
-        """Tell whether a hypothesis has defects, as far as anybody looked for them."""
+        """Tell whether defects were found in a hypothesis; False if it was not checked."""
         return DEFECTS in self.terms and self.terms[DEFECTS][index] > 0
 
     def shown_score(self, index: int) -> float:
-        """The score without what defects cost, which nobody wants to read."""
+        """Return the score without the penalty for defects, as people want to read it."""
         cost = DEFECT_COST * self.terms[DEFECTS][index] if DEFECTS in self.terms else 0.0
         return self.scores[index] + cost
 
@@ -48,33 +49,35 @@ class Choice:
 
 @dataclass(frozen=True)
 class TranslatedPart:
-    """A piece of source text with its hypotheses and the choice; no choice where there is nothing to say.
+    """A piece of source text with its hypotheses and the choice; None where there is nothing to translate.
 
-    `placed` is the translation with the tags of the source in their places, where it has some.
+    `placed` is the chosen hypothesis with the tags and in the case of the source, if it has tags or is in
+    capitals. `unit` is None for a part that was read from a file.
     """
 
     nbest: NBest
     choice: Choice | None
     placed: str | None = None
+    unit: Unit | None = field(default=None, compare=False, repr=False)
 
     @property
     def source(self) -> str:
-        """What was translated."""
+        """The piece of source text."""
         return self.nbest.source
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """What it could be."""
+        """The hypotheses, in the order of the S-NMT."""
         return self.nbest.hypotheses
 
     @property
     def chosen_hypothesis(self) -> Hypothesis | None:
-        """The chosen one."""
+        """The chosen hypothesis; None where there is nothing to translate."""
         return self.hypotheses[self.choice.index] if self.choice is not None else None
 
     @property
     def text(self) -> str:
-        """The chosen translation; a source without anything to translate stays as it is."""
+        """The translation; a source with nothing to translate is copied."""
         if self.chosen_hypothesis is None:
             return self.source
         return self.nbest.wrap(self.chosen_hypothesis.text if self.placed is None else self.placed)
@@ -82,9 +85,9 @@ class TranslatedPart:
 
 @dataclass(frozen=True)
 class Translation:
-    """A sentence translated. An over-long one has several parts, every other has one.
+    """A translated sentence. Most have one part; a sentence that was cut has several.
 
-    `place` is where a person finds it in its file, if whoever translated it knows.
+    `place` is where a person finds the sentence in its file; empty if it comes from no file.
     """
 
     document: int
@@ -95,12 +98,12 @@ class Translation:
 
     @property
     def text(self) -> str:
-        """The whole translation."""
+        """The translation of the whole sentence."""
         return " ".join(part.text for part in self.parts)
 
 
 def joined_first(lists: Iterable[NBest]) -> str:
-    """The first hypotheses of a sentence's parts as one text; a source without any stays as it is."""
+    """Join the first hypotheses of a sentence's parts; a source without hypotheses is copied."""
     return " ".join(
         nbest.wrap(nbest.hypotheses[0].text) if nbest.hypotheses else nbest.source for nbest in lists
     )

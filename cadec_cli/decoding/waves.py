@@ -1,75 +1,59 @@
-"""Documents as the pieces that are translated one after the other, and waves of pieces that go together."""
+"""Waves: the next few items of every document, prepared in one batch.
+
+The items are units, n-best lists, texts or passages: whatever a search reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-# Sentences whose n-best lists are made together: the first few soon, then many.
+# Items of all documents together. The first wave is small, so that the first translations appear soon.
 FIRST_WAVE, WAVE = 32, 256
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
 
 
-class Pieces(Generic[Item]):
-    """A document's pieces, texts or lists; a sentence is one of them unless it is too long for the model."""
-
-    def __init__(self, pieces: Iterable[tuple[int, Item]]) -> None:
-        numbered = list(pieces)
-        self.items = [item for _, item in numbered]
-        self._sentences = [number for number, _ in numbered]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def with_items(self, items: Iterable[Other]) -> Pieces[Other]:
-        """The same sentences, made of other things."""
-        return Pieces(zip(self._sentences, items, strict=True))
-
-    def sentence(self, piece: int) -> int:
-        """The sentence that a piece belongs to."""
-        return self._sentences[piece]
-
-    def last_of_sentence(self, piece: int) -> bool:
-        """Tell whether a piece is the last of its sentence."""
-        return piece + 1 == len(self) or self._sentences[piece + 1] != self._sentences[piece]
-
-
 @dataclass(frozen=True)
 class Wave(Generic[Item]):
-    """The next few pieces of every document."""
+    """The next few items of every document."""
 
-    taken: int  # pieces of each that came before
+    taken: int  # items of each document in the waves before
     documents: list[list[Item]]
-    ends: list[bool]  # whether nothing of a document comes after
+    ends: list[bool]  # for each document, whether this is the end of it
+
+    def map(self, batch: Callable[[list[Item]], Iterable[Other]]) -> Wave[Other]:
+        """Return the wave with other items, made of all items in one call; `batch` keeps their order."""
+        made = iter(batch([item for items in self.documents for item in items]))
+        return Wave(self.taken, [[next(made) for _ in items] for items in self.documents], self.ends)
 
     def steps(self) -> Iterator[dict[int, Item]]:
-        """The first piece of every document that has one, by its number; then the second, and so on."""
+        """Yield the first item of every document that has one, by document number; then the second; …"""
         for step in range(max(map(len, self.documents))):
-            yield {number: pieces[step] for number, pieces in enumerate(self.documents) if step < len(pieces)}
+            yield {number: items[step] for number, items in enumerate(self.documents) if step < len(items)}
 
     def is_last(self, number: int, step: int) -> bool:
         """Tell whether a document ends with this step of the wave."""
         return self.ends[number] and step + 1 == len(self.documents[number])
 
 
-def waves(documents: Sequence[Pieces[Item]], taken: int = 0) -> Iterator[Wave[Item]]:
-    """The next few pieces of every document, again and again until all are through.
+def waves(documents: Sequence[Sequence[Item]], taken: int = 0) -> Iterator[Wave[Item]]:
+    """Yield wave after wave until all documents are used up; those before `taken` are skipped.
 
-    Where the waves begin depends on the documents alone, so that a translation that is taken up again meets
-    the same ones.
+    Where waves begin depends on the lengths of the documents alone, so that a resumed translation meets the
+    same waves.
     """
     position = 0
     size = FIRST_WAVE
-    while live := sum(position < len(pieces) for pieces in documents):
+    while live := sum(position < len(items) for items in documents):
         share = max(1, size // live)
         if position >= taken:
             yield Wave(
                 position,
-                [pieces.items[position : position + share] for pieces in documents],
-                [position + share >= len(pieces) for pieces in documents],
+                [list(items[position : position + share]) for items in documents],
+                [position + share >= len(items) for items in documents],
             )
         position += share
         size = WAVE

@@ -41,9 +41,8 @@ from cadec_cli.text.formats import TextFile
 class DocumentTask:
     """A document as it is handed to who translates it."""
 
-    texts: tuple[str, ...]
+    document: Document
     first: bool  # of its file: what comes before all files comes before it
-    speakers: bool = False  # it is of subtitles
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,12 @@ class DocumentWorker:
     before: Context = field(default_factory=Context)
     side_output: Callable[[Translation], Any] | None = None
 
-    def __call__(self, document: DocumentTask) -> list[Any]:
+    def __call__(self, task: DocumentTask) -> list[Any]:
         """What is kept of its sentences."""
-        context = self.before if document.first else Context()
+        context = self.before if task.first else Context()
         return [
             journal_record(translation, self.judge, json_lines=self.json_lines, beside=self.side_output)
-            for translation in self.translator.translate_documents(
-                [document.texts], contexts=[context], speakers=[document.speakers]
-            )
+            for translation in self.translator.translate_documents([task.document], contexts=[context])
         ]
 
 
@@ -255,11 +252,11 @@ class _OpenFile:
     def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, DocumentTask]]:
         """Its documents that are missing and that nobody has in hand, the longest first."""
         new = {
-            key: DocumentTask(document.texts, first=number == 0, speakers=document.speakers)
+            key: DocumentTask(document, first=number == 0)
             for number, (key, document) in enumerate(self.documents)
             if key in self.missing and key not in known
         }
-        return sorted(new.items(), key=lambda item: -len(item[1].texts))
+        return sorted(new.items(), key=lambda item: -len(item[1].document))
 
 
 @dataclass(eq=False)

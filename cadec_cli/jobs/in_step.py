@@ -27,6 +27,7 @@ from cadec_cli.jobs.json_output import journal_record, json_line
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
 
 # (translations, how many there will be, if that is known) → the same translations, counted aloud
@@ -88,14 +89,9 @@ class FileTranslation:
         return self.translator.judge(self.below)
 
     @cached_property
-    def documents(self) -> list[tuple[str, ...]]:
+    def documents(self) -> list[Document]:
         """The documents of all files."""
-        return [document.texts for file in self.files for document in file.documents]
-
-    @cached_property
-    def speakers(self) -> list[bool]:
-        """Which of the documents are of subtitles."""
-        return [document.speakers for file in self.files for document in file.documents]
+        return [document for file in self.files for document in file.documents]
 
     @cached_property
     def contexts(self) -> list[Context]:
@@ -110,7 +106,7 @@ class FileTranslation:
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
         """Translations document by document, although they are made in step; early ones wait."""
-        tracked = track(self._with_places(self._from(None)), self.sentences)
+        tracked = track(self._from(None), self.sentences)
         in_order = document_by_document(tracked, list(map(len, self.documents)))
         return attach(self.side_output, in_order, self.translator, self.judge, self._places.__getitem__)
 
@@ -122,12 +118,6 @@ class FileTranslation:
             for number, file in enumerate(self.files)
             for document in range(len(file.documents))
         ]
-
-    def _with_places(self, translations: Iterable[Translation]) -> Iterator[Translation]:
-        """Translations with the places of their sentences."""
-        documents = [document for file in self.files for document in file.documents]
-        for one in translations:
-            yield dataclasses.replace(one, place=documents[one.document].sentences[one.sentence].place)
 
     def restore(
         self, translations: Iterable[Translation], written: Written = lambda number, file, content: None
@@ -183,7 +173,7 @@ class FileTranslation:
                     f"{journal.kept:,} of {self.sentences:,} sentences are done; {journal.resume_hint}"
                 ) from None
             journal.finish()
-            return list(flagged_sentences(outputs, [one for file in self.files for one in file.documents]))
+            return list(flagged_sentences(outputs, self.documents))
 
     def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _InMemoryJournal:
         assert self.plan is not None, "nobody said where to"
@@ -201,7 +191,7 @@ class FileTranslation:
     def _translate(self, journal: Journal | _InMemoryJournal, json_lines: bool, track: Track) -> None:
         translations = self._missing(journal)
         beside = None if self.side_output is None else self.side_output.maker(self.translator, self.judge)
-        for translation in track(self._with_places(translations), self.sentences - len(journal.outputs)):
+        for translation in track(translations, self.sentences - len(journal.outputs)):
             done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
 
@@ -228,7 +218,6 @@ class FileTranslation:
         return self.translator.translate_documents(
             self.documents,
             contexts=self.contexts,
-            speakers=self.speakers,
             start=start,
             checkpoint=checkpoint,
         )
@@ -253,9 +242,8 @@ class FileTranslation:
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
         """All that the outcome depends on."""
-        text = json.dumps([self.documents, self.speakers], ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        documents = [[one.texts for one in self.documents], [one.speakers for one in self.documents]]
+        text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
         return {
             "input": hashlib.sha256(text).hexdigest(),

@@ -86,17 +86,15 @@ class StreamTranslation:
 
     def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
         """What has come of some documents, in step."""
-        texts = [[sentence.text for sentence in document.came] for document in documents]
         state = State(0, [document.state for document in documents])
-        made = self.translator.translate_documents(texts, start=state)
-        for translation in document_by_document(made, list(map(len, texts))):
+        made = self.translator.translate_documents([document.came for document in documents], start=state)
+        for translation in document_by_document(made, [len(document.came) for document in documents]):
             document = documents[translation.document]
             self.sentences += 1
             yield replace(
                 translation,
                 document=document.number,
                 sentence=document.done + translation.sentence,
-                place=document.came[translation.sentence].place,
             )
         for document in documents:
             document.done += len(document.came)

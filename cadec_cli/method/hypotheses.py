@@ -7,7 +7,7 @@ then the second takes the ids of the first, which may cut a text into pieces as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 Ids = tuple[int, ...]
@@ -46,11 +46,15 @@ class TokenText(Protocol):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One candidate translation; `log_prob` is log p(ỹ | x), summed, the end of the sentence included."""
+    """One candidate translation; `log_prob` is log p(ỹ | x), summed, the end of the sentence included.
+
+    `defects` is how many defects were found in the text; None if it was not checked.
+    """
 
     text: str
     log_prob: float
     ids: Ids = ()  # in the vocabulary that the list names, without the boundary
+    defects: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

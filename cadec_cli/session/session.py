@@ -23,6 +23,7 @@ from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
+from cadec_cli.text.documents import Document
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.sentences import split_sentences
 
@@ -189,8 +190,9 @@ class Session:
             speakers = bool(current) and current[-1].speakers
         before = self._before(None)
         sources = [part.source for entry in current for part in entry.parts]
+        document = Document.of(sentences, speakers=speakers)
         for translation in self._translator.translate_documents(
-            [sentences], contexts=[before], before=[sources], speakers=[speakers]
+            [document], contexts=[before], before=[sources]
         ):
             entry = self._entry(
                 translation.source, translation.parts, self._before(None), self.options, speakers
@@ -223,7 +225,7 @@ class Session:
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
         ids = self._encode(text)
         if not text or (self.models.reader is not None and not ids):
-            raise CadecError("a translation can't be empty", "/undo removes the sentence")
+            raise CadecError("a translation can't be empty", "undo removes the sentence")
         entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
         return self._replace(place, self._reread(entry, place))
 
@@ -264,9 +266,8 @@ class Session:
             return dataclasses.replace(chosen, picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
             return entry
-        (again,) = self._translator.translate_documents(
-            [[entry.source]], contexts=[before], speakers=[entry.speakers]
-        )
+        document = Document.of([entry.source], speakers=entry.speakers)
+        (again,) = self._translator.translate_documents([document], contexts=[before])
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:

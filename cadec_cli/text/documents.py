@@ -1,6 +1,6 @@
-"""The two records that all of text is about: a document is an ordered list of sentences.
+"""Sentences and documents, the two records that every reader makes. Knows nothing about files.
 
-And how lines become documents, wherever a blank line stands between them. Knows nothing of files.
+Also how a sequence of lines is cut into documents at blank lines.
 """
 
 import itertools
@@ -13,9 +13,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence as the reader found it, without the white space around it.
+    """One sentence without the white space around it.
 
-    `place` is where a person finds it in the file: a line, a time. It is no part of what the sentence is.
+    `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
+    only in that are equal.
     """
 
     text: str
@@ -24,18 +25,22 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Document:
-    """Sentences that are read together, in order; the context of each is what stands before it.
+    """Sentences in order; the context of each is those before it.
 
-    With `speakers` it is of subtitles, where a name before a colon says who is speaking.
+    In a document with `speakers`, that is of subtitles, a name before a colon says who is speaking.
     """
 
     sentences: tuple[Sentence, ...]
     speakers: bool = False
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "Document":
-        """Make a document of plain strings."""
-        return cls(tuple(Sentence(text) for text in texts))
+    def of(cls, sentences: "Document | Iterable[str | Sentence]", *, speakers: bool = False) -> "Document":
+        """Make a document of sentences or plain strings; a document is returned as it is."""
+        if isinstance(sentences, Document):
+            return sentences
+        return cls(
+            tuple(Sentence(one) if isinstance(one, str) else one for one in sentences), speakers=speakers
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -52,10 +57,10 @@ def is_blank(line: str) -> bool:
 
 
 def documents_of(items: Iterable[T], ends: Callable[[T], bool]) -> Iterator[Iterator[T]]:
-    """Cut lines, or what was made of them, into documents: runs between items that end one.
+    """Cut lines, or items made of lines, into documents, at the items for which `ends` is true.
 
-    The items that end a document, such as blank lines, belong to none; several in a row are one boundary.
-    Nothing is held in memory, so a document has to be read before the next one is asked for.
+    Such an item, for example a blank line, belongs to no document; several in a row are one boundary. Nothing
+    is held in memory, so read each document before you ask for the next one.
     """
     for is_end, run in itertools.groupby(items, key=ends):
         if not is_end:

@@ -12,6 +12,8 @@ from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.parts import PretrainedModelRequest
 from cadec_cli.engines.ctranslate2 import framing_for
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.job import TranslationJob
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
 from cadec_cli.text.pipeline import TextPipeline
@@ -106,11 +108,11 @@ def test_a_region_that_was_chosen_stays_chosen(tmp_path: Path) -> None:
 
 def test_a_model_of_both_directions_is_its_own_backward_model(many: Path, built: Path) -> None:
     options = {"nbest": 3, "objective": "bayes"}
-    translator = cadec_cli.load(many, options=options, compute_type="float32", threads=1)
-    (translation,) = translator.translate(["you see the lamp."])
+    request = ModelRequest(many, compute_type="float32", threads=1)
+    (translation,) = TranslationJob.open(request, options).translator.translate(["you see the lamp."])
     (part,) = translation.parts
     assert part.choice is not None
-    reverse = cadec_cli.load(many, source_language="ru", target_language="en", compute_type="float32")
+    reverse = TranslationJob.open(ModelRequest(many, "ru", "en", compute_type="float32"))
     texts = [hypothesis.text for hypothesis in part.hypotheses]
     back = reverse.models.translation.log_probs(texts, ["you see the lamp."] * len(texts))
     assert part.choice.terms["back"] == pytest.approx(back, abs=1e-3)

@@ -164,15 +164,15 @@ def test_a_sentence_is_as_good_as_its_weakest_part() -> None:
 
 
 def test_defects_outweigh_everything() -> None:
-    def missing(source: str, text: str, /, *, before: str, after: str) -> tuple[str, ...]:
-        return ("the lamp is missing",) if "lamp" in source and "lampo" not in text else ()
+    def missing(source: str, parts: Sequence[TranslatedPart], /) -> tuple[str, ...]:
+        return ("the lamp is missing",) if "lamp" in source and "lampo" not in parts[0].text else ()
 
     assert confidence(sentence(GOOD), missing) == confidence(sentence(GOOD))
     wrong = part("you see the lamp", "tu vides la tablo", "vos videz la lampo", scores=(-1.0, -2.5))
     sound, found = confidence(sentence(wrong)), confidence(sentence(wrong), missing)
     assert sound is not None and sound.value > 0.8
     assert found == Confidence(DEFECTIVE, ("the lamp is missing", *sound.reasons))
-    weak = confidence(sentence(BAD), lambda source, text, *, before, after: ("x",))
+    weak = confidence(sentence(BAD), lambda source, parts: ("x",))
     assert weak is not None and weak.value <= DEFECTIVE and weak.reasons[0] == "x"
 
 

@@ -16,6 +16,7 @@ from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.session.files import read_session, session_json
 from cadec_cli.session.session import Direction, Session
+from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import read_text_file
 from tests.helpers.fakes import TableLM, TableNMT
 
@@ -54,7 +55,7 @@ def test_workers_are_told_and_keep_both_apart(tmp_path: Path) -> None:
     work = DocumentWorker(translator, translator.judge())
     for path in written(tmp_path):
         (document,) = read_text_file(path, language="en").documents
-        whole = DocumentTask(document.texts, first=True, speakers=document.speakers)
+        whole = DocumentTask(document, first=True)
         assert [record["text"] for record in work(whole)] == [expected(path)]
     assert document_key([SAID]) != document_key([SAID], speakers=True)
 
@@ -91,5 +92,5 @@ def test_the_repl_has_speakers_only_in_subtitles_that_were_opened(tmp_path: Path
 def test_python_says_so() -> None:
     translator = Translator(MODELS, language="en")
     assert [one.text for one in translator.translate([SAID])] == [AS_TEXT]
-    both = translator.translate_documents([[SAID], [SAID]], speakers=[True, False])
+    both = translator.translate_documents([Document.of([SAID], speakers=True), [SAID]])
     assert {one.document: one.text for one in both} == {0: AS_SUBTITLE, 1: AS_TEXT}

@@ -126,7 +126,7 @@ class Library:
 
     @property
     def sentences(self) -> int:
-        return sum(len(document.texts) for document in self.told.documents)
+        return sum(len(task.document) for task in self.told.documents)
 
 
 class KilledError(Exception):

@@ -31,6 +31,7 @@ from cadec_cli.method.objectives import (
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import PASSAGES, SEARCHES
 from cadec_cli.models.doclm import DocumentLM
+from cadec_cli.text.protected.core import core_between
 
 every_objective = pytest.mark.parametrize("name", OBJECTIVES)
 TERMS = sorted({term for known in OBJECTIVES.values() for term in known.terms})
@@ -145,7 +146,7 @@ def test_json_has_the_terms_of_the_objective_and_no_others(
             if len(computed) == 2:
                 computed["pmi"] = computed[CONDITIONAL] - computed[FREE]
             if search != "beam":  # lists are checked before anything is chosen from them
-                computed[DEFECTS] = len(defects(line["source"], record["text"]))
+                computed[DEFECTS] = len(defects(core_between(line["source"]), record["text"]))
             assert set(record) == {"text", "log_prob", "score", *computed}
             for term, value in computed.items():
                 assert record[term] == pytest.approx(value, abs=1e-3), term

@@ -1,8 +1,8 @@
-"""Whether a translation can be one at all: what is wrong with it, known ahead of any context.
+"""Defects: reasons why a text can't be a sound translation, found without any context.
 
-Loops, signs that the source has not, bytes that are no text, a length that can't be, spans that are lost. As
-a term of the objective (`penalise_defects`) it keeps a degenerate hypothesis from winning against a sound
-one; where all are degenerate, the one with the fewest defects wins, and whoever reads it should be told.
+Loops, symbols that the source does not have, characters that are not text, an impossible length, lost spans.
+As a term of the objective (`penalise_defects`) they keep a degenerate hypothesis from winning against a sound
+one. Where all hypotheses are degenerate, the one with the fewest defects wins, and the sentence is flagged.
 """
 
 from __future__ import annotations
@@ -10,45 +10,45 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
+from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.engines.protocols import ContextFreeTerm
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.text.protected.core import core_between
+from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.protected.spans import lost_spans
 
-# A run of up to so many words, at least so often in a row, is a loop.
+# A loop is a run of at most so many words, repeated at least so often.
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
 _STUTTER = re.compile(r"(\S)\1{7,}|(\S{2,6}?)\2{4,}")
 _NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")
-# Signs that no sentence has of itself, and those of currencies, which stand beside a number.
+# Symbols that a sentence has only if its source has them; and common ones, of which money needs a number.
 _SIGNS = frozenset("<>[]{}|\\#@=_^`~*§♪♫♬")
 _COMMON = frozenset("№°±×÷′″+-$€£₽₴¥₹")
 _LONELY_MONEY = re.compile(r"(?<!\d)(?<!\d\s)[$€£₽₴¥₹](?!\s?\d)")
-# Characters of a script that says more with each.
+# Characters of scripts that need fewer of them.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DENSITY = 3
-_LONG_ENOUGH = 24  # characters from which a length tells something
+_LONG_ENOUGH = 24  # characters; lengths of shorter texts mean little
 _SHORTEST, _LONGEST = 0.2, 4.0
 
 
-@lru_cache(maxsize=8192)  # the same lists are looked at when they are made and when they are scored
-def defects(
-    source: str, text: str, language: str = "", *, before: str = "", after: str = ""
-) -> tuple[str, ...]:
-    """Tell what is wrong with a translation of a source in a language, in words for a person.
+def defects(core: Core, text: str, source: str | None = None) -> tuple[str, ...]:
+    """Return what is wrong with a translation of a core, each defect in words for a person.
 
-    `before` and `after` are those parts of the source, and of the text, that were not translated.
+    With `source`, the text is the finished translation of that whole sentence: it has affixes, tags and the
+    case of the source.
     """
-    core = core_between(source, before, after, language)
     if not core.text:
         return ()
-    found = [f"{span} is missing" for span in lost_spans(list(core.spans), text)]
+    spans = core.spans if source is None or not core.capitals else ()
+    source = core.text if source is None else source
+    found = [f"{span} is missing" for span in lost_spans(list(spans), text)]
     if not any(map(str.isalpha, text)):
         return (*found, "has no words")
     if _repeats(text) and not _repeats(core.text):
@@ -77,7 +77,7 @@ def _is_sign(character: str) -> bool:
 
 
 def _open(text: str) -> bool:
-    """Tell whether brackets or quotation marks are opened and not closed, or the other way round."""
+    """Tell whether a text has brackets or quotation marks without their partners."""
     pairs = (text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "«»", "{}"))
     return any(pairs) or text.count('"') % 2 == 1
 
@@ -99,39 +99,54 @@ def _size(text: str) -> int:
     return len(text) + (_DENSITY - 1) * len(_DENSE.findall(text))
 
 
+def with_defects(core: Core, nbest: NBest) -> NBest:
+    """Count the defects of every hypothesis of a core's list."""
+    counted = (replace(one, defects=len(defects(core, one.text))) for one in nbest.hypotheses)
+    return replace(nbest, hypotheses=tuple(counted))
+
+
 @dataclass(frozen=True)
 class DefectTerm:
-    """How many defects each hypothesis has; the language is the source's."""
+    """The number of defects of each hypothesis, as it was counted when the list was made."""
 
-    language: str = ""
     names: tuple[str, ...] = (DEFECTS,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
-        """Counted from source and text alone."""
-        return [
-            {
-                DEFECTS: [
-                    float(len(defects(nbest.source, hypothesis.text, self.language)))
-                    for hypothesis in nbest.hypotheses
-                ]
-            }
-            for nbest in lists
-        ]
+        """Return the counts of every list; they must be known (see `with_defects`)."""
+        return [{DEFECTS: [_count(one.defects) for one in nbest.hypotheses]} for nbest in lists]
+
+
+def _count(defects: int | None) -> float:
+    assert defects is not None, "the list was not checked for defects"
+    return float(defects)
 
 
 def with_defect_term(
-    extra_terms: tuple[ContextFreeTerm, ...], options: TranslationOptions, language: str
+    extra_terms: tuple[ContextFreeTerm, ...], options: TranslationOptions
 ) -> tuple[ContextFreeTerm, ...]:
-    """What is known ahead, and soundness too, if things are to be protected."""
-    return (*extra_terms, DefectTerm(language)) if options.protect else extra_terms
+    """Add the term for defects, if the options ask for protection."""
+    return (*extra_terms, DefectTerm()) if options.protect else extra_terms
 
 
-def least_defective(nbest: NBest, language: str = "") -> int:
-    """The first of the hypotheses with the fewest defects."""
-    counts = [len(defects(nbest.source, one.text, language)) for one in nbest.hypotheses]
+def least_defective(core: Core, nbest: NBest) -> int:
+    """Return the index of the first hypothesis with the fewest defects."""
+    counts = [len(defects(core, one.text)) for one in nbest.hypotheses]
     return counts.index(min(counts))
 
 
 def judge_for(options: TranslationOptions, language: str, below: float = FLAG_BELOW) -> Judge:
-    """Who says which translations are worth a look: for want of soundness too, where options ask for it."""
-    return Judge(below, partial(defects, language=language) if options.protect else nothing_wrong)
+    """Return a judge that flags confidences below a limit, and defects if the options ask for protection.
+
+    The language is that of the source.
+    """
+    return Judge(below, partial(sentence_defects, language=language) if options.protect else nothing_wrong)
+
+
+def sentence_defects(source: str, parts: Sequence[TranslatedPart], *, language: str = "") -> tuple[str, ...]:
+    """Return what is wrong with the finished translation of a sentence, given its parts in order."""
+    unit = parts[0].unit
+    if unit is not None and unit.text == source:
+        core = unit.core
+    else:  # a sentence of several parts, or one that was read from a file
+        core = core_between(source, parts[0].nbest.before, parts[-1].nbest.after, language)
+    return defects(core, " ".join(part.text for part in parts), source)

@@ -1,9 +1,9 @@
-"""A translation model that keeps what must not be changed: the same n-best lists, with all spans in them.
+"""A translation model whose n-best lists keep what must not be changed (spans). Works with any model.
 
-Works with any model. First the sentence is translated as it is, and every hypothesis is checked. Where the
-good ones have lost a span, it is translated with stand-ins: placeholders, if the model was trained to copy
-them, else numbers, which models copy best; what stands in is replaced in the hypotheses that have it. Where
-that fails too, the texts between the spans are translated one by one.
+First a sentence is translated as it is, and every hypothesis is checked. If the good ones have lost a span,
+the sentence is translated with stand-ins for spans: placeholders, if the model was trained to copy them, else
+numbers, which models copy best. In the hypotheses that have all stand-ins, the spans are put back. If that
+fails too, the texts between the spans are translated one by one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cadec_cli.decoding.protection.defects import defects
+from cadec_cli.decoding.protection.defects import with_defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.protected.core import Core
 from cadec_cli.text.protected.placeholders import PLACEHOLDERS
 from cadec_cli.text.protected.spans import Span, find_spans, has_words, lost_spans
 
 # How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
 _MARGIN = 3.0
 
-# Numbers that stand in, by what they stand for: a year had better look like one.
+# Numbers that stand in for spans; those for years look like years.
 _YEARS = ("1984", "1976", "1968", "1957", "1945", "1939", "1927", "1913")
 _NUMBERS = ("512", "417", "936", "845", "623", "738", "254", "189", "361", "472", "583", "694")
-# Signs of programs, tables and drawings, with what stands around them.
+# Symbols of programs, tables and drawings, with the punctuation around them.
 _SIGNS = re.compile(r"[\s\d]*[<>{}\[\]|\\=;*/+^~@#_$&%§][^\w\n]*")
 _TIMES = ("12:30", "11:45", "10:15", "14:20", "16:40", "13:50", "15:10", "17:25")
 
@@ -35,11 +36,11 @@ class _MaskedSentence:
     """A sentence with stand-ins for some of its spans."""
 
     text: str
-    spans: dict[str, Span]  # by what stands in
-    kept: tuple[Span, ...]  # the spans that are still there
+    spans: dict[str, Span]  # by their stand-ins
+    kept: tuple[Span, ...]  # those without stand-ins
 
     def restore(self, hypothesis: Hypothesis) -> Hypothesis | None:
-        """The hypothesis with the spans themselves; nothing if one of them is not there exactly once."""
+        """Put the spans back into a hypothesis; None unless it has every stand-in exactly once."""
         text = hypothesis.text
         for stand_in in self.spans:
             if len(_whole(stand_in).findall(text)) != 1:
@@ -56,32 +57,34 @@ class _MaskedSentence:
 
 @dataclass(frozen=True)
 class ProtectedModel:
-    """A model between the texts of two languages, and the language that it reads."""
+    """A translation model that keeps spans; the language is the one that it reads.
+
+    `placeholders` are pieces that the model was trained to copy; without them numbers stand in for spans.
+    """
 
     model: TranslationModel
     language: str = ""
     placeholders: tuple[str, ...] = ()
 
-    def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """At most `count` translations of every sentence, with its spans wherever possible.
+    def nbest(self, cores: Sequence[Core], count: int) -> list[NBest]:
+        """Return at most `count` translations of every core, with its spans wherever possible.
 
-        Sound ones come first, and of these the likeliest.
+        Their defects are counted. Sound translations come first, the likeliest of them first.
         """
-        short = [sentence if self.model.fits(sentence) else "" for sentence in sentences]
+        short = [core.text if self.model.fits(core.text) else "" for core in cores]
         lists = [
-            replace(nbest, source=sentence)
-            for nbest, sentence in zip(self.model.nbest(short, count), sentences, strict=True)
+            replace(nbest, source=core.text)
+            for nbest, core in zip(self.model.nbest(short, count), cores, strict=True)
         ]
-        spans = [tuple(find_spans(sentence, self.language)) for sentence in sentences]
         waiting = [
             number
-            for number, (nbest, own) in enumerate(zip(lists, spans, strict=True))
-            if own and not (_keeps(nbest, own) and self.model.fits(nbest.source))
+            for number, (nbest, core) in enumerate(zip(lists, cores, strict=True))
+            if core.spans and not (_keeps(nbest, core.spans) and self.model.fits(nbest.source))
         ]
         for kind in ("placeholders", "lost", "all"):
             if not waiting or (kind == "placeholders" and not self.placeholders):
                 continue
-            masked = {number: self._mask(kind, lists[number], spans[number]) for number in waiting}
+            masked = {number: self._mask(kind, lists[number], cores[number].spans) for number in waiting}
             tried = {
                 number: one for number, one in masked.items() if one is not None and self.model.fits(one.text)
             }
@@ -89,49 +92,45 @@ class ProtectedModel:
             for (number, one), nbest in zip(tried.items(), found, strict=True):
                 restored = _distinct(one.restore(hypothesis) for hypothesis in nbest.hypotheses)
                 if restored:
-                    lists[number] = NBest(sentences[number], restored)
+                    lists[number] = NBest(cores[number].text, restored)
                     waiting.remove(number)
         for number in waiting:
-            lists[number] = self._in_pieces(sentences[number], spans[number], lists[number])
-        return [self._sound_first(self._sound(nbest, count)) for nbest in lists]
+            lists[number] = self._in_pieces(cores[number].text, cores[number].spans, lists[number])
+        return [
+            _sound_first(self._sound(core, with_defects(core, nbest), count))
+            for core, nbest in zip(cores, lists, strict=True)
+        ]
 
-    def _sound_first(self, nbest: NBest) -> NBest:
-        """A list whose first hypothesis is what the S-NMT alone would say, if it may say it."""
-        wrong = {one: bool(defects(nbest.source, one.text, self.language)) for one in nbest.hypotheses}
-        if not any(wrong.values()):
-            return nbest
-        return replace(nbest, hypotheses=tuple(sorted(nbest.hypotheses, key=lambda one: wrong[one])))
+    def _sound(self, core: Core, nbest: NBest, count: int) -> NBest:
+        """Replace a list of defective hypotheses by a sound one, if there is a way to get one.
 
-    def _sound(self, nbest: NBest, count: int) -> NBest:
-        """A list that has something sound in it, if letters without accents or single words can give that."""
-        if not nbest.hypotheses or not all(
-            defects(nbest.source, one.text, self.language) for one in nbest.hypotheses
-        ):
+        Tried are the sentence without accents, and the words between symbols one by one.
+        """
+        if not nbest.hypotheses or not all(one.defects for one in nbest.hypotheses):
             return nbest
-        simple = _without_accents(nbest.source)
-        if simple != nbest.source:
-            other = replace(self.nbest([simple], count)[0], source=nbest.source)
-            if any(not defects(nbest.source, one.text, self.language) for one in other.hypotheses):
+        simple = _without_accents(core.text)
+        if simple != core.text:
+            without = replace(core, text=simple, spans=tuple(find_spans(simple, self.language)))
+            other = with_defects(core, replace(self.nbest([without], count)[0], source=core.text))
+            if any(not one.defects for one in other.hypotheses):
                 return other
-        spans = find_spans(nbest.source, self.language)
-        taken = {place for span in spans for place in range(span.start, span.end)}
-        signs = [
+        taken = {place for span in core.spans for place in range(span.start, span.end)}
+        symbols = [
             Span(match.start(), match.end(), match[0], "sign")
-            for match in _SIGNS.finditer(nbest.source)
+            for match in _SIGNS.finditer(core.text)
             if taken.isdisjoint(range(*match.span()))
         ]
-        if not signs:
+        if not symbols:
             return nbest
-        every = sorted([*spans, *signs], key=lambda span: span.start)
-        pieced = self._in_pieces(nbest.source, every, nbest)
-        if pieced is nbest or any(
-            defects(nbest.source, one.text, self.language) for one in pieced.hypotheses
-        ):
+        every = sorted([*core.spans, *symbols], key=lambda span: span.start)
+        pieced = self._in_pieces(core.text, every, nbest)
+        if pieced is nbest:
             return nbest
-        return pieced
+        pieced = with_defects(core, pieced)
+        return nbest if any(one.defects for one in pieced.hypotheses) else pieced
 
     def _mask(self, kind: str, nbest: NBest, spans: Sequence[Span]) -> _MaskedSentence | None:
-        """Put stand-ins into a sentence, for all spans or for those that its best hypothesis has lost."""
+        """Put stand-ins into a sentence: for all spans, or for those that its best hypothesis has lost."""
         missing = lost_spans(list(spans), nbest.hypotheses[0].text) if nbest.hypotheses else []
         chosen = [span for span in spans if kind == "all" or span.required_text in missing] or list(spans)
         text = ""
@@ -157,7 +156,7 @@ class ProtectedModel:
         return next((one for one in choices if one not in taken), None)
 
     def _in_pieces(self, sentence: str, spans: Sequence[Span], before: NBest) -> NBest:
-        """Translate what stands between the spans, piece by piece."""
+        """Translate the texts between the spans one by one; return `before` if that fails."""
         pieces = []
         done = 0
         for span in spans:
@@ -179,41 +178,40 @@ class ProtectedModel:
             else:
                 text += piece
             text += kept
-        if lost_spans(list(spans), text):  # a piece that came back in another way; what was there is as good
+        if lost_spans(list(spans), text):
             return before
         return NBest(sentence, (Hypothesis(" ".join(text.split()), log_prob),))
 
-    def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """The model's own."""
-        return self.model.log_probs(sentences, targets)
-
     def fits(self, sentence: str, target: str = "") -> bool:
-        """Tell whether the model can read a sentence, with stand-ins for its spans if need be."""
+        """Tell whether the model can read a sentence, with stand-ins for its spans if necessary."""
         if self.model.fits(sentence, target):
             return True
         masked = self._mask("lost", NBest(sentence, ()), find_spans(sentence, self.language))
         return masked is not None and bool(masked.spans) and self.model.fits(masked.text, target)
 
-    def split(self, sentence: str) -> list[str]:
-        """Cut a sentence that does not fit."""
-        return self.model.split(sentence)
-
 
 def protect(model: TranslationModel, language: str) -> ProtectedModel:
-    """A model that keeps spans; with placeholders, if both of its vocabularies have them."""
+    """Protect a model; placeholders are used if both of its vocabularies have them."""
     learnt = isinstance(model, CopiesPieces) and model.copies(PLACEHOLDERS)
     return ProtectedModel(model, language, PLACEHOLDERS if learnt else ())
 
 
+def _sound_first(nbest: NBest) -> NBest:
+    """Put sound hypotheses first: the first of a list is what the S-NMT alone would say."""
+    if not any(one.defects for one in nbest.hypotheses):
+        return nbest
+    return replace(nbest, hypotheses=tuple(sorted(nbest.hypotheses, key=lambda one: bool(one.defects))))
+
+
 def _without_accents(text: str) -> str:
-    """A text in the letters that every vocabulary has; characters of other scripts stay as they are."""
+    """Return a text without accents on Latin letters, which some vocabularies lack."""
     return "".join(
         unicodedata.normalize("NFKD", one)[0] if "\u00c0" <= one < "\u0250" else one for one in text
     )
 
 
 def _keeps(nbest: NBest, spans: Sequence[Span]) -> bool:
-    """Tell whether a hypothesis that is about as good as the best has all spans."""
+    """Tell whether a hypothesis about as likely as the best has all spans."""
     best = nbest.hypotheses[0].log_prob if nbest.hypotheses else 0.0
     return not nbest.hypotheses or any(
         not lost_spans(list(spans), one.text) for one in nbest.hypotheses if one.log_prob >= best - _MARGIN
@@ -229,7 +227,7 @@ def _distinct(hypotheses: Iterable[Hypothesis | None]) -> tuple[Hypothesis, ...]
 
 
 def _ending(span: Span) -> str:
-    """What a stand-in ends in: an ordinal is one, a decade is one."""
+    """Return the ending of a stand-in: ordinals and decades keep theirs."""
     if span.kind != "ordinal":
         return ""
     return "s" if span.text.endswith("s") else "th"
@@ -240,13 +238,13 @@ def _whole(stand_in: str) -> re.Pattern[str]:
 
 
 def _bare(piece: str) -> tuple[int, int]:
-    """Where the words of a piece are, without what stands around them."""
+    """Return where the words of a piece begin and end."""
     words = list(re.finditer(r"\w", piece))
     return words[0].start(), words[-1].end()
 
 
 def _fit_piece(piece: str, place: tuple[int, int], translation: str, *, at_start: bool) -> str:
-    """The translation of a piece in the middle: no capital and no full stop that the piece has not."""
+    """Fit a piece's translation into the sentence: no capital and no full stop that the piece lacks."""
     start, end = place
     translation = translation.strip(".!?…,;: ")
     if piece[start].islower() and not at_start:

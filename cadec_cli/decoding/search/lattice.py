@@ -100,12 +100,7 @@ class LatticeSearch:
     def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         """Choose from the lists of all documents, in step."""
         for wave in waves:
-            columns = iter(self.columns([nbest for lists in wave.documents for nbest in lists]))
-            with_columns = Wave(
-                wave.taken,
-                [[(nbest, next(columns)) for nbest in lists] for lists in wave.documents],
-                wave.ends,
-            )
+            with_columns = wave.map(lambda lists: zip(lists, self.columns(lists), strict=True))
             cache = self._cache()
             for number, step in enumerate(with_columns.steps()):
                 later = slice(number + 1, number + (cache.batch_size if cache is not None else 1))

@@ -14,7 +14,7 @@ import numpy as np
 from cadec_cli.decoding.search.beam import BeamDecoding, BeamOptions, BeamSearch
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translator import Translator, choose
-from cadec_cli.decoding.waves import Pieces, waves
+from cadec_cli.decoding.waves import waves
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
@@ -63,8 +63,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
         return list(choose(by_document, ModelSet(language=language), options))
 
     def beam() -> object:
-        pieces = [Pieces(enumerate(document)) for document in texts]
-        return list(decoding.run(waves(pieces), State.at_start(documents)))
+        return list(decoding.run(waves(texts), State.at_start(documents)))
 
     with count_products() as reranked:
         rerank()

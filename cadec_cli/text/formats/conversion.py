@@ -14,6 +14,7 @@ from typing import cast
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
+from cadec_cli.text import markup
 from cadec_cli.text.documents import Document, document_lines
 from cadec_cli.text.formats import (
     COMPRESSED,
@@ -24,7 +25,7 @@ from cadec_cli.text.formats import (
     format_with_ending,
 )
 from cadec_cli.text.formats.layout import BinaryLayout, Layout, finish, one_line, take
-from cadec_cli.text.formats.subtitles.cue_tags import inline_tags, without
+from cadec_cli.text.formats.subtitles.cue_tags import inline_tags
 from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
 
 _MARK = "\ufeff"
@@ -133,7 +134,7 @@ def write_subtitles(file: TextFile, wanted: str, name: str) -> Layout:
 
 def without_tags(sentence: str, subtitle_format: str) -> str:
     """A sentence without the tags of its subtitle format."""
-    return without(sentence, inline_tags(sentence, subtitle_format))
+    return markup.without_tags(sentence, inline_tags(sentence, subtitle_format))
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,30 @@
-"""The core of a sentence: what of it is translated, and what stands around it and comes back as it was.
+"""The core of a sentence: the words that are translated, without what has to come back unchanged.
 
     - JOHN: He is <i>really</i> nice.    →   “- JOHN: ”  He is really nice.
 
-A sentence without a word to translate has an empty core. Sounds and shouting, in capitals throughout, are
-read in small letters.
+A sentence without a word to translate has an empty core. Text in capitals throughout, such as sounds and
+shouting, is translated in lower case.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
+from cadec_cli.text.markup import Tag
 from cadec_cli.text.protected.affixes import Affixes, affixes
 from cadec_cli.text.protected.spans import Span, find_spans, has_words
-from cadec_cli.text.protected.tags import Tag, without_tags
+from cadec_cli.text.protected.tags import take_out_tags
 
 _DESCRIBED = re.compile(r"(.{0,60}?)(\([^()]{1,60}\)|\[[^][]{1,60}\])\s+(?=\S)")
 
 
 @dataclass(frozen=True)
 class Core:
-    """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence."""
+    """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence.
+
+    `spans` are those parts of the text that a translation has to have as they are.
+    """
 
     before: str
     text: str
@@ -30,15 +33,21 @@ class Core:
     spans: tuple[Span, ...] = ()
     capitals: bool = False
 
+    @classmethod
+    def whole(cls, text: str) -> Core:
+        """Return a core of which nothing is protected."""
+        return cls("", text, "")
+
     def case(self, translation: str) -> str:
-        """A translation of the text in the case of the source."""
+        """Return a translation of the text in the case of the source."""
         return translation.upper() if self.capitals else translation
 
 
 def parts_of(sentence: str, *, speakers: bool = False) -> list[str]:
-    """A sentence of subtitles, and before it what is said of it in brackets: “[sighs] Hello.” is two parts.
+    """Return the parts of a sentence that are translated separately; spaces join them to the sentence.
 
-    The cells of a table's row are parts of it, in any text. Put together with spaces they are the sentence.
+    The cells of a table row are parts. With `speakers` (in subtitles), so are descriptions in brackets before
+    what is said: “[sighs] Hello.” has two parts.
     """
     if sentence.startswith("|") and sentence.count("|") > 2:
         return re.split(r"\s(?=\|)", sentence)
@@ -50,7 +59,7 @@ def parts_of(sentence: str, *, speakers: bool = False) -> list[str]:
 
 
 def _after_description(sentence: str) -> int:
-    """Where what is said begins after a description in brackets; 0 where there is none."""
+    """Return where speech begins after a description in brackets; 0 if there is no description."""
     found = _DESCRIBED.match(sentence)
     if (
         found
@@ -63,15 +72,13 @@ def _after_description(sentence: str) -> int:
     return 0
 
 
-@lru_cache(maxsize=8192)
 def core_of(sentence: str, language: str = "", *, speakers: bool = False) -> Core:
-    """Take a sentence of a language apart; `speakers` says that it is one of subtitles."""
+    """Take a sentence of a language apart; `speakers` says that it comes from subtitles."""
     return _core(affixes(sentence, speakers=speakers), language)
 
 
-@lru_cache(maxsize=8192)
 def core_between(sentence: str, before: str = "", after: str = "", language: str = "") -> Core:
-    """Take a sentence apart of which it is known what stands around it; without that, nothing does."""
+    """Take a sentence apart whose affixes are known; affixes that the sentence does not have are ignored."""
     end = len(sentence) - len(after)
     if len(before) > end or not (sentence.startswith(before) and sentence.endswith(after)):
         return _core(Affixes("", sentence, ""), language)
@@ -80,15 +87,16 @@ def core_between(sentence: str, before: str = "", after: str = "", language: str
 
 def _core(around: Affixes, language: str) -> Core:
     before, after = around.before, around.after
-    plain, tags = without_tags(around.inner)
+    plain, tags = take_out_tags(around.inner)
     spans = find_spans(plain, language)
     if not has_words(plain, spans):
         return Core(before + around.inner + after, "", "")
-    # Sounds and shouting are read in small letters, which models know better; an abbreviation is neither.
+    # Models know lower case better. An abbreviation in capitals stays as it is.
     letters = sum(map(str.isalpha, plain))
     described = bool(before) and letters > 3
     capitals = plain.isupper() and (described or (letters > 8 and len(plain.split()) > 2))
     text = plain.capitalize() if capitals else plain
-    if len(text) != len(plain):  # some letters are two in another case: tags would lose their places
-        capitals, text = False, plain
-    return Core(before, text, after, tags, () if capitals else tuple(spans), capitals)
+    # Some letters become two in another case; then the positions of tags would be wrong.
+    if not capitals or len(text) != len(plain):
+        return Core(before, plain, after, tags, tuple(spans))
+    return Core(before, text, after, tags, tuple(find_spans(text, language)), capitals=True)

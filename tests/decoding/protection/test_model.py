@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.decoding.protection.defects import DefectTerm, defects
-from cadec_cli.decoding.protection.model import ProtectedModel, protect
+from cadec_cli.decoding.protection.model import protect
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import OBJECTIVES, objective, penalise_defects
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.text.protected.core import core_of
+from cadec_cli.text.documents import Document
+from cadec_cli.text.protected.core import Core, core_between, core_of
 from cadec_cli.text.protected.placeholders import PLACEHOLDERS
 from cadec_cli.text.protected.spans import find_spans, lost_spans
 from tests.helpers.fakes import TableLM, TableNMT, WordText
@@ -52,20 +53,32 @@ SENTENCE = "Call {name} on 2024-05-17 now"
 NUMBERS = ("512", "417", "936", "845")
 
 
+def nbest_of(model: Spoiling, sentence: str) -> NBest:
+    (nbest,) = protect(model, "en").nbest(
+        [Core("", sentence, "", spans=tuple(find_spans(sentence, "en")))], 2
+    )
+    return nbest
+
+
+def wrong(source: str, text: str) -> tuple[str, ...]:
+    """The defects of a whole sentence's translation."""
+    return defects(core_between(source, language="en"), text, source)
+
+
 def texts(nbest: NBest) -> list[str]:
     return [hypothesis.text for hypothesis in nbest.hypotheses]
 
 
 def test_a_list_that_keeps_its_spans_is_left_as_it_is() -> None:
     model = Spoiling(copied=("{name}", "2024-05-17"))
-    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
+    nbest = nbest_of(model, SENTENCE)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW", "ЧТО"]
     assert model.asked == [SENTENCE]
 
 
 def test_numbers_stand_in_and_hypotheses_without_them_are_gone() -> None:
     model = Spoiling(copied=NUMBERS)
-    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
+    nbest = nbest_of(model, SENTENCE)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW"]
     assert nbest.source == SENTENCE and not nbest.vocabulary
     assert model.asked[1:] == ["Call 512 on 417 now"]
@@ -73,20 +86,20 @@ def test_numbers_stand_in_and_hypotheses_without_them_are_gone() -> None:
 
 def test_a_number_that_is_in_the_sentence_stands_for_nothing_else() -> None:
     model = Spoiling(copied=NUMBERS)
-    protect(model, "en").nbest(["Call {name} at 512 now"], 2)
+    nbest_of(model, "Call {name} at 512 now")
     assert model.asked[1:] == ["Call 417 at 512 now"]
 
 
 def test_placeholders_go_first_where_a_model_was_trained_with_them() -> None:
     model = Spoiling(copied=PLACEHOLDERS, known=PLACEHOLDERS)
-    (nbest,) = protect(model, "en").nbest([SENTENCE], 2)
+    nbest = nbest_of(model, SENTENCE)
     assert texts(nbest) == ["CALL {name} ON 2024-05-17 NOW"]
     assert model.asked[1:] == [f"Call {PLACEHOLDERS[0]} on {PLACEHOLDERS[1]} now"]
     assert protect(Spoiling(), "en").placeholders == ()
 
 
 def test_what_no_stand_in_saves_is_translated_piece_by_piece() -> None:
-    (nbest,) = protect(Spoiling(), "en").nbest([SENTENCE], 2)
+    nbest = nbest_of(Spoiling(), SENTENCE)
     assert texts(nbest) == ["CALL {name} oN 2024-05-17 nOW"]
 
 
@@ -100,12 +113,12 @@ def test_what_no_stand_in_saves_is_translated_piece_by_piece() -> None:
 )
 def test_spans_survive_whatever_a_model_copies(sentence: str, copied: Sequence[str]) -> None:
     spans = find_spans(sentence, "en")
-    (nbest,) = protect(Spoiling(copied), "en").nbest([sentence], 2)
+    nbest = nbest_of(Spoiling(copied), sentence)
     assert any(not lost_spans(spans, text) for text in texts(nbest))
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "wrong"),
+    ("source", "text", "count"),
     [
         ("How are you?", "Как дела?", 0),
         ("No no no no!", "Нет, нет, нет, нет!", 0),
@@ -123,8 +136,8 @@ def test_spans_survive_whatever_a_model_copies(sentence: str, copied: Sequence[s
         ("Come.", "", 1),
     ],
 )
-def test_defects(source: str, text: str, wrong: int) -> None:
-    assert len(defects(source, text, "en")) == wrong
+def test_defects(source: str, text: str, count: int) -> None:
+    assert len(wrong(source, text)) == count
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -156,7 +169,7 @@ def test_what_stands_around_comes_back_and_what_has_no_words_is_copied() -> None
     document = ["- JOHN: call him", "♪", "12:30", "[call him]", "Привет!", "## Call <b>him</b> now 🎉"]
     options = TranslationOptions(search="sentence")
     translator = Translator(ModelSet(model), options, language="en")
-    found = list(translator.translate_documents([document], speakers=[True]))
+    found = list(translator.translate(Document.of(document, speakers=True)))
     assert [one.text for one in found] == [
         "- JOHN: CALL HIM",
         "♪",
@@ -167,12 +180,6 @@ def test_what_stands_around_comes_back_and_what_has_no_words_is_copied() -> None
     ]
     assert [one.source for one in found] == document
     assert set(model.asked) == {"call him", "Call him now ", ""}
-
-
-def test_a_protected_model_is_the_model_in_all_else() -> None:
-    model = Spoiling()
-    one = ProtectedModel(model)
-    assert one.log_probs(["x"], ["y"]) == [-1.0] and one.fits("x") and one.split("x y") == ["x y"]
 
 
 def test_a_span_too_long_for_the_model_is_no_reason_to_cut_it() -> None:
@@ -197,5 +204,5 @@ def test_capitals_are_of_the_words_and_not_of_the_tags() -> None:
 
 @pytest.mark.parametrize("text", ['Он сказал "да.', "Он (да.", "Он «да."])
 def test_what_is_opened_is_closed(text: str) -> None:
-    assert len(defects("He said yes.", text, "en")) == 1
-    assert not defects('He said "yes.', text, "en") or text[-1] == "»"
+    assert len(wrong("He said yes.", text)) == 1
+    assert not wrong('He said "yes.', text) or text[-1] == "»"

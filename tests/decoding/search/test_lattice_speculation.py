@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadec_cli.decoding.search.lattice import LatticeSearch
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.decoding.waves import Pieces, waves
+from cadec_cli.decoding.waves import waves
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective
@@ -50,8 +50,7 @@ def chosen(
         for one in documents
     ]
     search = LatticeSearch(objective("c-score"), model, policy=policy, width=width)
-    pieces = [Pieces(enumerate(one)) for one in lists]
-    return list(search.run(waves(pieces), State.at_start(len(lists))))
+    return list(search.run(waves(lists), State.at_start(len(lists))))
 
 
 found_lists = st.dictionaries(

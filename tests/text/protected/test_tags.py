@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.protected.tags import with_tags, without_tags
+from cadec_cli.text.protected.tags import take_out_tags, with_tags
 
 EXAMPLES = [
     ("He is <i>really</i> nice.", "He is really nice.", ["<i>", "</i>"]),
@@ -23,7 +23,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("text", "plain", "tags"), EXAMPLES)
 def test_tags_go_out_and_come_back(text: str, plain: str, tags: list[str]) -> None:
-    without, found = without_tags(text)
+    without, found = take_out_tags(text)
     assert (without, [tag.text for tag in found]) == (plain, tags)
     back = with_tags(without, without, found, lambda start, end: (start, end))
     assert " ".join(back.split()) == text
@@ -38,7 +38,7 @@ PIECES = st.sampled_from(
 def test_whatever_the_alignment_every_tag_comes_back_once_and_no_word_is_changed(
     text: str, translation: str
 ) -> None:
-    plain, tags = without_tags(text)
+    plain, tags = take_out_tags(text)
     places = sorted([len(translation) // 3, len(translation) // 2])
     written = with_tags(translation, plain, tags, lambda start, end: (places[0], places[1]))
     counted = Counter(tag.text for tag in tags)
@@ -49,19 +49,19 @@ def test_whatever_the_alignment_every_tag_comes_back_once_and_no_word_is_changed
 
 
 def test_pairs_stay_nested_and_what_stood_at_an_end_stays_there() -> None:
-    plain, tags = without_tags("<b>one <i>two</i></b> three 🎉")
+    plain, tags = take_out_tags("<b>one <i>two</i></b> three 🎉")
     moved = with_tags("три два один", plain, tags, lambda start, end: (4, 12) if start == 0 else (0, 7))
     assert moved == "три <b><i>два</i> один</b> 🎉"
 
 
 def test_marks_of_time_bring_no_spaces_and_each_sign_has_its_own() -> None:
-    plain, tags = without_tags(r"{\k20}I {\k20}will {\k20}al{\k20}ways love")
+    plain, tags = take_out_tags(r"{\k20}I {\k20}will {\k20}al{\k20}ways love")
     sung = with_tags("Я буду всегда любить", plain, tags, lambda start, end: (start, end))
     assert "  " not in sung and sung.count(r"{\k20}") == 4
-    plain, tags = without_tags("one🎉 two 🎉 three")
+    plain, tags = take_out_tags("one🎉 two 🎉 three")
     assert with_tags("раз два три", plain, tags, lambda start, end: (start, end)) == "раз🎉 два 🎉 три"
 
 
 def test_a_pair_around_nothing_stays_a_pair() -> None:
-    plain, tags = without_tags("a <b>b</b> c")
+    plain, tags = take_out_tags("a <b>b</b> c")
     assert with_tags("x", plain, tags, lambda start, end: (1, 1)) == "x<b></b>"

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from cadec_cli.text.formats.layout import SubtitleStyle, finish, take
 from cadec_cli.text.formats.subtitles.cue_tags import (
-    TAGS,
     Effect,
     carry_open_tags,
     escape_text,
@@ -17,6 +16,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     keep_known_tags,
 )
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, wrap
+from cadec_cli.text.markup import TAGS
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     Effect,
     markup_of,
     tagged_sentence_spans,
-    without,
 )
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
 from cadec_cli.text.formats.subtitles.wrapping import separator
+from cadec_cli.text.markup import Tag, without_tags
 from cadec_cli.text.protected.affixes import speaker_name
 from cadec_cli.text.sentences import Span, stays_open
 
@@ -129,7 +129,7 @@ class _CellDraft:
             return effect
         first, last = self.cue
         alone = Effect.of(text[first:last], markup)
-        elsewhere = {half.start + first for half in (*alone.opened, *alone.closed)}
+        elsewhere = {half.tag.start + first for half in (*alone.opened, *alone.closed)}
         return effect.without(elsewhere, start)
 
 
@@ -146,11 +146,11 @@ class _Builder:
         """Split a stretch of lines into sentences, and its lines into cells."""
         text = seen = ""
         places: list[Span] = []
-        tags: list[Span] = []
+        tags: list[Tag] = []
         for _, line in run:
             text += separator(seen, line.visible_text)
             seen = line.visible_text
-            tags += [(len(text) + start, len(text) + end) for start, end in line.tags]
+            tags += [replace(tag, start=len(text) + tag.start) for tag in line.tags]
             places.append((len(text), len(text) + len(line.text)))
             text += line.text
         spans = _limit_spans(tagged_sentence_spans(text, tags, self.language), run, places)
@@ -160,13 +160,14 @@ class _Builder:
             inside = _overlapping(spans, begin, stop)
             for number in inside:
                 start, end = max(spans[number][0], begin), min(spans[number][1], stop)
-                width = len(_visible_text(text, tags, start, end).strip())
+                inner = [replace(tag, start=tag.start - start) for tag in _inside(tags, start, end)]
+                width = len(without_tags(text[start:end], inner).strip())
                 shares[number].append(CueShare(len(self.cells), text[start:end].strip(), width))
             lines = [line for _, line in run[first : last + 1]]
             self.cells.append(_CellDraft(lines, len(inside), cues[run[first][0]].span))
         for (start, end), found in zip(spans, shares, strict=True):
-            own = [text[tags[number][0] : tags[number][1]] for number in _overlapping(tags, start, end)]
-            self.sentences.append(PlacedSentence(text[start:end], tuple(own), tuple(found)))
+            own = tuple(tag.text for tag in _inside(tags, start, end))
+            self.sentences.append(PlacedSentence(text[start:end], own, tuple(found)))
             self.starts.append(cues[run[_overlapping(places, start, end)[0]][0]].start)
 
     def layout(self, source: Source, markup: str) -> SubtitleLayout:
@@ -228,9 +229,10 @@ def _line_break(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def _visible_text(text: str, tags: list[Span], start: int, end: int) -> str:
-    inside = (tags[number] for number in _overlapping(tags, start, end))
-    return without(text[start:end], [(first - start, last - start) for first, last in inside])
+def _inside(tags: list[Tag], start: int, end: int) -> list[Tag]:
+    """Return the tags in a stretch of text."""
+    first = bisect_right(tags, start, key=lambda tag: tag.end)
+    return tags[first : bisect_left(tags, end, lo=first, key=lambda tag: tag.start)]
 
 
 def _limit_spans(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:

@@ -6,8 +6,9 @@ Characters are those on the screen, spaces and punctuation included, line breaks
 import html
 from dataclasses import dataclass
 
-from cadec_cli.text.formats.subtitles.cue_tags import TAGS, markup_of
+from cadec_cli.text.formats.subtitles.cue_tags import markup_of
 from cadec_cli.text.formats.subtitles.cues import Cue, detect, find_cues
+from cadec_cli.text.markup import TAGS
 
 
 @dataclass(frozen=True)

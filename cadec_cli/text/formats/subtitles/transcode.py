@@ -19,8 +19,8 @@ from pysubs2.formats.substation import parse_tags
 from pysubs2.formats.webvtt import WebVTTFormat
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.formats.subtitles.cue_tags import TAGS, meaning
 from cadec_cli.text.formats.subtitles.cues import ass_file, timed_texts
+from cadec_cli.text.markup import subtitle_tags
 
 _SUBSTATION = ("ass", "ssa")
 
@@ -79,12 +79,12 @@ def _html_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
 def _html_fragments(body: str, found: str) -> Iterator[_Fragment]:
     done = 0
     on: list[str] = []
-    for tag in TAGS[found].finditer(body):
-        yield _Fragment(_unescape(body[done : tag.start()], found), frozenset(on))
-        done = tag.end()
-        for half in meaning(tag[0]):
-            style = _STYLES.get(half.name)
-            if style and half.opens:
+    for tag in subtitle_tags(body, found):
+        yield _Fragment(_unescape(body[done : tag.start], found), frozenset(on))
+        done = tag.end
+        for switch in tag.switches:
+            style = _STYLES.get(switch.name)
+            if style and switch.on:
                 on.append(style)
             elif style in on:
                 on.remove(style)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
 from cadec_cli.text.formats.subtitles.cue_tags import (
-    TAGS,
     carry_open_tags,
     inline_tags,
     keep_known_tags,
@@ -19,6 +18,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
 )
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, wrap
+from cadec_cli.text.markup import TAGS, subtitle_tags
 
 ASS_HEAD = "[Script Info]\n\n[Events]\nFormat: Layer, Start, End, Style, Name, L, R, V, Effect, Text\n"
 
@@ -173,9 +173,9 @@ def tags_of(text: str, subtitle_format: str) -> list[str]:
 def other_words(random: Random, sentence: str, subtitle_format: str) -> str:
     """Make up a translation: other words, as many as there may be, and the same tags in their order."""
     result = ""
-    for start, end in [*inline_tags(sentence, subtitle_format), (0, 0)]:
+    for tag in [*(tag.text for tag in inline_tags(sentence, subtitle_format)), ""]:
         result += " ".join(random.choices(["раз", "два,", "двадцать", "& <x"], k=random.randint(0, 4)))
-        result += random.choice(["", " "]) + sentence[start:end] + random.choice(["", " "])
+        result += random.choice(["", " "]) + tag + random.choice(["", " "])
     return result
 
 
@@ -190,8 +190,8 @@ def test_cues_stay_balanced_and_no_tag_is_lost(subtitle_format: str, seed: int) 
     output = cue_texts("".join(layout.restore(by)), subtitle_format)
     assert len(output) == len(cue_texts(text, subtitle_format))
     for before, after in zip(cue_texts(text, subtitle_format), output, strict=True):
-        assert unpaired_tags(TAGS[subtitle_format].finditer(before)) == ([], [])
-        assert unpaired_tags(TAGS[subtitle_format].finditer(after)) == ([], [])
+        assert unpaired_tags(subtitle_tags(before, subtitle_format)) == ([], [])
+        assert unpaired_tags(subtitle_tags(after, subtitle_format)) == ([], [])
     inside = Counter(tag for translation in by for tag in tags_of(translation, subtitle_format))
     assert inside <= Counter(tag for cue in output for tag in tags_of(cue, subtitle_format))
 
@@ -236,8 +236,8 @@ def test_tags_take_no_room(text: str, count: int) -> None:
 @given(TAGGED, st.integers(1, 4))
 def test_nothing_stays_open_at_the_end_of_a_part(text: str, count: int) -> None:
     parts = carry_open_tags(divide(text, [1] * count, Ruler(TAGS["srt"])), "srt")
-    assert all(unpaired_tags(TAGS["srt"].finditer(part))[0] == [] for part in parts[:-1])
-    left_open = [half.name for half in unpaired_tags(TAGS["srt"].finditer(text))[0]]
-    assert sorted(half.name for half in unpaired_tags(TAGS["srt"].finditer(parts[-1]))[0]) == sorted(
+    assert all(unpaired_tags(subtitle_tags(part, "srt"))[0] == [] for part in parts[:-1])
+    left_open = [half.name for half in unpaired_tags(subtitle_tags(text, "srt"))[0]]
+    assert sorted(half.name for half in unpaired_tags(subtitle_tags(parts[-1], "srt"))[0]) == sorted(
         left_open
     )

@@ -1,0 +1,97 @@
+"""Units: the pieces of sentences that are translated one at a time.
+
+A unit is made once, when a document is cut into pieces that the models can read. It travels beside its n-best
+list through waves and searches to the finished translation, so that nothing about the source is derived
+twice: which document and sentence it belongs to, what of its text is translated (its core), and where a
+person finds the sentence in its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cadec_cli.errors import CadecError, option
+from cadec_cli.text.documents import Document, Sentence
+from cadec_cli.text.protected.core import Core, core_of, parts_of
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of a sentence; most sentences are one piece.
+
+    `document` and `piece` are counted from 0, pieces within their document. `source` is the whole sentence
+    and `number` its position in the document; `text` is the piece of it that `core` takes apart.
+    """
+
+    document: int
+    number: int
+    piece: int
+    source: Sentence
+    text: str
+    core: Core
+    ends_sentence: bool = True
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """Cuts documents into units.
+
+    `fits` tells whether the models can read a text whole; `split` cuts a text that they can't. The language
+    is that of the source. Without `protect` everything is translated; without `cut`, a sentence that does not
+    fit is a CadecError.
+    """
+
+    fits: Callable[[str], bool]
+    split: Callable[[str], list[str]]
+    language: str
+    protect: bool
+    cut: bool
+
+    def core(self, text: str, *, speakers: bool = False) -> Core:
+        """Return what of a text is translated: all of it, unless something is to be protected."""
+        return core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
+
+    def units(self, number: int, document: Document) -> list[Unit]:
+        """Return the units of a document, which is the given number among those translated together."""
+        units: list[Unit] = []
+        for place, sentence in enumerate(document.sentences):
+            pieces = list(self._pieces(place, sentence.text, document.speakers))
+            for text, core in pieces[:-1]:
+                units.append(Unit(number, place, len(units), sentence, text, core, ends_sentence=False))
+            for text, core in pieces[-1:]:
+                units.append(Unit(number, place, len(units), sentence, text, core))
+        return units
+
+    def _pieces(self, place: int, sentence: str, speakers: bool) -> Iterator[tuple[str, Core]]:
+        whole = self.core(sentence, speakers=speakers)
+        if not whole.text or self.fits(sentence):
+            pieces = parts_of(sentence, speakers=speakers) if self.protect else [sentence]
+        elif self.cut:
+            pieces = list(self._cut(sentence))
+        else:
+            raise CadecError(
+                f"sentence {place + 1} is longer than the model reads: {sentence[:60]!r}…",
+                f"{option('long', 'split')} translates it in pieces",
+            )
+        for piece in pieces:
+            yield piece, whole if piece == sentence else self.core(piece, speakers=speakers)
+
+    def _cut(self, sentence: str) -> Iterator[str]:
+        """Cut a sentence until every piece fits or can't be cut any further."""
+        for piece in self.split(sentence):
+            halves = [piece] if self.fits(piece) else _halves(piece)
+            if len(halves) == 1:
+                yield piece
+            else:
+                for half in halves:
+                    yield from self._cut(half)
+
+
+def _halves(text: str) -> list[str]:
+    """Cut a text at the space nearest to its middle; a text without one stays whole."""
+    spaces = [place for place, character in enumerate(text) if character == " " and 0 < place < len(text) - 1]
+    if not spaces:
+        return [text]
+    middle = min(spaces, key=lambda place: abs(place - len(text) // 2))
+    return [text[:middle].strip(), text[middle:].strip()]
