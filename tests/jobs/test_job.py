@@ -20,7 +20,7 @@ from cadec_cli.jobs.outputs import OutputRequest
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.processes import ProcessPool
-from cadec_cli.reports.translations import segment_maker
+from cadec_cli.reports.translations import plain_segment
 from cadec_cli.text.documents import Document
 from tests.helpers.worker_modules import start_and_list_modules
 
@@ -91,7 +91,7 @@ def test_workers_open_the_same_bundle_or_none(
 
 
 def _document_task(request: ModelRequest) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-    instructions = WorkerInstructions(request, TranslationOptions(), (), 0.5, False, segment_maker)
+    instructions = WorkerInstructions(request, TranslationOptions(), (), 0.5, False, plain_segment)
     return start_worker, (instructions,), DocumentTask(Document.of(["you see the lamp."]), first=True)
 
 
