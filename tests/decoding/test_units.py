@@ -12,6 +12,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.protected import core
+from cadec_cli.text.protected.affixes import Affixes, affixes
 from tests.helpers.fakes import TableLM, TableNMT
 
 TABLE = {
@@ -58,11 +59,10 @@ def test_a_sentence_that_does_not_fit_is_cut_or_refused() -> None:
 @pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
 def test_every_core_is_found_once_and_the_place_arrives(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: Counter[str] = Counter()
-    find = core.affixes
 
-    def counted(text: str, *, speakers: bool = False) -> core.Affixes:
+    def counted(text: str, *, speakers: bool = False) -> Affixes:
         asked[text] += text in (*FILM.texts, *TABLE)
-        return find(text, speakers=speakers)
+        return affixes(text, speakers=speakers)
 
     monkeypatch.setattr(core, "affixes", counted)
     translator = Translator(
