@@ -17,7 +17,6 @@ from typing import Any, cast
 import numpy as np
 from sacrebleu.metrics.chrf import CHRF
 
-from cadec_cli import load
 from cadec_cli.arrays import Floats
 from cadec_cli.bundle.load import LoadedModels
 from cadec_cli.decoding.confidence import (
@@ -32,6 +31,8 @@ from cadec_cli.decoding.confidence import (
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.fs.read import read_lines
+from cadec_cli.jobs.job import TranslationJob
+from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.plotting import save_figure
 from cadec_cli.text.documents import documents_of, is_blank
@@ -77,7 +78,8 @@ def main() -> None:
     parser.add_argument("--bundle", type=Path)
     parser.add_argument("--plot", type=Path)
     asked = parser.parse_args()
-    found = list(_segments(load(asked.bundle), asked.source, asked.reference))
+    translator = TranslationJob.open(ModelRequest(asked.bundle)).translator
+    found = list(_segments(translator, asked.source, asked.reference))
     used = [segment for segment in found if _is_plain_sentence(segment.part.source)]
     print(f"{len(found):,} lines, {len(used):,} of them one sentence without markup")
     _say_what_is_good(used)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.rows import Row
-from cadec_cli import load
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines import ctranslate2
 from cadec_cli.errors import UsageError
+from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.json_output import json_records
+from cadec_cli.jobs.model_request import ModelRequest
 
 SENTENCES, DOCUMENT, IN_STEP = 2000, 20, 8
 
@@ -30,7 +31,7 @@ Outcome = list[list[dict[str, Any]]]
 def measure(files: list[str]) -> Iterator[Row]:
     """Rows of the table: shares of sentences that came out in another way, and a ratio of CPU time."""
     documents = _documents(files)
-    translator = load()
+    translator = TranslationJob.open(ModelRequest()).translator
     by_itself = [[place] for place in range(len(documents))]
     in_step = _crowds(range(len(documents)))
     with _padded(translator):
@@ -44,7 +45,8 @@ def measure(files: list[str]) -> Iterator[Row]:
     yield from _compared(
         "in step with yet others", alone, _translated(translator, documents, _crowds(mixed)), "none"
     )
-    yield from _compared("with one thread", alone, _translated(load(threads=1), documents, by_itself), "none")
+    single = TranslationJob.open(ModelRequest(threads=1)).translator
+    yield from _compared("with one thread", alone, _translated(single, documents, by_itself), "none")
     for what, crowds in (("in step", in_step), ("by itself", by_itself)):
         ours, padded = _price(translator, documents, crowds)
         yield Row(

@@ -10,6 +10,13 @@ from contextlib import contextmanager
 
 # Private-use characters, which no text that people write has.
 _START, _VALUE, _END = "\ue000", "\ue001", "\ue002"
+# Keyword arguments that are not named as the option, or that are switches.
+_KEYWORDS = {
+    "from": "source_language",
+    "to": "target_language",
+    "force": "force=True",
+    "resume": "resume=True",
+}
 _MARK = re.compile(f"{_START}([^{_VALUE}{_END}]*)(?:{_VALUE}([^{_END}]*))?{_END}")
 
 
@@ -29,7 +36,7 @@ def as_keywords(text: str) -> str:
 
 
 def _keyword(mark: re.Match[str]) -> str:
-    name = mark[1].replace("-", "_")
+    name = _KEYWORDS.get(mark[1], mark[1].replace("-", "_"))
     return f'{name}="{mark[2]}"' if mark[2] else name
 
 

@@ -28,7 +28,7 @@ def test_an_error_speaks_python() -> None:
     assert str(error) == error.message == 'too long without long="split"'
     assert error.hint == "use max_input"
     assert as_flags(error.marked_hint) == "use --max-input"
-    assert str(Interrupted(f"{option('resume')} continues")) == "resume continues"
+    assert str(Interrupted(f"{option('resume')} continues")) == "resume=True continues"
 
 
 def test_a_usage_error_and_a_worker_s_error_keep_their_marks() -> None:

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("text", "method", "data", "models", "training", "engines", "converters", "bundle", "decoding"),
         *("jobs", "session", "evaluation", "reports", "reproduction", "terminal"),
     },
-    "api": {"method", "decoding", "jobs"},
+    "api": {"text", "method", "decoding", "jobs", "session"},
     "": {"api"},
     "main": {"commands", "terminal"},
     "__main__": {"main"},
@@ -102,6 +102,16 @@ def test_packages_import_one_way() -> None:
 
 def test_no_module_imports_itself_in_a_circle() -> None:
     TopologicalSorter(graph()).prepare()  # a CycleError shows the circle
+
+
+def test_bundles_come_to_the_converters_through_one_door() -> None:
+    inside = [
+        f"{importer} imports {module}"
+        for importer, imports in graph().items()
+        for module in imports
+        if module.startswith("converters.") and place(importer) == "bundle"
+    ]
+    assert not inside
 
 
 def test_no_command_needs_another() -> None:

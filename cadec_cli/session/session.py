@@ -225,7 +225,7 @@ class Session:
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
         ids = self._encode(text)
         if not text or (self.models.reader is not None and not ids):
-            raise CadecError("a translation can't be empty", "/undo removes the sentence")
+            raise CadecError("a translation can't be empty", "undo removes the sentence")
         entry = dataclasses.replace(self.current[place], edited=text, context_ids=ids, picked=False)
         return self._replace(place, self._reread(entry, place))
 

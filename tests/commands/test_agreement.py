@@ -15,7 +15,10 @@ import cadec_cli
 from cadec_cli.decoding.confidence import DEFECTIVE, WEIGHINGS
 from cadec_cli.decoding.protection import defects as defects_module
 from cadec_cli.decoding.state import part_of
+from cadec_cli.decoding.translation import Translation
+from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.json_output import json_records
+from cadec_cli.jobs.model_request import ModelRequest
 from tests.helpers.pretrained_bundles import built_bundle, random_models
 from tests.helpers.run_in_process import cadec
 
@@ -147,10 +150,22 @@ def test_python(bundle: Path, search: str, source: Path) -> None:
         return
     options = {**OPTIONS, "search": search}
     translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
-    translations = list(translator.translate_documents(DOCUMENTS))
-    translations.sort(key=lambda one: (one.document, one.sentence))
-    found = [record for one in translations for record in json_records(one, translator.judge())]
-    same(found, translated(bundle, search, source))
+    translations = sorted(
+        translator.translate_documents(DOCUMENTS), key=lambda one: (one.document, one.sentence)
+    )
+    expected = translated(bundle, search, source)
+    for one, record in zip(translations, expected, strict=True):
+        found = one.to_dict()
+        assert (found["source"], found["text"]) == (record["source"], record["translation"])
+        assert (found["confidence"], found["flags"]) == (record.get("confidence"), record.get("flags", []))
+        figures = [
+            sorted((other["log_prob"], other["score"], other.get("pmi")) for other in others)
+            for others in (found["alternatives"], record.get("hypotheses", []))
+        ]
+        assert figures[0] == figures[1]
+        assert not found["alternatives"] or found["text"] in [
+            other["text"] for other in found["alternatives"]
+        ]
 
 
 @pytest.mark.parametrize("search", ["rerank", "lattice"])
@@ -201,13 +216,14 @@ def test_the_repl(bundle: Path, search: str, source: Path, tmp_path: Path) -> No
     entries = [entry for document in session["documents"] for entry in document]
     assert [entry["target"] for entry in entries] == [record["translation"] for record in expected]
     options = {**OPTIONS, "search": search}
-    translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
+    request = ModelRequest(bundle, compute_type="float32", threads=1)
+    judge = TranslationJob.open(request, options).judge
     for entry, record in zip(entries, expected, strict=True):
         (part,) = (part_of(one) for one in entry["parts"])
         place = {"document": record["document"], "sentence": record["sentence"]}
-        translation = cadec_cli.Translation(**place, source=entry["source"], parts=(part,))
+        translation = Translation(**place, source=entry["source"], parts=(part,))
         # one sentence at a time: sums are made in another order here as well
-        same(json_records(translation, translator.judge()), [record], within=ROUNDING)
+        same(json_records(translation, judge), [record], within=ROUNDING)
 
 
 @pytest.mark.usefixtures("pedantic")

@@ -11,9 +11,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from cadec_cli import api
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.json_output import json_line, json_records
+from cadec_cli.jobs.model_request import ModelRequest
 
 # The scores of every other sentence differ where it is padded to the length of the longest.
 DOCUMENTS = [
@@ -31,7 +32,7 @@ OPTIONS = {"nbest": 3, "paths": 2}
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[Translator]:
     threads = torch.get_num_threads()
-    yield api.load(options=OPTIONS, threads=1)
+    yield TranslationJob.open(ModelRequest(threads=1), OPTIONS).translator
     torch.set_num_threads(threads)
 
 
@@ -67,8 +68,9 @@ def test_nothing_depends_on_the_number_of_threads(loaded: Translator) -> None:
 
 def test_another_process_with_all_cores_says_the_same(loaded: Translator) -> None:
     program = (
-        "import sys; from cadec_cli import api; from cadec_cli.jobs.json_output import json_bytes\n"
-        f"translator = api.load(options={OPTIONS})\n"
+        "import sys; from cadec_cli.jobs.job import ModelRequest, TranslationJob\n"
+        "from cadec_cli.jobs.json_output import json_bytes\n"
+        f"translator = TranslationJob.open(ModelRequest(), {OPTIONS}).translator\n"
         "sys.stdout.buffer.writelines(json_bytes(translator.translate(sys.argv[1:]), translator.judge()))"
     )
     ran = subprocess.run([sys.executable, "-c", program, *DOCUMENTS[0]], stdout=subprocess.PIPE, check=True)
