@@ -1,10 +1,10 @@
 """The files of a bundle on disk, held against its manifest: what is there is what was listed, and only that.
 
 Files are ordinary ones, in ordinary directories. A link is followed only where the manifest says that it is
-one and where to, which is what `cadec convert --link` makes. The directories of parts hold nothing that is
-not listed, but what operating systems leave and no loader takes for a model: whatever library reads them
-finds no more than was checked. Beside them, at the top, anything else may lie (a README, docs/, what starts
-with a dot): nothing ever reads or copies it.
+one and where it leads. The directories of parts hold nothing that is not listed, but what operating systems
+leave and no loader takes for a model: whatever library reads them finds no more than was checked. Beside
+them, at the top, anything else may lie (a README, docs/, what starts with a dot): nothing ever reads or
+copies it.
 
 The bundle that came with cadec may consist of links, as installers make them (uv, Nix, Bazel): whoever could
 change where they lead could change the program. Its checksums are computed like all others.

@@ -70,7 +70,7 @@ def load_models(
 class Machine:
     """What models compute with."""
 
-    device: str  # as --device names it
+    device: str  # "auto", "cpu" or "cuda"
     compute_type: str
     threads: int
 

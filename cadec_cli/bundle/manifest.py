@@ -120,7 +120,7 @@ def _is_known(name: str, forms: Mapping[str, str]) -> bool:
 
 
 def link_misfit(name: str, place: object, pretrained: Iterable[str]) -> str | None:
-    """Why a file can't be a link to a place; None where it can: as `cadec convert --link` makes them."""
+    """Why a file of a linked bundle can't be a link to a place; None if it can."""
     if "lm" not in pretrained or not _LINKED.fullmatch(name):
         return f"{name} can't be a link"
     if problem := text_misfit(place, 4096):

@@ -1,4 +1,4 @@
-"""Translations as plain data, one object per sentence: what --json writes and `cadec rerank` reads.
+"""Translations as plain data, one JSON object per sentence: written by `translate`, read by `rerank`.
 
 A term that was not computed is absent; so is the confidence of what was only copied.
 """
