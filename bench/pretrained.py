@@ -40,9 +40,9 @@ SENTENCES = Path(__file__).parents[1] / "examples" / "dialogue.txt"
 def measure(directories: list[str]) -> Iterator[Row]:
     torch.set_num_threads(available_cores())
     bundle = Bundle.open(Path(directories[0])) if directories else None
-    if bundle is None or bundle.language_settings is not None:
+    if bundle is None or (bundle.has_lm and not bundle.trained_here("lm")):
         yield from _tries(lambda kind: _language_model(bundle, kind))
-    if bundle is not None and bundle.translation_settings is not None:
+    if bundle is not None and bundle.has_translation and not bundle.trained_here("nmt"):
         yield _through_us(bundle)
         if bundle.has_network and bundle.has_lm:
             yield _beam_and_rerank(bundle)
@@ -148,6 +148,7 @@ def _padded(model: TransformersLanguageModel, context: Context, hypotheses: Sequ
 def _through_us(bundle: Bundle) -> Row:
     """The same sentences, beam and batches; text in, text out, on both sides."""
     model = load_models(bundle).translation
+    assert isinstance(model, CTranslate2Model)
     lines = [line for line in SENTENCES.read_text("utf-8").split("\n") if line.strip()]
     # Not one twice: we would translate it once.
     texts = [f"{line} {other}" for line in lines for other in lines if line != other][:240]

@@ -1,1 +1,91 @@
-"""Models of this and other toolkits to CTranslate2."""
+"""Converters: models of other toolkits, and networks of ours, made into what an engine runs.
+
+This is the door: the bundle builder imports from here and from nowhere else in the package. Torch and
+CTranslate2 are imported when a function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cadec_cli.errors import CadecError, option
+from converters.hub import HUB as HUB
+from converters.request import PretrainedRequest as PretrainedRequest
+from converters.version import CONVERTER_VERSION as CONVERTER_VERSION
+
+if TYPE_CHECKING:
+    from cadec_cli.models.transformer import Transformer
+    from converters.language.huggingface import LanguageModelImport as LanguageModelImport
+    from converters.language.no_context import Texts as Texts
+    from converters.translation.base import NetworkImport as NetworkImport
+    from converters.translation.base import TranslationImport as TranslationImport
+    from converters.verify import Drift as Drift
+
+
+def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:
+    """Open another toolkit's translation model: a path, or a name on the hub."""
+    from converters import detect
+
+    return detect.open_translation(given, request)
+
+
+def network_to_keep(found: TranslationImport) -> NetworkImport:
+    """A model as one whose network can be kept for the C-aware beam; one that has none is a CadecError."""
+    from converters.translation.base import NetworkImport
+
+    if not isinstance(found, NetworkImport):
+        raise CadecError(
+            f"only a translation model of Hugging Face can be kept for {option('search', 'beam')}",
+            f"leave out {option('for-beam')}: rerank and lattice do not need it",
+        )
+    return found
+
+
+def open_language(given: str, request: PretrainedRequest, language: str | None) -> LanguageModelImport:
+    """Open a pretrained language model: a path, or a name on the hub. `language` is the one it is to read."""
+    from converters.language import huggingface
+    from converters.language.no_context import TEXTS
+
+    texts = huggingface.own_no_context(given) if request.no_context is None else None
+    if texts is None:
+        texts = no_context_texts(request.no_context or TEXTS, language)
+    return huggingface.open_language_model(given, no_context=texts, note=request.note)
+
+
+def open_tokenizer(given: str) -> tuple[str, str]:
+    """The tokenizer of a language model (the content of tokenizer.json), and what ends a sentence in it."""
+    from converters.language import huggingface
+
+    return huggingface.open_tokenizer(given)
+
+
+def no_context_texts(choice: str, language: str | None) -> Texts:
+    """The texts that stand for no context, by language, as a user names them."""
+    from converters.language import no_context
+
+    return no_context.no_context_texts(choice, language)
+
+
+def convert_network(
+    network: Transformer,
+    source_pieces: Sequence[str],
+    target_pieces: Sequence[str],
+    directory: Path,
+    compute_type: str,
+    probes: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> Drift:
+    """Write a translation network of ours for CTranslate2, and return how far the result is from torch."""
+    from converters.own_networks import convert_translation_model
+
+    return convert_translation_model(network, source_pieces, target_pieces, directory, compute_type, probes)
+
+
+def check_network(
+    network: Transformer, source_pieces: Sequence[str], target_pieces: Sequence[str], compute_type: str
+) -> None:
+    """Refuse a translation network of ours that can't be converted."""
+    from converters.own_networks import check_conversion
+
+    check_conversion(network, source_pieces, target_pieces, compute_type)

@@ -1,7 +1,7 @@
-"""What a path is: a kind of translation model, told by names, and by keys where names don't tell.
+"""Which kind of translation model a path holds, found by the names of its files, or else by their keys.
 
-Openers are imported when they are called: to look takes neither torch nor CTranslate2, unless a checkpoint
-has to be opened to tell whose it is.
+Openers are imported when they are called. Detection needs neither torch nor CTranslate2, unless a checkpoint
+has to be opened to find out which toolkit wrote it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import parse_json
 
 if TYPE_CHECKING:
-    from converters.translation.base import ModelRequest, Note, TranslationImport
+    from converters.request import PretrainedRequest
+    from converters.translation.base import TranslationImport
 
-Opener = Callable[[Path, "ModelRequest"], "TranslationImport"]
+Opener = Callable[[Path, "PretrainedRequest"], "TranslationImport"]
 
 LOOKED_FOR = (
     "a config.json with a model_type (Hugging Face), a model.bin with its vocabulary (CTranslate2), "
@@ -25,44 +26,29 @@ LOOKED_FOR = (
 )
 
 
-def open_translation(
-    given: str,
-    *,
-    kind: str | None = None,
-    source_language: str | None = None,
-    target_language: str | None = None,
-    source_tokenizer: Path | None = None,
-    target_tokenizer: Path | None = None,
-    note: Note,
-) -> TranslationImport:
-    """Open another toolkit's translation model; what it is is found by looking, unless `kind` says it."""
+def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:
+    """Open another toolkit's translation model. Its kind is found by looking, unless the request names it."""
     from converters.hub import local_model
-    from converters.translation.base import ModelRequest
 
-    if kind is not None and kind not in KINDS:
-        raise CadecError(f"there is no kind of translation model {kind!r}", f"there are {', '.join(KINDS)}")
+    if request.kind is not None and request.kind not in KINDS:
+        raise CadecError(
+            f"there is no kind of translation model {request.kind!r}", f"there are {', '.join(KINDS)}"
+        )
     path = local_model(given)
-    for tokenizer in (source_tokenizer, target_tokenizer):
+    for tokenizer in (request.source_tokenizer, request.target_tokenizer):
         if tokenizer is not None and not tokenizer.is_file():
             raise CadecError(f"no such file: {tokenizer}")
-    found = kind or kind_of(path)
+    found = request.kind or kind_of(path)
     if found is None:
         raise CadecError(
             f"can't tell what kind of translation model {given} is; looked for {LOOKED_FOR}",
             f"if it is one of these, say so: {option('nmt-kind')} {'|'.join(KINDS)}",
         )
-    asked = ModelRequest(
-        source_language=source_language,
-        target_language=target_language,
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
-        note=note,
-    )
-    return KINDS[found](path, asked)
+    return KINDS[found](path, request)
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of another toolkit's model at a path; None for what is none, as our own models and runs.
+    """The kind of another toolkit's model at a path; None where there is none, as for our own models.
 
     A path at which several kinds are found is a CadecError.
     """
@@ -119,44 +105,42 @@ def _config(path: Path) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _open_huggingface(path: Path, asked: ModelRequest) -> TranslationImport:
+def _open_huggingface(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.huggingface import open_huggingface
 
-    if asked.source_tokenizer or asked.target_tokenizer:
+    if request.source_tokenizer or request.target_tokenizer:
         raise CadecError(
             "a Hugging Face model has its own tokenizer",
             f"leave out {option('source-tokenizer')} and {option('target-tokenizer')}",
         )
     if not path.is_dir():
         raise CadecError(f"{path} is a file; a Hugging Face model is a directory", "give the directory")
-    return open_huggingface(
-        path, source_language=asked.source_language, target_language=asked.target_language, note=asked.note
-    )
+    return open_huggingface(path, request)
 
 
-def _open_ctranslate2(path: Path, asked: ModelRequest) -> TranslationImport:
+def _open_ctranslate2(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.ctranslate2 import open_ctranslate2
 
     # Of model.bin itself, its directory.
-    return open_ctranslate2(path.parent if path.is_file() else path, asked)
+    return open_ctranslate2(path.parent if path.is_file() else path, request)
 
 
-def _open_marian(path: Path, asked: ModelRequest) -> TranslationImport:
+def _open_marian(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.marian import open_marian
 
-    return open_marian(path, asked)
+    return open_marian(path, request)
 
 
-def _open_fairseq(path: Path, asked: ModelRequest) -> TranslationImport:
+def _open_fairseq(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.fairseq import open_fairseq
 
-    return open_fairseq(path, asked)
+    return open_fairseq(path, request)
 
 
-def _open_opennmt(path: Path, asked: ModelRequest) -> TranslationImport:
+def _open_opennmt(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.opennmt import open_opennmt
 
-    return open_opennmt(path, asked)
+    return open_opennmt(path, request)
 
 
 # A plain table: what --nmt-kind says → who opens it.

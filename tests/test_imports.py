@@ -104,6 +104,16 @@ def test_no_module_imports_itself_in_a_circle() -> None:
     TopologicalSorter(graph()).prepare()  # a CycleError shows the circle
 
 
+def test_bundles_come_to_the_converters_through_one_door() -> None:
+    inside = [
+        f"{importer} imports {module}"
+        for importer, imports in graph().items()
+        for module in imports
+        if module.startswith("converters.") and place(importer) == "bundle"
+    ]
+    assert not inside
+
+
 def test_no_command_needs_another() -> None:
     borrowed = [
         f"{importer} imports {module}"

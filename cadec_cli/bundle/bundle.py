@@ -1,67 +1,58 @@
-"""A bundle: a directory with all that one translation direction needs.
+"""A bundle: a directory with everything that one translation direction needs.
 
 bundle.json         what there is, with checksums, and the engines that run it (manifest.py)
 source/  target/    text pipelines of models trained here
 nmt/                the S-NMT; a bundle for scoring does without, and without source/
 lm/                 the D-LM; a sentence-level bundle does without
 lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
-ct2/int8/ …         the S-NMT for CTranslate2, by compute type; missing ones are converted into the cache
+ct2/int8/ …         the S-NMT converted, by compute type; missing ones are converted into the cache
 doc-nmt/  2-to-2/  repair/    models that read several sentences, trained here with source/ and target/
 back/               a bundle with an S-NMT of the other direction, for objectives that ask for one
 MODEL_CARD.md       if there is one
 
-A pretrained model of another toolkit brings its own tokenizer and needs no text pipeline: nmt/ then holds the
-tokenizers of an S-NMT whose weights are in ct2/ alone, lm/ a D-LM as transformers reads it; either with
-settings in JSON (models.pretrained).
+The engine of nmt/ or lm/ decides which files these parts have and what is in them (engines/table.py). A
+pretrained model of another toolkit brings its own tokenizer, and needs no text pipeline.
 
-Opening reads and checks; what is in it is loaded when asked for. Text pipelines are then kept, networks are
-not: whoever loads one owns it, may move it to a device or make a smaller copy of it, and let it go.
+Opening a bundle reads and checks it; a model is loaded when it is asked for. Text pipelines are then kept.
+Networks are not: a network belongs to whoever loads it, who may move it to a device or make a smaller copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cadec_cli.bundle import conversion_cache
-from cadec_cli.bundle.conversion_cache import Note, converted_once, silence
-from cadec_cli.bundle.integrity import check_files, lm_misfits, model_config, translation_misfits
+from cadec_cli.bundle.conversion_cache import converted_once
+from cadec_cli.bundle.integrity import check_files
 from cadec_cli.bundle.manifest import (
     BACKWARD,
     DOCUMENT_KINDS,
     MANIFEST,
     PART_NAMES,
-    PRETRAINED_LM,
-    PRETRAINED_NMT,
     Manifest,
     conversion_part,
     read_manifest,
 )
 from cadec_cli.engines.compute_types import check_compute_type
+from cadec_cli.engines.engine import Engine, Languages, ModelSettings, Note, silence
+from cadec_cli.engines.table import ENGINES, OWN_ENGINES, translation_engine
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.read import read_json
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
-from cadec_cli.models.pretrained_settings import (
-    NETWORK,
-    LanguageSettings,
-    TranslationSettings,
-    read_language_settings,
-    read_translation_settings,
-)
+from cadec_cli.models.configs import OwnSettings, read_model_config, translation_misfits
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import PretrainedCorpusText
-from cadec_cli.validation import quote_value
 
 if TYPE_CHECKING:
     from cadec_cli.models.doclm import DocumentLM
     from cadec_cli.models.doctransformer import DocTransformer
     from cadec_cli.models.transformer import Transformer
-    from cadec_cli.text.tokenizers.vocabulary import TextSettings
-    from converters.verify import Drift
+    from converters import Drift
 
 
 class Bundle:
@@ -75,23 +66,24 @@ class Bundle:
         return f"Bundle({self.name!r}, {str(self.directory)!r})"
 
     @classmethod
-    def open(cls, directory: Path, verify: bool = True) -> Bundle:
+    def open(cls, directory: Path, verify: bool = True, checksums: bool = True) -> Bundle:
         """Open a bundle. Whatever is missing, truncated, modified or does not fit is one CadecError.
 
-        Without `verify` only names and sizes of the files are checked.
+        Without `verify` only names and sizes of the files are checked; without `checksums`, also whether the
+        parts fit each other.
         """
         manifest = read_manifest(directory)
         try:
-            return cls._open_checked(directory, manifest, verify)
+            return cls._open_checked(directory, manifest, verify, checksums)
         except CadecError:
             if read_manifest(directory) == manifest:
                 raise
-        # Another process has put a new bundle in its place, of which some was read and some of the old one.
-        return cls._open_checked(directory, read_manifest(directory), verify)
+        # Another process replaced the bundle meanwhile: parts of both, the old and the new one, were read.
+        return cls._open_checked(directory, read_manifest(directory), verify, checksums)
 
     @classmethod
-    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool) -> Bundle:
-        check_files(directory, manifest, checksums=verify)
+    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool, checksums: bool) -> Bundle:
+        check_files(directory, manifest, checksums=verify and checksums)
         bundle = cls(directory, manifest)
         if verify:
             bundle._check_parts()
@@ -152,9 +144,10 @@ class Bundle:
         """The bundle of the other direction, itself where its S-NMT serves both."""
         if BACKWARD in self.manifest.parts:
             return self._nested_bundle(BACKWARD)
-        settings = self.translation_settings
-        both = settings is not None and settings.source_languages and settings.target_languages
-        return self if both else None
+        if not self.has_translation:
+            return None
+        settings = self.settings("nmt")
+        return self if settings.source_languages and settings.target_languages else None
 
     @cached_property
     def source(self) -> TextPipeline:
@@ -166,121 +159,127 @@ class Bundle:
         """The target language's text pipeline, the S-NMT's."""
         return self._pipeline("target", self.target_language)
 
-    @cached_property
+    @property
     def source_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How the S-NMT reads the source language: with the text pipeline, or a pretrained tokenizer."""
-        settings = self.translation_settings
-        if settings is None:
-            return self.source
-        return self._pretrained_text(0, settings.source, self.source_language or "")
+        """How the S-NMT cuts the source language: with the text pipeline, or with its own tokenizer."""
+        return self._texts[0]
+
+    @property
+    def target_text(self) -> TextPipeline | PretrainedCorpusText:
+        """How the S-NMT cuts the target language."""
+        return self._texts[1]
 
     @cached_property
-    def target_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How the S-NMT writes the target language, likewise."""
-        settings = self.translation_settings
-        if settings is None:
-            return self.target
-        return self._pretrained_text(1, settings.target, self.target_language)
+    def _texts(self) -> tuple[TextPipeline | PretrainedCorpusText, TextPipeline | PretrainedCorpusText]:
+        part = self.part("nmt")
+        texts = translation_engine(self.engine("nmt")).texts
+        if texts is None:
+            raise CadecError(
+                f"the engine {self.engine('nmt')} of {self.directory} does not show how its model cuts text"
+            )
+        return texts(part)
 
     @cached_property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
-        """What a D-LM trained here was trained with: the S-NMT's own text, or a pipeline of its own."""
+        """How a D-LM trained here cuts text: as the S-NMT does, or with a pipeline of its own."""
         parts = self.manifest.parts
         if "lm-pipeline" in parts:
             return self._pipeline("lm-pipeline", self.target_language)
         return self.target if "target" in parts else self.target_text
 
-    @cached_property
+    @property
     def translation_positions(self) -> int:
-        """How many source pieces, EOS included, the S-NMT has positions for."""
-        return self._positions("nmt")
+        """How many source pieces, EOS included, an S-NMT that was trained here has positions for."""
+        return self._own_settings("nmt").positions
 
-    @cached_property
+    @property
     def lm_positions(self) -> int:
-        """How many tokens, context and boundaries included, the D-LM has positions for."""
-        return self._positions("lm")
+        """How many tokens, context and boundaries included, a D-LM that was trained here can read."""
+        return self._own_settings("lm").positions
 
     @property
     def context_positions(self) -> int | None:
-        """The same of any D-LM, as far as it is known before that is loaded."""
-        if not self.has_lm:
-            return None
-        return self.lm_positions if self.language_settings is None else self.language_settings.positions
+        """How many tokens the D-LM can read; None where there is no D-LM, or only the loaded one knows."""
+        return self.settings("lm").positions if self.has_lm else None
 
     def engine(self, part: str) -> str:
         """The name of the engine that runs a model part: `nmt` or `lm`."""
         self.path(part)
         return self.manifest.engine(part)
 
-    @cached_property
-    def translation_settings(self) -> TranslationSettings | None:
-        """What is known of a pretrained S-NMT; None where it was trained here, or there is none."""
-        pretrained = self.has_translation and self.engine("nmt") == PRETRAINED_NMT
-        return read_translation_settings(self.path("nmt")) if pretrained else None
+    def trained_here(self, part: str) -> bool:
+        """Tell whether there is a model part, `nmt` or `lm`, and it was trained with cadec."""
+        return self.manifest.trained_here(part)
 
-    @cached_property
-    def language_settings(self) -> LanguageSettings | None:
-        """What is known of a pretrained D-LM; None where it was trained here, or there is none."""
-        pretrained = self.has_lm and self.engine("lm") == PRETRAINED_LM
-        return read_language_settings(self.path("lm")) if pretrained else None
+    def settings(self, part: str) -> ModelSettings:
+        """What is known of a model part, `nmt` or `lm`, without loading it."""
+        if part not in self._settings:
+            self._settings[part] = self._engine_of(part).settings(self.path(part))
+        return self._settings[part]
+
+    @property
+    def chooses_languages(self) -> bool:
+        """Tell whether the S-NMT is told the languages to translate between, and so serves several."""
+        if not self.has_translation:
+            return False
+        settings = self.settings("nmt")
+        return bool(settings.source_languages or settings.target_languages)
 
     @property
     def has_network(self) -> bool:
-        """Tell whether there is a network of the S-NMT that torch can step."""
+        """Tell whether the C-aware beam can step the S-NMT."""
         if not self.has_translation:
             return False
-        settings = self.translation_settings
-        return settings is None or (
-            settings.start is not None and f"nmt/{NETWORK}/config.json" in self.manifest.files
-        )
+        return translation_engine(self.engine("nmt")).stepwise(self.part("nmt")) is not None
+
+    def part(self, name: str) -> BundlePart:
+        """A model as its engine sees it: nmt, lm, or a model that reads several sentences."""
+        self.path(name)
+        return BundlePart(self, name)
 
     def translation_network(self) -> Transformer:
-        """The S-NMT in torch, ready to evaluate: loaded anew at each call, and the caller's to keep."""
-        return cast("Transformer", self._network("nmt"))
+        """Load the network of an S-NMT that was trained here. It belongs to the caller."""
+        return cast("Transformer", self.network("nmt"))
 
     def document_network(self) -> DocTransformer:
-        """The DocTransformer in torch, likewise."""
-        return cast("DocTransformer", self._network("doc-nmt"))
+        """Load the network of the DocTransformer. It belongs to the caller."""
+        return cast("DocTransformer", self.network("doc-nmt"))
 
     def texts_of(self, part: str) -> tuple[TextPipeline, TextPipeline]:
-        """The text pipelines of a translation model that was trained here: what it reads, and writes."""
+        """The text pipelines of a translation model that was trained here: source, target."""
         return (self.target if part == "repair" else self.source), self.target
 
-    def positions_of(self, part: str) -> int:
-        """How many tokens a model that was trained here has positions for."""
-        return self._positions(part)
-
     def lm_network(self) -> DocumentLM:
-        """The D-LM in torch, likewise."""
-        return cast("DocumentLM", self._network("lm"))
+        """Load the network of a D-LM that was trained here. It belongs to the caller."""
+        return cast("DocumentLM", self.network("lm"))
 
-    def ctranslate2_model(self, compute_type: str = "int8", note: Note = silence) -> Path:
-        """The S-NMT for CTranslate2: the bundle's own, else converted once, into the user's cache.
+    def conversion(self, compute_type: str = "int8", note: Note = silence) -> Path:
+        """The directory of the converted S-NMT: the bundle's own, else converted once, into the user's cache.
 
-        That a conversion takes place, which takes its time, is said through `note`. Of a pretrained model
-        there is what the bundle holds: CTranslate2 computes with it in any type.
+        `note` reports a conversion, which takes a while. Where conversions are all there is of the weights,
+        the bundle's are taken, whatever their type: they can be run in any.
         """
         check_compute_type(compute_type)
-        if self.translation_settings is not None:
+        self.path("nmt")
+        if translation_engine(self.engine("nmt")).converted:
             held = self.manifest.translation_conversions
             if not held:
-                raise CadecError(f"the S-NMT of {self.directory} has no weights for CTranslate2")
+                raise CadecError(f"the S-NMT of {self.directory} has no converted weights")
             chosen = next(name for name in (compute_type, "float32", *held) if name in held)
             if chosen != compute_type:
                 note(f"the S-NMT's weights are stored as {chosen} but run as {compute_type}")
             return self.directory / conversion_part(chosen)
-        self.path("nmt")
         part = conversion_part(compute_type)
         if conversion_cache.is_current(self.manifest.conversions.get(part), self.manifest):
             return self.directory / part
         return self.cached_conversion("nmt", compute_type, note)
 
     def cached_conversion(self, part: str, compute_type: str, note: Note = silence) -> Path:
-        """A translation model that was trained here, converted once, into the user's cache."""
+        """The directory of a model that was trained here, converted once into the user's cache."""
 
         def convert(directory: Path) -> None:
             note(f"converting {self.path(part)} to {compute_type}, once: {directory}")
-            # All bundles share the cache: what goes there under these checksums is made of these files.
+            # All bundles share the cache: what is stored under these checksums must be made of these files.
             check_files(self.directory, self.manifest, parts=conversion_cache.depends_on(part))
             note(str(self.convert_translation(compute_type, directory, part=part)))
 
@@ -293,14 +292,14 @@ class Bundle:
         probes: Sequence[tuple[str, str]] = (),
         part: str = "nmt",
     ) -> Drift:
-        """Convert the S-NMT for CTranslate2 into a directory, and report how far it is from torch.
+        """Convert a translation model that was trained here, and return how far the result is from torch.
 
-        Probes are sentence pairs to verify it with, besides random ones. Models of joined sentences are
-        parts that can be converted too.
+        It is compared on random sentences and on `probes`, pairs of sentences. `part` is the S-NMT or a
+        model of joined sentences.
         """
         source, target = self.texts_of(part)
         return conversion_cache.convert(
-            self._network(part),
+            self.network(part),
             source,
             target,
             compute_type=compute_type,
@@ -332,17 +331,15 @@ class Bundle:
             )
         return bundle
 
-    def _pretrained_text(self, side: int, settings: TextSettings, language: str) -> PretrainedCorpusText:
-        from cadec_cli.engines.ctranslate2 import read_vocabularies
-        from cadec_cli.text.tokenizers import load_text
+    def _engine_of(self, part: str) -> Engine:
+        return ENGINES[self.engine(part)]
 
-        vocabulary = read_vocabularies(self.ctranslate2_model())[side]
-        code = iso_code(language) if language else ""
-        tokenizer = load_text(self.path("nmt"), settings, vocabulary, code)
-        return PretrainedCorpusText(code, tokenizer, "translation model")
+    @cached_property
+    def _settings(self) -> dict[str, ModelSettings]:
+        return {}
 
-    def _positions(self, part: str) -> int:
-        return model_config(self.path(part))["config"]["positions"]  # type: ignore[no-any-return]
+    def _own_settings(self, part: str) -> OwnSettings:
+        return read_model_config(self.path(part))
 
     def _pipeline(self, part: str, language: str | None) -> TextPipeline:
         pipeline = TextPipeline.load(self.path(part), checked=True)
@@ -352,52 +349,23 @@ class Bundle:
             )
         return pipeline
 
-    def _network(self, kind: str) -> Any:
+    def network(self, kind: str) -> Any:
+        """Load the network of a part that was trained here. It belongs to the caller."""
         from cadec_cli.models.storage import load_model
 
         return load_model(self.path(kind), kind).model
 
-    def _unlisted_weights(self, place: str) -> list[str]:
-        """What is wrong with the index of a network of transformers, which names the files of its weights."""
-        name = f"{place}/model.safetensors.index.json"
-        if name not in self.manifest.files:
-            return []
-        index = read_json(self.directory / name, strict=True)
-        named = index.get("weight_map") if isinstance(index, dict) else None
-        if not isinstance(named, dict):
-            return [f"{name} names no files"]
-        files = {f"{place}/{file}" for file in named.values()}
-        return [
-            f"{name} names {quote_value(file)}, which is not listed"
-            for file in files - self.manifest.files.keys()
-        ]
-
     def _check_parts(self) -> None:
         """Refuse parts that are sound in themselves but not made for one another."""
         wrong = []
-        if (settings := self.translation_settings) is not None:
-            for name in {*settings.source.files, *settings.target.files}:
-                if f"nmt/{name}" not in self.manifest.files:
-                    wrong.append(f"nmt/: there is no {name}")
-            wrong += self._unlisted_weights(f"nmt/{NETWORK}")
-            if not self.manifest.translation_conversions:
-                wrong.append("nmt/: there are no weights for CTranslate2")
-        elif self.has_translation:
-            wrong += [
-                f"nmt/: {problem}"
-                for problem in translation_misfits(model_config(self.path("nmt")), self.source, self.target)
-            ]
-        if self.has_lm and self.language_settings is not None:
-            wrong += self._unlisted_weights("lm")
-        elif self.has_lm:
-            wrong += [
-                f"lm/: {problem}" for problem in lm_misfits(model_config(self.path("lm")), self.lm_text)
-            ]
+        for part in OWN_ENGINES:
+            if part in self.manifest.parts:
+                wrong += [f"{part}/: {problem}" for problem in self._engine_of(part).check(self.part(part))]
         for kind in self.document_kinds:
-            stored, texts = model_config(self.path(kind)), self.texts_of(kind)
-            wrong += [f"{kind}/: {problem}" for problem in translation_misfits(stored, *texts)]
+            misfits = translation_misfits(self._own_settings(kind), *self.texts_of(kind))
+            wrong += [f"{kind}/: {problem}" for problem in misfits]
         if BACKWARD in self.manifest.parts:
-            self._nested_bundle(BACKWARD)._check_parts()  # which raises what is wrong
+            self._nested_bundle(BACKWARD)._check_parts()  # raises an error of its own
         if not self.has_translation and not self.has_lm:
             wrong.append("it has neither S-NMT nor D-LM")
         for compute_type, made in self.manifest.translation_conversions.items():
@@ -408,3 +376,69 @@ class Bundle:
                 f"the parts of the bundle {self.directory} do not fit each other: " + "; ".join(wrong),
                 "build it anew with `cadec convert`",
             )
+
+
+@dataclass(frozen=True)
+class BundlePart:
+    """A model of a bundle as its engine sees it; see `engines.engine.ModelPart`."""
+
+    _bundle: Bundle
+    name: str
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle's directory."""
+        return self._bundle.directory
+
+    @property
+    def directory(self) -> Path:
+        """Where the part's files are."""
+        return self._bundle.path(self.name)
+
+    @property
+    def files(self) -> Collection[str]:
+        """The names of the part's files."""
+        start = f"{self.name}/"
+        return {name.removeprefix(start) for name in self._bundle.manifest.files if name.startswith(start)}
+
+    @property
+    def settings(self) -> Any:
+        """What is known of the model without loading it."""
+        if self.name in OWN_ENGINES:
+            return self._bundle.settings(self.name)
+        return self._bundle._own_settings(self.name)
+
+    @property
+    def languages(self) -> Languages:
+        """The bundle's own languages."""
+        return Languages(self._bundle.source_language, self._bundle.target_language)
+
+    @property
+    def limits(self) -> LengthLimits:
+        """How long translations between these languages may become."""
+        return self._bundle.lengths
+
+    @property
+    def pipelines(self) -> tuple[TextPipeline, TextPipeline]:
+        """The text pipelines of a translation model that was trained here: source, target."""
+        return self._bundle.texts_of(self.name)
+
+    @property
+    def lm_text(self) -> TextPipeline | PretrainedCorpusText:
+        """How a D-LM that was trained here cuts text."""
+        return self._bundle.lm_text
+
+    @property
+    def conversions(self) -> Collection[str]:
+        """The compute types that the bundle holds converted weights for."""
+        return self._bundle.manifest.translation_conversions.keys()
+
+    def conversion(self, compute_type: str, note: Note) -> Path:
+        """The converted weights: the bundle's own, else converted now."""
+        if self.name == "nmt":
+            return self._bundle.conversion(compute_type, note)
+        return self._bundle.cached_conversion(self.name, compute_type, note)
+
+    def network(self) -> Any:
+        """The network in torch of a model that was trained here."""
+        return self._bundle.network(self.name)

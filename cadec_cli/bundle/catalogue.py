@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cadec_cli.bundle.build import build_bundle
-from cadec_cli.bundle.conversion_cache import Note, silence
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.find import path_of
-from cadec_cli.bundle.parts import PretrainedModelRequest
+from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.options import DecodingDefaults
-from converters.verify import Drift
+from converters import PretrainedRequest
+
+if TYPE_CHECKING:
+    from converters import Drift
 
 # Models that can be had by name: what there is, and how one becomes a named bundle.
 
@@ -222,15 +224,17 @@ def pull(
         defaults = dataclasses.replace(defaults, temperature=language.temperature)
     drifts = build_bundle(
         directory,
-        nmt=translation.repository if translation is not None else None,
-        lm=language.repository if language is not None else None,
-        pretrained=PretrainedModelRequest(
-            source_language=source if translation is not None and not translation.sources else None,
-            target_language=target if translation is None or not translation.targets else None,
-            for_beam=for_beam,
+        BundleRequest(
+            nmt=translation.repository if translation is not None else None,
+            lm=language.repository if language is not None else None,
+            pretrained=PretrainedRequest(
+                source_language=source if translation is not None and not translation.sources else None,
+                target_language=target if translation is None or not translation.targets else None,
+                for_beam=for_beam,
+            ),
+            name=directory.name,
+            defaults=defaults,
         ),
-        name=directory.name,
-        defaults=defaults,
-        note=note,
+        note,
     )
     return PullResult(directory, drifts)

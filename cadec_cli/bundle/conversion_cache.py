@@ -21,17 +21,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cadec_cli.bundle.manifest import Conversion, Manifest
+from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, WriteError
 from cadec_cli.fs.atomic import remove_leftovers, scratch_directory, write_errors, write_json
 from cadec_cli.fs.locks import lock, open_lock_file
 from cadec_cli.fs.paths import cache_directory
 from cadec_cli.fs.read import read_json, sha256
-from converters import version
+from converters import CONVERTER_VERSION, convert_network
 
 if TYPE_CHECKING:
     from cadec_cli.models.transformer import Transformer
     from cadec_cli.text.pipeline import TextPipeline
-    from converters.verify import Drift
+    from converters import Drift
 
 
 # Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
@@ -47,15 +48,9 @@ _temporary: dict[str, Path] = {}
 _until_the_end = contextlib.ExitStack()
 atexit.register(_until_the_end.close)
 
-Note = Callable[[str], None]
-
 
 class _UnusableError(Exception):
     """Why the cache can't serve, in a few words."""
-
-
-def silence(message: str) -> None:
-    """Say nothing, where whoever asks has nobody to tell."""
 
 
 def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:
@@ -226,7 +221,7 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
         return False
     return (conversion.depends_on, conversion.converter) == (
         dependencies(manifest),
-        version.CONVERTER_VERSION,
+        CONVERTER_VERSION,
     )
 
 
@@ -236,12 +231,12 @@ def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
     It speaks of files by their checksums, and is shared by all bundles: whoever puts something there under
     this name has seen that the files are these.
     """
-    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{version.CONVERTER_VERSION}"
+    return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{CONVERTER_VERSION}"
 
 
 def conversion_record(manifest: Manifest, drift: Drift) -> Conversion:
     """What a manifest remembers of a conversion of this bundle's S-NMT."""
-    return Conversion(dependencies(manifest), version.CONVERTER_VERSION, drift.mean, drift.largest)
+    return Conversion(dependencies(manifest), CONVERTER_VERSION, drift.mean, drift.largest)
 
 
 def convert(
@@ -257,9 +252,7 @@ def convert(
 
     Probes are sentence pairs to compare the two on, besides random ones.
     """
-    from converters.own_networks import convert_translation_model
-
-    return convert_translation_model(
+    return convert_network(
         network,
         source.subwords.pieces,
         target.subwords.pieces,

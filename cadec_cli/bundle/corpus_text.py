@@ -8,16 +8,14 @@ from pathlib import Path
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import named_bundle
 from cadec_cli.bundle.manifest import MANIFEST
-from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+from cadec_cli.bundle.parts import is_pretrained
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText, Loader, PretrainedCorpusText
 from cadec_cli.text.tokenizers.lines import LineText
-from converters.hub import HUB
-
-NOTHING = PretrainedModelRequest()
+from converters import HUB, open_tokenizer
 
 
 def corpus_text(given: str, language: str | None) -> Loader:
@@ -30,7 +28,7 @@ def corpus_text(given: str, language: str | None) -> Loader:
     bundle = path if (path / MANIFEST).is_file() else named_bundle(path)
     if bundle is not None and not (path / "pipeline.json").is_file():
         return partial(_target_of_bundle, bundle, language)
-    if (path / "pipeline.json").is_file() or (path.is_dir() and not is_pretrained("lm", given, NOTHING)):
+    if (path / "pipeline.json").is_file() or (path.is_dir() and not is_pretrained("lm", given)):
         return partial(_pipeline, path, language)
     if not path.exists() and not given.startswith(HUB):
         raise CadecError(
@@ -40,8 +38,6 @@ def corpus_text(given: str, language: str | None) -> Loader:
         raise CadecError(
             f"nothing says which language {given} is used for", f"say it with {option('language')}"
         )
-    from converters.language.huggingface import open_tokenizer
-
     return partial(_lines, *open_tokenizer(given), language)
 
 

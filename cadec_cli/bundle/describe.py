@@ -1,4 +1,4 @@
-"""What a bundle is made of, told from its files: nothing is loaded that computes."""
+"""What a bundle is made of, read from its files. No model is loaded."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.integrity import model_config
 from cadec_cli.bundle.manifest import DOCUMENT_KINDS, PART_NAMES, conversion_part
+from cadec_cli.engines.table import OWN_ENGINES
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
+from cadec_cli.models.configs import TRAINED_HERE
 
-# What is said of models that were trained here; a card says more.
-TRAINED_HERE = "trained with cadec"
 _WHAT = {**PART_NAMES, "pipeline": "text pipeline", "bundle": "backward S-NMT"}
 
 
 @dataclass(frozen=True)
 class PartDescription:
-    """One part: where it is, what runs it, whose it is."""
+    """One part: where it is, which engine runs it, where it comes from."""
 
     part: str
     what: str
@@ -80,43 +78,25 @@ def _part(bundle: Bundle, part: str, what: str) -> PartDescription:
         size=sum(one.size for name, one in manifest.files.items() if name.startswith(f"{part}/")),
         checksum=manifest.digest(part),
     )
-    if part in ("nmt", "lm"):
-        settings = bundle.translation_settings if part == "nmt" else bundle.language_settings
-        described = dataclasses.replace(described, engine=manifest.engine(part))
-        if settings is None:
-            return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
-        details = _details(settings)
-        if part == "nmt":
+    if part in OWN_ENGINES:
+        settings = bundle.settings(part)
+        details = settings.details()
+        if part == "nmt" and not bundle.trained_here(part):
             details["beam"] = (
                 "its network is here, so the beam search can step it" if bundle.has_network else "no"
             )
         return dataclasses.replace(
-            described, origin=settings.origin, licence=settings.licence, details=details
+            described,
+            engine=manifest.engine(part),
+            origin=settings.origin,
+            licence=settings.licence,
+            details=details,
         )
     if part in DOCUMENT_KINDS:
-        return dataclasses.replace(described, origin=TRAINED_HERE, details=_sizes(bundle, part))
+        details = bundle.part(part).settings.details()
+        return dataclasses.replace(described, origin=TRAINED_HERE, details=details)
     for compute_type, made in manifest.translation_conversions.items():
         if part == conversion_part(compute_type):
             drift = f"{made.mean_drift:.2g} per token, at most {made.largest_drift:.2g}"
             return dataclasses.replace(described, what="S-NMT for CTranslate2", details={"drift": drift})
     return described
-
-
-def _sizes(bundle: Bundle, part: str) -> dict[str, str]:
-    sizes = model_config(bundle.path(part))["config"]
-    return {name: str(sizes[name]) for name in ("layers", "encoder_layers", "width") if name in sizes}
-
-
-def _details(settings: TranslationSettings | LanguageSettings) -> dict[str, str]:
-    told = {"family": settings.family, "positions": str(settings.positions), "weights": settings.weights}
-    if isinstance(settings, TranslationSettings):
-        for side, languages in (("from", settings.source_languages), ("to", settings.target_languages)):
-            if languages:
-                told[side] = f"{len(languages)} languages: {' '.join(languages)}"
-    else:
-        told["boundary"] = repr(settings.boundary)
-        texts = ", ".join(sorted(settings.no_context))
-        told["no context"] = f"the mean over texts in {texts}" if texts else "the start alone"
-    if settings.verified:
-        told["verified"] = settings.verified
-    return told

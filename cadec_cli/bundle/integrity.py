@@ -12,24 +12,19 @@ change where they lead could change the program. Its checksums are computed like
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import AGAIN, MANIFEST, FileRecord, Manifest, foreign_files, is_part_path
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.read import read_errors, read_json, sha256
-from cadec_cli.models.configs import CONFIGURATIONS
+from cadec_cli.fs.read import read_errors, sha256
 from cadec_cli.parallel import available_cores
-from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.token_text import CorpusText
-from cadec_cli.validation import field_misfits, quote_value
+from cadec_cli.validation import quote_value
 
 _LINK, _NOT_LISTED = "is a symbolic link", f"is not listed in {MANIFEST}"
 _NO_LINKS = "a copy without links can be used: cp -rL BUNDLE COPY"
@@ -52,10 +47,7 @@ def check_files(
 
     With `parts`, checksums are computed of their files only.
     """
-    wrong = [
-        f"no bundle has a file {quote_value(name)}"
-        for name in foreign_files(manifest.files, manifest.parts, manifest.pretrained_parts)
-    ]
+    wrong = [f"no bundle has a file {quote_value(name)}" for name in foreign_files(manifest)]
     there = set()
     sound = []
     starts = None if parts is None else tuple(f"{part}/" for part in parts)
@@ -96,9 +88,15 @@ def _hint(wrong: Sequence[str]) -> str:
     return _EXTRA if all(problem.endswith(_NOT_LISTED) for problem in wrong) else AGAIN
 
 
-def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output: Path) -> None:
-    """Copy the files of some parts of a bundle, or single ones, links as links; and see that it was them."""
+def copy_files(
+    directory: Path, manifest: Manifest, parts: Iterable[str], output: Path
+) -> dict[str, FileRecord]:
+    """Copy the files of some parts of a bundle, or single ones, links as links. Return what was copied.
+
+    A file that is not what the manifest lists is a CadecError. Links are not read, and not in the result.
+    """
     starts, follow = tuple(f"{part}/" for part in parts), is_embedded(directory)
+    copied = {}
     for name, expected in manifest.files.items():
         if not f"{name}/".startswith(starts):
             continue
@@ -106,8 +104,11 @@ def copy_files(directory: Path, manifest: Manifest, parts: Iterable[str], output
         copy.parent.mkdir(parents=True, exist_ok=True)
         if name in manifest.links:
             copy.symlink_to(manifest.links[name])
-        elif _copy_file(directory / name, copy, follow=follow) != expected:
-            raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+        else:
+            copied[name] = _copy_file(directory / name, copy, follow=follow)
+            if copied[name] != expected:
+                raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+    return copied
 
 
 def _copy_file(path: Path, copy: Path, *, follow: bool) -> FileRecord:
@@ -188,59 +189,3 @@ def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:
 def _missing(name: str, manifest: Manifest) -> str:
     linked = f" (it was linked to {manifest.links[name]})" if name in manifest.links else ""
     return f"{name} is missing{linked}"
-
-
-# Whether parts that are sound in themselves were made for one another: a model and its text pipelines.
-
-
-def model_config(directory: Path) -> Mapping[str, Any]:
-    """A model directory's config.json, with sizes that a network of its kind can have."""
-    path = directory / "config.json"
-    stored = read_json(path, strict=True)
-    if (
-        not isinstance(stored, dict)
-        or not isinstance(stored.get("config"), dict)
-        or not isinstance(stored.get("pipelines"), dict)
-        or not isinstance(stored.get("kind"), str)
-        or stored["kind"] not in CONFIGURATIONS
-    ):
-        raise CadecError(f"{path} does not describe a model")
-    configuration = CONFIGURATIONS[stored["kind"]]
-    if wrong := field_misfits(stored["config"], configuration):
-        raise CadecError(f"{path} does not fit: {'; '.join(wrong)}")
-    try:
-        sizes = configuration(**stored["config"])
-    except CadecError as error:
-        raise CadecError(f"{path}: {error.marked_message}", error.marked_hint) from None
-    return {**stored, "config": dataclasses.asdict(sizes)}
-
-
-def translation_misfits(stored: Mapping[str, Any], source: TextPipeline, target: TextPipeline) -> list[str]:
-    """Why an S-NMT, as its config.json describes it, can't be used with these pipelines."""
-    wrong = []
-    for side, pipeline in (("source", source), ("target", target)):
-        wrong += _pipeline_misfits(stored, pipeline, side)
-        wrong += _size_misfits(stored, pipeline, f"{side}_vocabulary")
-    return wrong
-
-
-def lm_misfits(stored: Mapping[str, Any], pipeline: CorpusText) -> list[str]:
-    """Why a D-LM, as its config.json describes it, can't be used with this pipeline."""
-    return [*_pipeline_misfits(stored, pipeline, "its own"), *_size_misfits(stored, pipeline, "vocabulary")]
-
-
-def _pipeline_misfits(stored: Mapping[str, Any], pipeline: CorpusText, side: str) -> list[str]:
-    trained = stored["pipelines"]
-    if pipeline.language not in trained:
-        known = ", ".join(map(repr, sorted(trained))) or "no language"
-        return [f"the model was trained for {known}, the {side} pipeline is for {pipeline.language!r}"]
-    if trained[pipeline.language] != pipeline.checksum:
-        return [f"the model was trained with another text pipeline for {pipeline.language!r}"]
-    return []
-
-
-def _size_misfits(stored: Mapping[str, Any], pipeline: CorpusText, key: str) -> list[str]:
-    size = stored["config"].get(key)
-    if size == len(pipeline):
-        return []
-    return [f"{key.replace('_', ' ')} of {size} in the model, of {len(pipeline)} in the pipeline"]

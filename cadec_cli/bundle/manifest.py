@@ -1,8 +1,8 @@
 """bundle.json: what a bundle consists of, with a checksum of every file and of itself.
 
-It knows files, sizes and names; what is in the files it leaves to those who load them. A manifest may have
-been written by anybody: whatever was read from one has the types, the bounds and the names that ours have,
-and no text in it holds anything that a terminal would obey.
+The manifest knows files, sizes and names; what the files contain is left to the engines. Anybody may have
+written a manifest, so everything is checked when it is read: types, bounds, names, and that no text in it
+holds anything that a terminal would obey.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from cadec_cli.engines.compute_types import COMPUTE_TYPES
+from cadec_cli.engines.engine import TranslationEngine
+from cadec_cli.engines.table import ENGINES, OWN_ENGINES
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import atomic_file, restore_directory
 from cadec_cli.fs.read import read_json, sha256
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
 from cadec_cli.method.options import DecodingDefaults
-from cadec_cli.models.pretrained_settings import LANGUAGE_SETTINGS, NETWORK, TRANSLATION_SETTINGS
+from cadec_cli.models.configs import OWN_FILES
 from cadec_cli.text.languages import language_misfit
 from cadec_cli.validation import Number, Whole, field_misfits, misfits, quote_value, text_misfit
 
-# What a bundle may consist of: names of files, the parts there are, and which files each of them has.
-
-
-# Models that read several sentences, all trained here, with the bundle's own text pipelines; each a part.
+# Models that read several sentences. Each is a part, trained here with the bundle's own text pipelines.
 DOCUMENT_KINDS = tuple(DOCUMENT_OBJECTIVES)
 
 # A part that is a bundle itself.
@@ -49,22 +48,13 @@ _CONVERSIONS = ("ct2", "ct2-lm")
 # Paths and their components as most file systems can have them.
 _LONGEST_NAME, _LONGEST_COMPONENT = 1000, 255
 
-# What a part holds → the files that it has, as regular expressions. Of a pretrained S-NMT the settings name
-# the files of its tokenizers, and nothing but what they name is read.
-_MODEL = r"config\.json|model\.safetensors"
-_TRANSFORMERS = r"config\.json|[^/]+\.safetensors|model\.safetensors\.index\.json"
+# What a part holds → the files that it has, as regular expressions. The engine of a model part says its own.
 _FILES: Mapping[str, str] = {
     "pipeline": r"pipeline\.json|truecaser\.json|subwords\.model",
     CONVERTED: r"model\.bin|config\.json|(\w+_)?vocabulary\.(json|txt)",
     "bundle": r".+",
-    **dict.fromkeys(("nmt", "lm", *DOCUMENT_KINDS), _MODEL),
+    **dict.fromkeys(DOCUMENT_KINDS, OWN_FILES),
 }
-PRETRAINED_FILES: Mapping[str, str] = {
-    "nmt": rf"{re.escape(TRANSLATION_SETTINGS)}|[^/]+|{NETWORK}/({_TRANSFORMERS})",
-    "lm": rf"{re.escape(LANGUAGE_SETTINGS)}|tokenizer\.json|{_TRANSFORMERS}",
-}
-# The files that may be links to outside, where the user asked for it: weights of a pretrained D-LM.
-_LINKED = re.compile(r"lm/[^/]+\.safetensors")
 
 
 def name_misfit(name: object) -> str | None:
@@ -105,11 +95,13 @@ def is_part_path(name: str) -> bool:
     return name.casefold() in (*_PARTS, *_CONVERSIONS)
 
 
-def foreign_files(files: Iterable[str], parts: Mapping[str, str], pretrained: Iterable[str]) -> list[str]:
-    """The files that no part of theirs has; beside the parts there may be any. `pretrained` parts differ."""
-    forms = {part: _FILES[what] for part, what in parts.items()}
-    forms.update({part: PRETRAINED_FILES[part] for part in pretrained if part in parts})
-    return [name for name in files if "/" in name and not _is_known(name, forms)]
+def foreign_files(manifest: Manifest) -> list[str]:
+    """The files in directories that no part has. Beside the parts, at the top, there may be any."""
+    forms = {
+        part: ENGINES[manifest.engine(part)].files if part in OWN_ENGINES else _FILES[what]
+        for part, what in manifest.parts.items()
+    }
+    return [name for name in manifest.files if "/" in name and not _is_known(name, forms)]
 
 
 def _is_known(name: str, forms: Mapping[str, str]) -> bool:
@@ -119,9 +111,11 @@ def _is_known(name: str, forms: Mapping[str, str]) -> bool:
     )
 
 
-def link_misfit(name: str, place: object, pretrained: Iterable[str]) -> str | None:
+def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
     """Why a file of a linked bundle can't be a link to a place; None if it can."""
-    if "lm" not in pretrained or not _LINKED.fullmatch(name):
+    part, _, file = name.partition("/")
+    engine = ENGINES[manifest.engine(part)] if part in OWN_ENGINES else None
+    if engine is None or not engine.links or not re.fullmatch(engine.links, file):
         return f"{name} can't be a link"
     if problem := text_misfit(place, 4096):
         return f"the link {name}: {problem}"
@@ -134,15 +128,6 @@ def link_misfit(name: str, place: object, pretrained: Iterable[str]) -> str | No
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
-
-# The engines that can run a model part: ours first, then those of other toolkits' models. A manifest that
-# names none, as all earlier ones, means the first. The format is still 1: an earlier cadec ignores the field,
-# and so reads a bundle of ours as it is meant; of the others it misses the files that it knows.
-PRETRAINED_NMT, PRETRAINED_LM = "ctranslate2-pretrained", "transformers"
-ENGINES: Mapping[str, tuple[str, ...]] = {
-    "nmt": ("ctranslate2", PRETRAINED_NMT),
-    "lm": ("torch", PRETRAINED_LM),
-}
 
 # What people call the parts that are models.
 PART_NAMES: Mapping[str, str] = {
@@ -200,11 +185,12 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """One checksum of all that decides what a bundle says.
+        """One checksum of everything that the bundle's translations and scores depend on.
 
-        Defaults are no part of it, and no conversions, unless there is nothing else that holds the weights.
+        Defaults are left out, and so are conversions, unless they are all there is of the weights.
         """
-        left_out = () if PRETRAINED_NMT in self.engines.values() else (CONVERTED,)
+        engine = ENGINES[self.engine("nmt")]
+        left_out = () if isinstance(engine, TranslationEngine) and engine.converted else (CONVERTED,)
         parts = (part for part, what in self.parts.items() if what not in left_out)
         files = self.digest(*parts, *(name for name in (FORMALITY,) if name in self.files))
         if self.lengths is None:
@@ -212,16 +198,17 @@ class Manifest:
         told = json.dumps([files, dataclasses.asdict(self.lengths)])
         return hashlib.sha256(told.encode()).hexdigest()
 
-    @property
-    def pretrained_parts(self) -> tuple[str, ...]:
-        """The parts that other toolkits' models make."""
-        return tuple(
-            part for part, engine in self.engines.items() if engine in (PRETRAINED_NMT, PRETRAINED_LM)
-        )
-
     def engine(self, part: str) -> str:
-        """The engine that runs a model part, nmt or lm."""
-        return self.engines.get(part, ENGINES[part][0])
+        """The name of the engine that runs a model part, nmt or lm.
+
+        A manifest that names none, as all early ones, means ours. (The format is still 1: an early cadec
+        ignores the field, so it reads a bundle of ours as it is meant, and of others it misses files.)
+        """
+        return self.engines.get(part, OWN_ENGINES[part].name)
+
+    def trained_here(self, part: str) -> bool:
+        """Tell whether there is a model part, and our own engine runs it."""
+        return part in self.parts and self.engine(part) == OWN_ENGINES[part].name
 
     @property
     def translation_conversions(self) -> dict[str, Conversion]:
@@ -424,12 +411,15 @@ def _conversion_json(conversion: Conversion) -> dict[str, Any]:
 
 def _check_engines(path: Path, manifest: Manifest) -> None:
     unknown = [
-        f"{part}/ needs the engine {quote_value(engine)}"
-        for part, engine in manifest.engines.items()
-        if engine not in ENGINES.get(part, ())
+        f"{part}/ needs the engine {quote_value(name)}"
+        for part, name in manifest.engines.items()
+        if name not in ENGINES or ENGINES[name].part != part
     ]
     if unknown:
-        raise CadecError(f"{path}: {'; '.join(unknown)}, which this version of cadec lacks", "upgrade cadec")
+        raise CadecError(
+            f"{path}: {'; '.join(unknown)}, which is not installed here",
+            "install the package that adds it, or upgrade cadec",
+        )
 
 
 def _check_names(path: Path, manifest: Manifest) -> None:
@@ -448,9 +438,7 @@ def _check_names(path: Path, manifest: Manifest) -> None:
     wrong = [f"{part}/ is a conversion or none" for part in sorted(converted ^ manifest.conversions.keys())]
     wrong += [f"{part}/ has an engine and is not there" for part in manifest.engines.keys() - manifest.parts]
     wrong += [
-        problem
-        for name, place in manifest.links.items()
-        if (problem := link_misfit(name, place, manifest.pretrained_parts))
+        problem for name, place in manifest.links.items() if (problem := _link_misfit(name, place, manifest))
     ]
     wrong += [f"{name} is a link and not listed" for name in manifest.links.keys() - manifest.files]
     wrong += [f"it lists {name} itself" for name in manifest.files if name.casefold() == MANIFEST]

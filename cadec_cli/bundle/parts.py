@@ -1,7 +1,8 @@
-"""The parts of a bundle that other toolkits' models make: found by the converters, or taken from a bundle.
+"""The parts that a bundle is built from: trained here, of another toolkit, or taken from another bundle.
 
-What a model is, and whether its conversion says the same as the original, the converters know; where its
-files go is known here.
+The converters know what a model of another toolkit is, and whether its conversion agrees with the original.
+This module knows where the files of each part go. Files whose checksums were computed while they were copied
+are returned with them, so that nothing is hashed twice.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ import torch
 
 from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.conversion_cache import Note
 from cadec_cli.bundle.directions import chosen_languages
-from cadec_cli.bundle.integrity import copy_files, lm_misfits, model_config, translation_misfits
-from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, Manifest, conversion_part
+from cadec_cli.bundle.integrity import copy_files
+from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, FileRecord, Manifest, conversion_part
+from cadec_cli.engines.engine import Note
+from cadec_cli.engines.pretrained_models import PRETRAINED_LANGUAGE, PRETRAINED_TRANSLATION
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_json
+from cadec_cli.models.configs import lm_misfits, read_model_config, translation_misfits
 from cadec_cli.models.pretrained_settings import (
     LANGUAGE_SETTINGS,
     NETWORK,
     TRANSLATION_SETTINGS,
+    LanguageSettings,
     is_fine_tuning,
     write_settings,
 )
@@ -36,16 +40,17 @@ from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText
-from converters.own_networks import check_conversion
+from converters import (
+    PretrainedRequest,
+    check_network,
+    network_to_keep,
+    no_context_texts,
+    open_language,
+    open_translation,
+)
 
 if TYPE_CHECKING:
-    from converters.language.huggingface import LanguageModelImport
-    from converters.translation.base import NetworkImport, TranslationImport
-    from converters.verify import Drift
-
-
-# The S-NMT of the other direction as a part of a bundle: a bundle of its own, without its D-LM.
-
+    from converters import Drift, LanguageModelImport, NetworkImport, TranslationImport
 
 _LEFT_OUT = ("lm", "lm-pipeline", BACKWARD)
 
@@ -54,17 +59,16 @@ def backward_misfits(reverse: Bundle, source: str | None, target: str) -> list[s
     """Why a bundle can't be the backward model of one that translates from source to target."""
     if not reverse.has_translation:
         return [f"{reverse.directory} has no S-NMT, and so can't be a backward model"]
-    settings = reverse.translation_settings
-    if settings is not None and settings.directions:
-        return []  # which it is told what to translate
+    if reverse.chooses_languages:
+        return []
     theirs = (reverse.source_language, reverse.target_language)
     if source is None or tuple(map(_code, theirs)) != (_code(target), _code(source)):
         return [f"{reverse.directory} translates {theirs[0]} → {theirs[1]}, not {target} → {source}"]
     return []
 
 
-def write_backward(reverse: Bundle, directory: Path) -> None:
-    """Copy all that translating takes, and no more."""
+def write_backward(reverse: Bundle, directory: Path) -> dict[str, FileRecord]:
+    """Write a bundle as the backward model of another: everything that translating needs, and no more."""
     manifest = reverse.manifest
     parts = {part: what for part, what in manifest.parts.items() if part not in _LEFT_OUT}
     files = {
@@ -72,17 +76,15 @@ def write_backward(reverse: Bundle, directory: Path) -> None:
         for name, record in manifest.files.items()
         if any(name.startswith(f"{part}/") for part in parts)
     }
-    copy_files(reverse.directory, manifest, parts, directory)
+    copied = copy_files(reverse.directory, manifest, parts, directory)
     engines = {part: engine for part, engine in manifest.engines.items() if part in parts}
     kept = replace(manifest, parts=parts, files=files, engines=engines, links={})
     (directory / MANIFEST).write_bytes(kept.content())
+    return {f"{BACKWARD}/{name}": record for name, record in copied.items()}
 
 
 def _code(language: str | None) -> str:
     return iso_code(language) if language else ""
-
-
-# The parts of a bundle that were trained here: text pipelines and our networks, loaded, checked, written.
 
 
 Loaded = TypeVar("Loaded")
@@ -90,7 +92,7 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class OwnModelRequest:
-    """Where the parts are that a bundle is asked to be made of: directories, each of them optional."""
+    """The directories of the parts that were trained here, each of them optional."""
 
     source: Path | None
     target: Path | None
@@ -150,7 +152,9 @@ def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
         )
     if "nmt" in models and source is not None and target is not None:
         directory, _ = models["nmt"]
-        misfits += _prefix_directory(directory, translation_misfits(model_config(directory), source, target))
+        misfits += _prefix_directory(
+            directory, translation_misfits(read_model_config(directory), source, target)
+        )
     target = target or lm_pipeline
     for kind in given.documents.keys() & models.keys():
         directory, _ = models[kind]
@@ -159,17 +163,17 @@ def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
             wrong.append(f"a {kind} model needs the text pipelines that it was trained with")
         else:
             misfits += _prefix_directory(
-                directory, translation_misfits(model_config(directory), read, target)
+                directory, translation_misfits(read_model_config(directory), read, target)
             )
     lm_text = target
     if shared and given.text is not None:
         directory, _ = models["lm"]
         target = lm_text = None
-        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), given.text))
+        misfits += _prefix_directory(directory, lm_misfits(read_model_config(directory), given.text))
     elif "lm" in models and target is not None:
         directory, stored = models["lm"]
         lm_text = _lm_pipeline(stored, target, lm_pipeline)
-        misfits += _prefix_directory(directory, lm_misfits(model_config(directory), lm_text))
+        misfits += _prefix_directory(directory, lm_misfits(read_model_config(directory), lm_text))
         if lm_text.language != target.language:
             wrong.append(f"the D-LM is for {lm_text.language!r}, the target pipeline for {target.language!r}")
     wrong += misfits
@@ -202,7 +206,7 @@ def _storing_misfits(
         return wrong  # nothing to convert, or what is missing was reported already
     for compute_type in given.compute_types:
         try:
-            check_conversion(network, source.subwords.pieces, target.subwords.pieces, compute_type)
+            check_network(network, source.subwords.pieces, target.subwords.pieces, compute_type)
         except CadecError as error:
             wrong.append(error.marked_message)
     return wrong
@@ -218,7 +222,7 @@ def _try_load(wrong: list[str], given: Path | None, load: Callable[[Path], Loade
 
 def _loaded_model(wrong: list[str], directory: Path, kind: str) -> StoredModel | None:
     try:
-        model_config(directory)
+        read_model_config(directory)
         return load_model(directory, kind)
     except CadecError as error:
         wrong.append(error.marked_message)
@@ -255,23 +259,9 @@ def _write_model(output: Path, directory: Path, stored: StoredModel, half: bool)
 DEFAULT_COMPUTE_TYPE = "int8"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PretrainedModelRequest:
-    """What looking at a pretrained model does not tell, or what its user wants otherwise."""
-
-    nmt_kind: str | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-    source_tokenizer: Path | None = None
-    target_tokenizer: Path | None = None
-    no_context: str | None = None  # what the D-LM reads where there is no context: a way, or a file
-    link: bool = False
-    for_beam: bool = False  # keep the S-NMT's network, which the C-aware beam steps
-
-
-def is_pretrained(part: str, given: Path | str, other: PretrainedModelRequest) -> bool:
-    """Tell whether a model is another toolkit's: one that was trained here says so in its files."""
-    if part == "nmt" and other.nmt_kind is not None:
+def is_pretrained(part: str, given: Path | str, request: PretrainedRequest | None = None) -> bool:
+    """Tell whether a model is another toolkit's. The files of one that was trained here say so."""
+    if part == "nmt" and request is not None and request.kind is not None:
         return True
     path = expand_user(given)
     if str(given).startswith("hf:") or (part == "lm" and is_fine_tuning(path)):
@@ -296,78 +286,61 @@ def _is_hub_name(given: str) -> bool:
 
 
 def import_translation(
-    given: str, other: PretrainedModelRequest, compute_types: Sequence[str], note: Note
+    given: str, request: PretrainedRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
-    """An S-NMT of another toolkit, read and checked."""
-    from converters.detect import open_translation
-
-    found = open_translation(
-        given,
-        kind=other.nmt_kind,
-        source_language=other.source_language,
-        target_language=other.target_language,
-        source_tokenizer=other.source_tokenizer,
-        target_tokenizer=other.target_tokenizer,
-        note=note,
-    )
-    return ImportedTranslation(found, compute_types, _network_of(found) if other.for_beam else None)
-
-
-def _network_of(found: TranslationImport) -> NetworkImport:
-    from converters.translation.base import NetworkImport
-
-    if not isinstance(found, NetworkImport):
-        raise CadecError(
-            f"only a translation model of Hugging Face can be kept for {option('search', 'beam')}",
-            f"leave out {option('for-beam')}: rerank and lattice do not need it",
-        )
-    return found
+    """Read and check an S-NMT of another toolkit."""
+    found = open_translation(given, request)
+    return ImportedTranslation(found, compute_types, network_to_keep(found) if request.for_beam else None)
 
 
 def reuse_translation(
-    bundle: Bundle, other: PretrainedModelRequest, compute_types: Sequence[str]
+    bundle: Bundle, request: PretrainedRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
-    """The S-NMT of a bundle, which may be given another of its directions as the usual one."""
-    chosen = chosen_languages(bundle, other.source_language, other.target_language)
+    """Take the S-NMT of a bundle, if need be with another of its directions as the usual one."""
+    chosen = chosen_languages(bundle, request.source_language, request.target_language)
     return ReusedTranslation(bundle, compute_types, (chosen.source, chosen.target))
 
 
-def import_language(
-    given: str, other: PretrainedModelRequest, target_language: str | None, note: Note
-) -> PretrainedLanguage:
-    """A D-LM of another toolkit, read and checked."""
-    from converters.language.huggingface import open_language_model, own_no_context
-    from converters.language.no_context import TEXTS, no_context_texts
-
-    texts = own_no_context(given) if other.no_context is None else None
-    if texts is None:
-        texts = no_context_texts(other.no_context or TEXTS, target_language)
-    return ImportedLanguage(open_language_model(given, no_context=texts, note=note), other.link)
+def import_language(given: str, request: PretrainedRequest, language: str | None) -> PretrainedLanguage:
+    """Read and check a D-LM of another toolkit, which is to read `language`."""
+    return ImportedLanguage(open_language(given, request, language), request.link)
 
 
-def reuse_language(bundle: Bundle, other: PretrainedModelRequest) -> PretrainedLanguage:
-    """The D-LM of a bundle; what it reads where there is no context can be said anew."""
-    from converters.language.no_context import no_context_texts
-
-    if other.no_context is None:
+def reuse_language(bundle: Bundle, request: PretrainedRequest) -> PretrainedLanguage:
+    """Take the D-LM of a bundle, if need be with other texts that stand for no context."""
+    if request.no_context is None:
         return ReusedLanguage(bundle)
-    language = other.target_language or bundle.target_language
-    return ReusedLanguage(bundle, no_context_texts(other.no_context, language))
+    language = request.target_language or bundle.target_language
+    return ReusedLanguage(bundle, no_context_texts(request.no_context, language))
+
+
+@dataclass(frozen=True)
+class Converted:
+    """Converted weights as written: by directory, how far each is from the original, known checksums."""
+
+    conversions: Mapping[str, Conversion]
+    drifts: list[Drift]
+    known: Mapping[str, FileRecord] = field(default_factory=dict)
 
 
 class PretrainedTranslation(Protocol):
-    """An S-NMT on its way into a bundle: first its files, then its weights for CTranslate2."""
+    """An S-NMT that becomes part of a bundle: first its files are written, then its converted weights."""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs it."""
+        ...
 
     def languages(self) -> tuple[str | None, str | None]:
         """From which language to which, unless its user says otherwise."""
         ...
 
-    def write(self, directory: Path) -> None:
-        """Write its tokenizers and settings."""
+    def write(self, directory: Path) -> Mapping[str, FileRecord]:
+        """Write its tokenizers and settings; return the checksums that are known."""
         ...
 
-    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
-        """Write its weights; the manifest is of all that is written so far."""
+    def convert(self, manifest: Manifest, directory: Path) -> Converted:
+        """Write its converted weights. The manifest has everything that is written so far."""
         ...
 
 
@@ -378,12 +351,13 @@ class ImportedTranslation:
     found: TranslationImport
     compute_types: Sequence[str]
     network: NetworkImport | None = None  # to be kept
+    engine: str = PRETRAINED_TRANSLATION.name
 
     def languages(self) -> tuple[str | None, str | None]:
         """As the model or its user says."""
         return self.found.languages
 
-    def write(self, directory: Path) -> None:
+    def write(self, directory: Path) -> Mapping[str, FileRecord]:
         """Write its tokenizers and settings."""
         place = directory / "nmt"
         place.mkdir()
@@ -392,8 +366,9 @@ class ImportedTranslation:
         write_settings(place / TRANSLATION_SETTINGS, self.found.settings)
         if self.network is not None:
             self.network.write_network(place / NETWORK)
+        return {}
 
-    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
+    def convert(self, manifest: Manifest, directory: Path) -> Converted:
         """Convert and verify."""
         conversions, drifts = {}, []
         for compute_type in dict.fromkeys(self.compute_types or [DEFAULT_COMPUTE_TYPE]):
@@ -402,7 +377,7 @@ class ImportedTranslation:
             drift = self.found.convert(directory / name, compute_type)
             conversions[name] = conversion_cache.conversion_record(manifest, drift)
             drifts.append(drift)
-        return conversions, drifts
+        return Converted(conversions, drifts)
 
 
 @dataclass(frozen=True)
@@ -422,28 +397,46 @@ class ReusedTranslation:
                 f"convert the original model again, with {option('nmt')} and {option('compute-type')}",
             )
 
+    @property
+    def engine(self) -> str:
+        """The engine that the bundle names."""
+        return self.bundle.engine("nmt")
+
     def languages(self) -> tuple[str | None, str | None]:
         """As they were, or as they were asked for."""
         return self.direction
 
-    def write(self, directory: Path) -> None:
+    def write(self, directory: Path) -> Mapping[str, FileRecord]:
         """Copy its tokenizers and settings."""
-        copy_files(self.bundle.directory, self.bundle.manifest, ["nmt"], directory)
+        return copy_files(self.bundle.directory, self.bundle.manifest, ["nmt"], directory)
 
-    def convert(self, manifest: Manifest, directory: Path) -> tuple[dict[str, Conversion], list[Drift]]:
+    def convert(self, manifest: Manifest, directory: Path) -> Converted:
         """Copy its weights."""
-        held = self.bundle.manifest.translation_conversions
-        for compute_type in held:
-            name = conversion_part(compute_type)
-            copy_files(self.bundle.directory, self.bundle.manifest, [name], directory)
-        return {conversion_part(compute_type): made for compute_type, made in held.items()}, []
+        made = {
+            conversion_part(compute_type): conversion
+            for compute_type, conversion in self.bundle.manifest.translation_conversions.items()
+        }
+        return Converted(made, [], copy_files(self.bundle.directory, self.bundle.manifest, made, directory))
+
+
+@dataclass(frozen=True)
+class WrittenLanguage:
+    """The files of a D-LM that are links, with where they lead, and the checksums that are known."""
+
+    links: Mapping[str, str]
+    known: Mapping[str, FileRecord] = field(default_factory=dict)
 
 
 class PretrainedLanguage(Protocol):
-    """A D-LM on its way into a bundle."""
+    """A D-LM that becomes part of a bundle."""
 
-    def write(self, directory: Path) -> Mapping[str, str]:
-        """Write all of it; return the files that are links, and where to."""
+    @property
+    def engine(self) -> str:
+        """The name of the engine that runs it."""
+        ...
+
+    def write(self, directory: Path) -> WrittenLanguage:
+        """Write all of it."""
         ...
 
 
@@ -453,12 +446,13 @@ class ImportedLanguage:
 
     found: LanguageModelImport
     link: bool
+    engine: str = PRETRAINED_LANGUAGE.name
 
-    def write(self, directory: Path) -> Mapping[str, str]:
+    def write(self, directory: Path) -> WrittenLanguage:
         """Write or link it."""
         (directory / "lm").mkdir()
         links = self.found.write(directory / "lm", link=self.link)
-        return {f"lm/{name}": str(place) for name, place in links.items()}
+        return WrittenLanguage({f"lm/{name}": str(place) for name, place in links.items()})
 
 
 @dataclass(frozen=True)
@@ -468,12 +462,24 @@ class ReusedLanguage:
     bundle: Bundle
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None where it stays as it was
 
-    def write(self, directory: Path) -> Mapping[str, str]:
+    @property
+    def engine(self) -> str:
+        """The engine that the bundle names."""
+        return self.bundle.engine("lm")
+
+    def write(self, directory: Path) -> WrittenLanguage:
         """Copy it."""
-        copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
-        settings = self.bundle.language_settings
-        if self.no_context is not None and settings is not None:
+        known = copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
+        if self.no_context is not None:
+            settings = self.bundle.settings("lm")
+            if not isinstance(settings, LanguageSettings):
+                raise CadecError(
+                    f"the D-LM of {self.bundle.directory} has no texts that stand for no context"
+                )
             changed = dataclasses.replace(settings, no_context=self.no_context)
             write_settings(directory / "lm" / LANGUAGE_SETTINGS, changed)
+            del known[f"lm/{LANGUAGE_SETTINGS}"]
         links = self.bundle.manifest.links
-        return {name: place for name, place in links.items() if name.startswith("lm/")}
+        return WrittenLanguage(
+            {name: place for name, place in links.items() if name.startswith("lm/")}, known
+        )

@@ -94,7 +94,8 @@ def _networks(bundle: Path | None) -> Networks:
     if bundle is None:
         return Networks.random()
     opened = Bundle.open(bundle)
-    if opened.translation_settings is not None or opened.language_settings is not None:
+    models = [part for part in ("nmt", "lm") if part in opened.manifest.parts]
+    if not all(map(opened.trained_here, models)):
         raise CadecError(
             f"{bundle} has pretrained models, and this measures networks of ours, stepped by the beam",
             f"`python -m bench pretrained {bundle}` in a checkout measures those, --text any bundle",

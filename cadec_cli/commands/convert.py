@@ -226,14 +226,14 @@ def convert(
     if written is None:
         raise typer.BadParameter("name the bundle to write", param_hint="--output")
 
-    from cadec_cli.bundle.build import build_bundle
+    from cadec_cli.bundle.build import BundleRequest, build_bundle
     from cadec_cli.bundle.find import is_embedded
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.bundle.parts import PretrainedModelRequest
     from cadec_cli.fs.paths import resolve_path
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import with_flags
     from cadec_cli.terminal import console
+    from converters import PretrainedRequest
 
     if is_embedded(written):
         raise typer.BadParameter(
@@ -254,36 +254,38 @@ def convert(
         bar.add_task("check, convert, verify", total=None)
         drifts = build_bundle(
             written,
-            base=bundle,
-            source=source_pipeline,
-            target=target_pipeline,
-            nmt=nmt,
-            lm=lm,
-            lm_pipeline=lm_pipeline,
-            back=back,
-            documents={
-                kind: run
-                for kind, run in (("doc-nmt", doc_nmt), ("2-to-2", two_to_two), ("repair", repair))
-                if run is not None
-            },
-            pretrained=PretrainedModelRequest(
-                nmt_kind=nmt_kind,
-                source_language=source_language,
-                target_language=target_language,
-                source_tokenizer=source_tokenizer,
-                target_tokenizer=target_tokenizer,
-                no_context=no_context,
-                link=link,
-                for_beam=for_beam,
+            BundleRequest(
+                base=bundle,
+                source=source_pipeline,
+                target=target_pipeline,
+                nmt=nmt,
+                lm=lm,
+                lm_pipeline=lm_pipeline,
+                back=back,
+                documents={
+                    kind: run
+                    for kind, run in (("doc-nmt", doc_nmt), ("2-to-2", two_to_two), ("repair", repair))
+                    if run is not None
+                },
+                pretrained=PretrainedRequest(
+                    kind=nmt_kind,
+                    source_language=source_language,
+                    target_language=target_language,
+                    source_tokenizer=source_tokenizer,
+                    target_tokenizer=target_tokenizer,
+                    no_context=no_context,
+                    link=link,
+                    for_beam=for_beam,
+                ),
+                name=name,
+                defaults=defaults,
+                pairs=_sentence_pairs(*lengths_from, most=max_input) if lengths_from is not None else [],
+                half=half,
+                compute_types=compute_type or [],
+                card=card,
+                probes=_pairs(probes) if probes is not None else [],
             ),
-            name=name,
-            defaults=defaults,
-            pairs=_sentence_pairs(*lengths_from, most=max_input) if lengths_from is not None else [],
-            half=half,
-            compute_types=compute_type or [],
-            card=card,
-            probes=_pairs(probes) if probes is not None else [],
-            note=console.note,
+            console.note,
         )
     for drift in drifts:
         console.note(f"verified: {drift}")

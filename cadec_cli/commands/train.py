@@ -222,7 +222,7 @@ def _resolve_start(
     kind: Kind, output: Path, start_from: str | None, resume: bool
 ) -> tuple[Kind, Path | None]:
     """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
-    from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+    from cadec_cli.bundle.parts import is_pretrained
     from cadec_cli.models.pretrained_settings import ORIGIN, is_fine_tuning
 
     origin = output / ORIGIN
@@ -232,7 +232,7 @@ def _resolve_start(
 
     if resume:
         return (fine_tuning_kind(origin) if is_fine_tuning(output) else kind), None
-    if start_from is None or not is_pretrained(kind.name, start_from, PretrainedModelRequest()):
+    if start_from is None or not is_pretrained(kind.name, start_from):
         return kind, Path(start_from) if start_from else None
     _keep_origin(start_from, origin)
     return fine_tuning_kind(origin), origin

@@ -122,6 +122,7 @@ def tune(
     import dataclasses
 
     from cadec_cli.bundle.find import find_bundle
+    from cadec_cli.engines.protocols import check_temperatures, fixed_temperature
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.plot import draw_tuning
@@ -149,7 +150,11 @@ def tune(
     job = open_job(dataclasses.replace(models, bundle=directory), given)
     defaults = job.bundle.defaults
     with as_usage_error():
-        trial = trial_of(defaults, objective or defaults.objective, temperature or (), weight or (), protocol)
+        check_temperatures(job.loaded.reader, temperature or ())
+        fixed = fixed_temperature(job.loaded.reader)
+        trial = trial_of(
+            defaults, objective or defaults.objective, temperature or (), weight or (), protocol, fixed
+        )
         for setting in trial.settings:  # what could not be saved is refused before the work, not after it
             changed_defaults(defaults, trial.objective, setting, context, nbest)
     test = _contrastive_test(job.loaded, contrastive, trial, context, max_input) if contrastive else None

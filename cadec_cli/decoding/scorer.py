@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cadec_cli.arrays import Floats
-from cadec_cli.engines.protocols import LanguageModel, trie_for
+from cadec_cli.engines.protocols import LanguageModel, check_temperatures, trie_for
 from cadec_cli.method.context import Context, ContextPolicy, room
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
@@ -50,6 +50,9 @@ class Scorer:
     language: LanguageModel
     options: ScoringOptions = field(default_factory=ScoringOptions)
     policy: ContextPolicy = field(default_factory=ContextPolicy)
+
+    def __post_init__(self) -> None:
+        check_temperatures(self.language, self.options.temperatures)
 
     def trie(self, hypotheses: Sequence[Ids]) -> Trie:
         """Merge hypotheses; tokens beyond the D-LM's positions are not scored."""

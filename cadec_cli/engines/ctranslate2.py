@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.engines.compute_types import usable_compute_type
+from cadec_cli.engines.engine import language_token
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
 from cadec_cli.parallel import available_cores
-from cadec_cli.text.languages import own_token
 
 # What a CTranslate2 directory says beside its weights: its vocabularies, lists of tokens in the order of
 
@@ -432,8 +432,8 @@ def framing_for(
 ) -> Framing:
     """What the model wants around sentences of a direction; a language that it does not have is an error."""
     own = {
-        SOURCE: _own(source_language, settings.source_languages, "source"),
-        TARGET: _own(target_language, settings.target_languages, "target"),
+        SOURCE: language_token(source_language, settings.source_languages, "source"),
+        TARGET: language_token(target_language, settings.target_languages, "target"),
     }
 
     def fill(tokens: Sequence[str]) -> tuple[str, ...]:
@@ -444,13 +444,3 @@ def framing_for(
         source_end=fill(settings.source_end),
         target_begin=fill(settings.target_begin),
     )
-
-
-def _own(language: str | None, tokens: Sequence[str], side: str) -> str:
-    if not tokens:
-        return ""
-    if language is None:
-        raise CadecError(
-            f"the model serves {len(tokens)} {side} languages, and none was named", f"say --{side}-language"
-        )
-    return own_token(language, tokens)

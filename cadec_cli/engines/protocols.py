@@ -5,11 +5,11 @@ Whoever has these methods is a model: ours, another toolkit's, or a table of num
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from cadec_cli.errors import CadecError, option
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Ids, NBest, TokenText
 from cadec_cli.method.lengths import LengthLimits
@@ -50,6 +50,19 @@ class TokenScores(Protocol):
         self, sentences: Sequence[str], targets: Sequence[str]
     ) -> list[list[tuple[int, float]]]:
         """Of every token, which of the target's words it belongs to, and its log p."""
+        ...
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """A translation model that writes one translation of a text of any length: what `augment` needs."""
+
+    def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
+        """Return a function that translates texts by beam search."""
+        ...
+
+    def sampler(self, seed: int, temperature: float = 1.0) -> Callable[[Sequence[str]], list[str]]:
+        """Return a function that translates texts with words drawn by their probability."""
         ...
 
 
@@ -99,6 +112,31 @@ class LanguageModel(Protocol):
     ) -> list[ScoredTrie]:
         """Score each trie after its context, which must fit; with `remember`, such that one can go on."""
         ...
+
+
+@runtime_checkable
+class FixedTemperature(Protocol):
+    """A language model whose probabilities can be read at one temperature only, such as a remote one."""
+
+    @property
+    def fixed_temperature(self) -> float:
+        """The temperature, usually 1."""
+        ...
+
+
+def fixed_temperature(model: object) -> float | None:
+    """The only temperature at which a model can be read; None where any will do."""
+    return model.fixed_temperature if isinstance(model, FixedTemperature) else None
+
+
+def check_temperatures(model: object, temperatures: Sequence[float]) -> None:
+    """Refuse temperatures at which a language model can't be read."""
+    fixed = fixed_temperature(model)
+    if fixed is not None and (other := [one for one in temperatures if one != fixed]):
+        raise UsageError(
+            f"this language model can only be read at T = {fixed:g}, not at T = {other[0]:g}",
+            f"use {option('temperature', f'{fixed:g}')}",
+        )
 
 
 @runtime_checkable

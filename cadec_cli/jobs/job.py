@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.conversion_cache import silence
 from cadec_cli.bundle.directions import Languages, chosen_languages
 from cadec_cli.bundle.load import LoadedModels, convert_in_advance, default_options, seed_of
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
@@ -24,6 +23,7 @@ from cadec_cli.decoding.preceding_context import check_context, context_of, read
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.engines.document_models import Drafts, RepairModel
+from cadec_cli.engines.engine import silence
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cadec_cli.engines.protocols import Sampling
 from cadec_cli.errors import CadecError
 from cadec_cli.jobs.model_request import ModelRequest
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
-    from cadec_cli.engines.ctranslate2 import CTranslate2Model
+    from cadec_cli.engines.protocols import TranslationModel
 
 Translate = Callable[[Sequence[str]], list[str]]
 
@@ -36,11 +37,18 @@ class LineTranslation:
                 f"{models.bundle.directory} has no backward model, which begins the round trip",
                 "add one with `cadec convert BUNDLE --back REVERSE`, a bundle of the other direction",
             )
-        there, back = self._translate_with(reverse, done), models.translation.best(self.beam)
+        there, back = self._translate_with(reverse, done), _sampling(models.translation).best(self.beam)
         return lambda texts: back(there(texts))
 
-    def _translate_with(self, model: CTranslate2Model, done: int) -> Translate:
-        return model.sampler(self.seed + done, self.temperature) if self.sample else model.best(self.beam)
+    def _translate_with(self, model: TranslationModel, done: int) -> Translate:
+        able = _sampling(model)
+        return able.sampler(self.seed + done, self.temperature) if self.sample else able.best(self.beam)
+
+
+def _sampling(model: TranslationModel) -> Sampling:
+    if not isinstance(model, Sampling):
+        raise CadecError("the engine of this translation model can't make training data")
+    return model
 
 
 def start_line_worker(request: ModelRequest, how: LineTranslation) -> Translate:

@@ -63,8 +63,8 @@ class ModelRequest:
 
         `note` is called with remarks for a person, `loading` is entered while a model is loaded.
         """
-        from cadec_cli.bundle.conversion_cache import silence
         from cadec_cli.bundle.load import load_models
+        from cadec_cli.engines.engine import silence
 
         return load_models(
             bundle,

@@ -1,17 +1,29 @@
 """The sizes of the networks: what config.json keeps, what presets set, and what are flags of `cadec train`.
 
-Each size and its help text stand here, once. A field without a default is the data's to say, so it is no
-flag. No torch: help texts do not wait for it.
+Each size and its help text stand here, once. The data decides a field without a default, so that is no flag.
+`read_model_config` reads the config.json of a model that was trained here, and the misfits say whether its
+text pipelines are the ones it was trained with. Nothing here imports torch, so help texts are quick.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cadec_cli.errors import CadecError
-from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
+from cadec_cli.fs.read import read_json
+from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, field_misfits, misfits
+
+if TYPE_CHECKING:
+    from cadec_cli.text.pipeline import TextPipeline
+    from cadec_cli.text.token_text import CorpusText
+
+# The files of a model that was trained here, as a regular expression.
+OWN_FILES = r"config\.json|model\.safetensors"
+TRAINED_HERE = "trained with cadec"
 
 # How many sentences are joined for the networks that read several as one, by their names in models.storage.
 PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}
@@ -152,3 +164,81 @@ def check_sizes(what: str, config: DocumentLMConfig | TransformerConfig, bounds:
         wrong.append(f"positions {config.positions:,} are too many for a width of {config.width:,}")
     if wrong:
         raise CadecError(f"this {what} can't be built: " + "; ".join(wrong))
+
+
+@dataclass(frozen=True)
+class OwnSettings:
+    """What config.json says of a model that was trained here: its sizes, and checksums of its pipelines."""
+
+    kind: str
+    sizes: Mapping[str, Any]
+    pipelines: Mapping[str, str]  # language → checksum
+
+    origin: ClassVar[str] = TRAINED_HERE
+    licence: ClassVar[str | None] = None
+    source_languages: ClassVar[tuple[str, ...]] = ()
+    target_languages: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def positions(self) -> int:
+        """How many tokens it has positions for, the boundaries included."""
+        positions: int = self.sizes["positions"]
+        return positions
+
+    def details(self) -> dict[str, str]:
+        """The sizes that people ask for."""
+        shown = ("layers", "encoder_layers", "width")
+        return {name: str(self.sizes[name]) for name in shown if name in self.sizes}
+
+
+def read_model_config(directory: Path) -> OwnSettings:
+    """Read a model directory's config.json; sizes that no network of its kind can have are a CadecError."""
+    path = directory / "config.json"
+    stored = read_json(path, strict=True)
+    if (
+        not isinstance(stored, dict)
+        or not isinstance(stored.get("config"), dict)
+        or not isinstance(stored.get("pipelines"), dict)
+        or not isinstance(stored.get("kind"), str)
+        or stored["kind"] not in CONFIGURATIONS
+    ):
+        raise CadecError(f"{path} does not describe a model")
+    configuration = CONFIGURATIONS[stored["kind"]]
+    if wrong := field_misfits(stored["config"], configuration):
+        raise CadecError(f"{path} does not fit: {'; '.join(wrong)}")
+    try:
+        sizes = configuration(**stored["config"])
+    except CadecError as error:
+        raise CadecError(f"{path}: {error.marked_message}", error.marked_hint) from None
+    return OwnSettings(stored["kind"], dataclasses.asdict(sizes), stored["pipelines"])
+
+
+def translation_misfits(stored: OwnSettings, source: TextPipeline, target: TextPipeline) -> list[str]:
+    """Why a translation model can't be used with these pipelines; empty where it can."""
+    wrong = []
+    for side, pipeline in (("source", source), ("target", target)):
+        wrong += _pipeline_misfits(stored, pipeline, side)
+        wrong += _size_misfits(stored, pipeline, f"{side}_vocabulary")
+    return wrong
+
+
+def lm_misfits(stored: OwnSettings, text: CorpusText) -> list[str]:
+    """Why a D-LM can't be used with this text pipeline or tokenizer; empty where it can."""
+    return [*_pipeline_misfits(stored, text, "its own"), *_size_misfits(stored, text, "vocabulary")]
+
+
+def _pipeline_misfits(stored: OwnSettings, pipeline: CorpusText, side: str) -> list[str]:
+    trained = stored.pipelines
+    if pipeline.language not in trained:
+        known = ", ".join(map(repr, sorted(trained))) or "no language"
+        return [f"the model was trained for {known}, the {side} pipeline is for {pipeline.language!r}"]
+    if trained[pipeline.language] != pipeline.checksum:
+        return [f"the model was trained with another text pipeline for {pipeline.language!r}"]
+    return []
+
+
+def _size_misfits(stored: OwnSettings, pipeline: CorpusText, key: str) -> list[str]:
+    size = stored.sizes.get(key)
+    if size == len(pipeline):
+        return []
+    return [f"{key.replace('_', ' ')} of {size} in the model, of {len(pipeline)} in the pipeline"]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_json
@@ -167,10 +167,13 @@ class TranslationSettings:
             ]
         )
 
-    @property
-    def directions(self) -> bool:
-        """Tell whether it is told the languages, and so can serve many."""
-        return bool(self.source_languages or self.target_languages)
+    def details(self) -> dict[str, str]:
+        """What `cadec info` shows of it."""
+        shown = _details(self)
+        for side, languages in (("from", self.source_languages), ("to", self.target_languages)):
+            if languages:
+                shown[side] = f"{len(languages)} languages: {' '.join(languages)}"
+        return _with_verification(shown, self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +190,9 @@ class LanguageSettings:
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     verified: str = ""
 
+    source_languages: ClassVar[tuple[str, ...]] = ()  # a language model is not asked for a language
+    target_languages: ClassVar[tuple[str, ...]] = ()
+
     def __post_init__(self) -> None:
         told = ("family", "origin", "licence", "weights", "verified")
         _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
@@ -195,6 +201,26 @@ class LanguageSettings:
             if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
                 most = f"{_MOST_CONTEXTS} texts of {_MOST_CONTEXT:,} characters"
                 _refuse([f"no_context must be at most {most} in a language"])
+
+    def details(self) -> dict[str, str]:
+        """What `cadec info` shows of it."""
+        texts = ", ".join(sorted(self.no_context))
+        shown = {
+            **_details(self),
+            "boundary": repr(self.boundary),
+            "no context": f"the mean over texts in {texts}" if texts else "the start alone",
+        }
+        return _with_verification(shown, self)
+
+
+def _details(settings: TranslationSettings | LanguageSettings) -> dict[str, str]:
+    return {"family": settings.family, "positions": str(settings.positions), "weights": settings.weights}
+
+
+def _with_verification(
+    shown: dict[str, str], settings: TranslationSettings | LanguageSettings
+) -> dict[str, str]:
+    return {**shown, "verified": settings.verified} if settings.verified else shown
 
 
 def _check(

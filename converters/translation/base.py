@@ -1,7 +1,7 @@
-"""A model of another toolkit whose weights were read: written as a CTranslate2 model, held to the original.
+"""A translation model of another toolkit: what a bundle takes, and how weights that were read become one.
 
-CTranslate2's specification is filled by its own functions for the toolkit, the network that it is compared
-with by ours, from the same weights: a name that one of them mistakes is found by the other.
+CTranslate2's own functions for a toolkit fill its specification. Our functions fill the network that the
+result is compared with, from the same weights. A name that one of them mistakes is found by the other.
 """
 
 from __future__ import annotations
@@ -9,33 +9,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from cadec_cli.engines.compute_types import check_compute_type
-from cadec_cli.engines.ctranslate2 import Framing
+from cadec_cli.engines.ctranslate2 import Framing, framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_directory, scratch_directory, write_errors
+from cadec_cli.fs.read import sha256
 from cadec_cli.models.pretrained_settings import TranslationSettings
 from converters.own_networks import quantise, weight_misfits
+from converters.request import PretrainedRequest
 from converters.translation.reference_network import Network, reference_of
-from converters.verify import Drift, Probes, drift_from, random_probes
-
-# A translation model of another toolkit, as a converter has found it and as a bundle takes it.
+from converters.translation.tokenizer_files import tokenizers_of
+from converters.verify import Drift, Probes, drift_from, random_probes, stated_licence
 
 
 class TranslationImport(Protocol):
-    """A model that was read and fits its tokenizer: nothing but `convert` writes anything."""
+    """A model that was read and fits its tokenizer. Only `convert` writes anything."""
 
     @property
     def settings(self) -> TranslationSettings:
-        """All that a bundle has to know of it."""
+        """Everything that a bundle has to know of it."""
         ...
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """From which language to which, as ISO codes, by default: None where nothing says so."""
+        """From which language to which it translates by default, as ISO codes; None where nothing says so."""
         ...
 
     @property
@@ -53,25 +54,11 @@ class NetworkImport(TranslationImport, Protocol):
     """A model whose network torch can step, for the C-aware beam."""
 
     def write_network(self, directory: Path) -> None:
-        """Write the network into a new directory; one that then says something else is a CadecError."""
+        """Write the network into a new directory; if it then scores otherwise, that is a CadecError."""
         ...
 
 
 VERIFIED = "every token of probe sentences, against the original's weights run by torch"
-
-# Said to whoever runs the program: what was taken for granted, what is unusual.
-Note = Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelRequest:
-    """What a user said of a model, besides where it is."""
-
-    source_language: str | None = None
-    target_language: str | None = None
-    source_tokenizer: Path | None = None
-    target_tokenizer: Path | None = None
-    note: Note = field(default=lambda text: None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +72,7 @@ class WeightsImport:
     source_vocabulary: Sequence[str]
     target_vocabulary: Sequence[str]
     framing: Framing
-    spec: Callable[[], Any]  # CTranslate2's, filled anew at each call: quantising ruins it
+    spec: Callable[[], Any]  # CTranslate2's, filled again at each call: quantising changes it
     source_ends_with: tuple[int, ...] = ()  # what CTranslate2 adds to the source by itself
 
     def convert(self, output: Path, compute_type: str) -> Drift:
@@ -125,8 +112,74 @@ class WeightsImport:
         )
 
 
+def import_weights(
+    request: PretrainedRequest,
+    *,
+    family: str,
+    weights: Path,
+    origin: str,
+    network: Network,
+    vocabularies: tuple[Sequence[str], Sequence[str]],
+    names: tuple[str, str],
+    needed: tuple[Sequence[str], Sequence[str]],
+    positions: int,
+    spec: Callable[[], Any],
+    source_begin: tuple[str, ...] = (),
+    source_end: tuple[str, ...] = (),
+    target_languages: tuple[str, ...] = (),
+    source_ends_with: tuple[int, ...] = (),
+) -> WeightsImport:
+    """Check the weights of a toolkit's model against its vocabularies and tokenizers, and describe it.
+
+    `weights` is the file they were read from; tokenizers and a licence are looked for beside it. `names` are
+    what errors call the two vocabularies, `needed` the tokens that each must have.
+    """
+    source, target = vocabularies
+    for vocabulary, side, name, tokens in zip(
+        vocabularies, ("encoder", "decoder"), names, needed, strict=True
+    ):
+        check_vocabulary(vocabulary, network.weights[f"{side}.embedding"].shape[0], tokens, name)
+    texts = tokenizers_of(weights.parent, request, source, target, target_languages)
+    settings = TranslationSettings(
+        family=family,
+        origin=origin,
+        licence=stated_licence(weights.parent),
+        weights=sha256(weights),
+        positions=positions,
+        source=texts.source,
+        target=texts.target,
+        source_begin=source_begin,
+        source_end=source_end,
+        target_languages=target_languages,
+        verified=VERIFIED,
+    )
+    return WeightsImport(
+        settings=settings,
+        languages=(request.source_language, request.target_language),
+        files=texts.files,
+        network=network,
+        source_vocabulary=source,
+        target_vocabulary=target,
+        framing=framing_for(settings, request.source_language, request.target_language),
+        spec=spec,
+        source_ends_with=source_ends_with,
+    )
+
+
+def only_checkpoint(path: Path, toolkit: str, preferred: Sequence[str] = ()) -> Path:
+    """The .pt file of a model: the path itself, or the only one in a directory, or the only preferred one."""
+    if path.is_file():
+        return path
+    found = sorted(path.glob("*.pt"))
+    best = [one for one in found if one.name in preferred]
+    if len(found) == 1 or len(best) == 1:
+        return (best or found)[0]
+    seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
+    raise CadecError(f"{toolkit} model is one checkpoint; in {path} there {seen}", "give the .pt file itself")
+
+
 def ordinary(vocabulary: Sequence[str]) -> list[str]:
-    """The tokens that probes are made of: no special ones, and none that is there twice."""
+    """The tokens that probes are made of: no special ones, and none that the vocabulary has twice."""
     count = Counter(vocabulary)
     found = [
         token
@@ -152,13 +205,13 @@ def check_vocabulary(vocabulary: Sequence[str], rows: int, needed: Sequence[str]
 
 
 def refuse_unsupported(toolkit: str, reasons: Sequence[str]) -> None:
-    """Raise one error that lists all that stands in the way, if anything does."""
+    """Raise one error that lists everything that keeps a model from being converted, if there is anything."""
     if reasons:
         raise CadecError(f"this {toolkit} model can't be converted: {'; '.join(reasons)}")
 
 
 def unread_weights(names: Sequence[str]) -> list[str]:
-    """What to say of weights that nothing here reads: the model is of another kind than it seems."""
+    """A problem if a model has weights that nothing here reads: it is of another kind than it seems."""
     if not names:
         return []
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""

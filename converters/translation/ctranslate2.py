@@ -24,7 +24,8 @@ from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.read import read_errors, sha256
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, iso_code, own_token
-from converters.translation.base import ModelRequest, check_vocabulary, ordinary
+from converters.request import PretrainedRequest
+from converters.translation.base import check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, drift_from_itself, random_probes, stated_licence
 
@@ -148,7 +149,7 @@ class CTranslate2Import:
         return drift
 
 
-def open_ctranslate2(path: Path, asked: ModelRequest) -> CTranslate2Import:
+def open_ctranslate2(path: Path, request: PretrainedRequest) -> CTranslate2Import:
     """Read a directory of CTranslate2's and check that its parts fit."""
     stored = read_stored(path / "model.bin")
     if (
@@ -164,7 +165,7 @@ def open_ctranslate2(path: Path, asked: ModelRequest) -> CTranslate2Import:
     _check_sizes(stored, source, target)
     framed = _family_framing(source, target, config)
     languages = tuple(dict.fromkeys((*framed.source_languages, *framed.target_languages)))
-    texts = tokenizers_of(path, asked, source, target, languages)
+    texts = tokenizers_of(path, request, source, target, languages)
     added = sum(config.get(name) is True for name in ("add_source_bos", "add_source_eos"))
     settings = TranslationSettings(
         family=framed.family,
@@ -182,8 +183,8 @@ def open_ctranslate2(path: Path, asked: ModelRequest) -> CTranslate2Import:
         verified="the beam's scores are those of scoring its translations; the original was not compared",
     )
     said = (
-        _code(asked.source_language, framed.source_languages),
-        _code(asked.target_language, framed.target_languages),
+        _code(request.source_language, framed.source_languages),
+        _code(request.target_language, framed.target_languages),
     )
     return CTranslate2Import(
         settings=settings,
@@ -194,7 +195,7 @@ def open_ctranslate2(path: Path, asked: ModelRequest) -> CTranslate2Import:
             for name in sorted(one.name for one in path.iterdir())
             if name in ("model.bin", "config.json") or re.fullmatch(r"\w+_vocabulary\.(json|txt)", name)
         },
-        framing=framing_for(settings, asked.source_language, asked.target_language),
+        framing=framing_for(settings, request.source_language, request.target_language),
         source_vocabulary=source,
         target_vocabulary=target,
     )

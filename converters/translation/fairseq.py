@@ -20,23 +20,20 @@ from ctranslate2.specs import TransformerDecoderSpec, TransformerEncoderSpec, Tr
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.errors import CadecError, option
-from cadec_cli.fs.read import read_errors, sha256
-from cadec_cli.models.pretrained_settings import HEADS, POSITIONS, TranslationSettings
+from cadec_cli.fs.read import read_errors
+from cadec_cli.models.pretrained_settings import HEADS, POSITIONS
 from cadec_cli.validation import quote_value
+from converters.request import PretrainedRequest
 from converters.translation.base import (
-    VERIFIED,
-    ModelRequest,
     WeightsImport,
-    check_vocabulary,
+    import_weights,
+    only_checkpoint,
     refuse_unsupported,
     unread_weights,
 )
 from converters.translation.reference_network import Network, Stack, check_weights, sinusoids
-from converters.translation.tokenizer_files import tokenizers_of
 from converters.translation.torch_checkpoints import plain, read_checkpoint, tensors
-from converters.verify import stated_licence
 
 _EPSILON = 1e-5
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # before all that a dictionary lists
@@ -86,61 +83,31 @@ _MANY_LANGUAGES = (
 )
 
 
-def open_fairseq(path: Path, asked: ModelRequest) -> WeightsImport:
+def open_fairseq(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read a fairseq model: a checkpoint, or a directory that has one, with dict.*.txt beside it."""
-    checkpoint = _checkpoint(path)
+    checkpoint = only_checkpoint(path, "a fairseq", ("model.pt", "checkpoint_best.pt"))
     stored = read_checkpoint(checkpoint)
     options = _options(stored, checkpoint)
     state = _modern(tensors(stored.get("model"), checkpoint, "model"))
     refuse_unsupported("fairseq", [*_unsupported_reasons(options), *unread_weights(_strange(state))])
-    directory = checkpoint.parent
-    languages = (
-        asked.source_language or options.get("source_lang"),
-        asked.target_language or options.get("target_lang"),
-    )
-    source_file, target_file = _dictionaries(directory, options, languages)
-    source, target = _dictionary(source_file), _dictionary(target_file)
+    source_language = request.source_language or options.get("source_lang")
+    target_language = request.target_language or options.get("target_lang")
+    files = _dictionaries(checkpoint.parent, options, (source_language, target_language))
+    source, target = map(_dictionary, files)
     network = _network(state, options)
-    for vocabulary, side, name in (
-        (source, "encoder", source_file.name),
-        (target, "decoder", target_file.name),
-    ):
-        check_vocabulary(vocabulary, network.weights[f"{side}.embedding"].shape[0], (), name)
-    said = dataclasses.replace(asked, source_language=languages[0], target_language=languages[1])
-    texts = tokenizers_of(directory, said, source, target)
-    framing = Framing(source_end=("</s>",))
-    settings = TranslationSettings(
+    return import_weights(
+        dataclasses.replace(request, source_language=source_language, target_language=target_language),
         family="fairseq",
+        weights=checkpoint,
         origin=checkpoint.resolve().parent.name,
-        licence=stated_licence(directory),
-        weights=sha256(checkpoint),
-        positions=min(network.weights[f"{side}.positions"].shape[0] for side in ("encoder", "decoder")),
-        source=texts.source,
-        target=texts.target,
-        source_end=framing.source_end,
-        verified=VERIFIED,
-    )
-    return WeightsImport(
-        settings=settings,
-        languages=languages,
-        files=texts.files,
         network=network,
-        source_vocabulary=source,
-        target_vocabulary=target,
-        framing=framing,
+        vocabularies=(source, target),
+        names=(files[0].name, files[1].name),
+        needed=((), ()),
+        positions=min(network.weights[f"{side}.positions"].shape[0] for side in ("encoder", "decoder")),
         spec=lambda: _spec(state, network, options, source, target),
+        source_end=("</s>",),
     )
-
-
-def _checkpoint(path: Path) -> Path:
-    if path.is_file():
-        return path
-    found = sorted(path.glob("*.pt"))
-    best = [one for one in found if one.name in ("model.pt", "checkpoint_best.pt")]
-    if len(found) == 1 or len(best) == 1:
-        return (best or found)[0]
-    seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
-    raise CadecError(f"a fairseq model is one checkpoint; in {path} there {seen}", "give the .pt file itself")
 
 
 def _options(stored: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ was converted is compared with the network before anything is written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from cadec_cli.fs.atomic import atomic_directory, write_errors
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.huggingface import quiet_transformers, short, transformers_library
 from cadec_cli.models.pretrained_settings import TextSettings, TranslationSettings, check_configuration
+from converters.request import PretrainedRequest
 from converters.translation.huggingface_families import (
     Direction,
     ModelDescription,
@@ -42,14 +43,8 @@ NETWORK_TOLERANCE = 1e-3
 _RELATIVE_POSITIONS = 512
 
 
-def open_huggingface(
-    directory: Path,
-    *,
-    source_language: str | None,
-    target_language: str | None,
-    note: Callable[[str], None],
-) -> HuggingFaceImport:
-    """Read a directory and check that its parts fit; the network itself is read when it is converted."""
+def open_huggingface(directory: Path, request: PretrainedRequest) -> HuggingFaceImport:
+    """Read a directory and check that its parts fit. The network is read when it is converted."""
     library = transformers_library()
     config = _json(directory / "config.json")
     family_of(config, directory)
@@ -65,8 +60,8 @@ def open_huggingface(
                 tokenizer_config=_json(directory / "tokenizer_config.json", optional=True),
                 tokenizer=tokenizer,
                 tokens=tokens,
-                source_language=source_language,
-                target_language=target_language,
+                source_language=request.source_language,
+                target_language=request.target_language,
             )
         )
         _report_languages(tokenizer, direction)
@@ -74,7 +69,7 @@ def open_huggingface(
         framing = framing_for(
             settings_without_texts, direction.source_token or None, direction.target_token or None
         )
-        sides = agreeing_sides(directory, Original(tokenizer, direction), tokens, framing, note)
+        sides = agreeing_sides(directory, Original(tokenizer, direction), tokens, framing, request.note)
     settings = _with_texts(settings_without_texts, sides)
     return HuggingFaceImport(directory, settings, direction, framing, sides, tuple(tokens))
 

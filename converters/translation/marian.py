@@ -21,24 +21,21 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.engines.ctranslate2 import framing_for
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.read import read_errors, sha256
+from cadec_cli.fs.read import read_errors
 from cadec_cli.models.huggingface import short
-from cadec_cli.models.pretrained_settings import HEADS, LAYERS, TARGET, TranslationSettings
+from cadec_cli.models.pretrained_settings import HEADS, LAYERS, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS
 from cadec_cli.validation import quote_value
+from converters.request import PretrainedRequest
 from converters.translation.base import (
-    VERIFIED,
-    ModelRequest,
     WeightsImport,
-    check_vocabulary,
+    import_weights,
     refuse_unsupported,
     unread_weights,
 )
 from converters.translation.reference_network import Network, Stack, check_weights, sinusoids
-from converters.translation.tokenizer_files import sentencepiece_pieces, tokenizers_of
-from converters.verify import stated_licence
+from converters.translation.tokenizer_files import sentencepiece_pieces
 
 # Marian computes positions of any length; we write as many as other toolkits have for its models.
 POSITIONS = 512
@@ -75,53 +72,37 @@ class _Files:
     vocabularies: tuple[Path, Path]
 
 
-def open_marian(path: Path, asked: ModelRequest) -> WeightsImport:
+def open_marian(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read a Marian model: an .npz file, or a directory that has one."""
-    files = _files(path, asked)
+    files = _files(path, request)
     arrays, options = _read(files.weights)
     source, target = (_vocabulary(one) for one in files.vocabularies)
     network = _network(arrays, options, target)
-    for vocabulary, side, name in (
-        (source, "encoder", files.vocabularies[0].name),
-        (target, "decoder", files.vocabularies[1].name),
-    ):
-        rows = network.weights[f"{side}.embedding"].shape[0]
-        check_vocabulary(vocabulary, rows, (_EOS, _UNK), name)
-    directory = files.weights.parent
-    if asked.source_tokenizer is None and files.vocabularies[0].suffix == ".spm":
+    if request.source_tokenizer is None and files.vocabularies[0].suffix == ".spm":
         source_spm, target_spm = files.vocabularies
-        asked = dataclasses.replace(
-            asked, source_tokenizer=source_spm, target_tokenizer=asked.target_tokenizer or target_spm
+        request = dataclasses.replace(
+            request, source_tokenizer=source_spm, target_tokenizer=request.target_tokenizer or target_spm
         )
     languages = tuple(token for token in source if LANGUAGE_TOKENS["marian"].fullmatch(token))
-    texts = tokenizers_of(directory, asked, source, target, languages)
     trained = network.weights["encoder.positions"].shape[0] if "Wpos" in arrays else POSITIONS + 1
-    settings = TranslationSettings(
+    return import_weights(
+        request,
         family="marian",
+        weights=files.weights,
         origin=files.weights.resolve().parent.name,
-        licence=stated_licence(directory),
-        weights=sha256(files.weights),
+        network=network,
+        vocabularies=(source, target),
+        names=(files.vocabularies[0].name, files.vocabularies[1].name),
+        needed=((_EOS, _UNK), (_EOS, _UNK)),
         positions=min(POSITIONS, trained - 1),  # the EOS that CTranslate2 adds needs one too
-        source=texts.source,
-        target=texts.target,
+        spec=lambda: _spec(arrays, network, source, target),
         source_begin=(TARGET,) if languages else (),
         target_languages=languages,
-        verified=VERIFIED,
-    )
-    return WeightsImport(
-        settings=settings,
-        languages=(asked.source_language, asked.target_language),
-        files=texts.files,
-        network=network,
-        source_vocabulary=source,
-        target_vocabulary=target,
-        framing=framing_for(settings, asked.source_language, asked.target_language),
-        spec=lambda: _spec(arrays, network, source, target),
-        source_ends_with=(source.index(_EOS),),
+        source_ends_with=(source.index(_EOS) if _EOS in source else 0,),
     )
 
 
-def _files(path: Path, asked: ModelRequest) -> _Files:
+def _files(path: Path, request: PretrainedRequest) -> _Files:
     directory = path.parent if path.is_file() else path
     decoder = _yaml_file(directory / "decoder.yml") if (directory / "decoder.yml").is_file() else {}
     if path.is_file():
@@ -139,7 +120,7 @@ def _files(path: Path, asked: ModelRequest) -> _Files:
     if decoder.get("vocabs"):
         vocabularies = [_named_file(directory, name) for name in _several(decoder["vocabs"])]
     else:
-        vocabularies = _vocabularies(directory, asked)
+        vocabularies = _vocabularies(directory, request)
     return _Files(weights, (vocabularies[0], vocabularies[-1]))
 
 
@@ -169,11 +150,11 @@ def _only(directory: Path, found: list[Path], what: str) -> Path:
     return found[0]
 
 
-def _vocabularies(directory: Path, asked: ModelRequest) -> list[Path]:
+def _vocabularies(directory: Path, request: PretrainedRequest) -> list[Path]:
     found = [path for path in sorted(directory.glob("*vocab*.yml")) if path.name != "decoder.yml"]
     if len(found) == 1:
         return found
-    for names in (("source", "target"), ("src", "trg"), (asked.source_language, asked.target_language)):
+    for names in (("source", "target"), ("src", "trg"), (request.source_language, request.target_language)):
         sides = [[path for path in found if name and name in re.split(r"[._-]", path.name)] for name in names]
         if all(len(side) == 1 for side in sides):
             return [sides[0][0], sides[1][0]]

@@ -16,23 +16,19 @@ from ctranslate2.specs import TransformerSpec
 from ctranslate2.specs.common_spec import Activation
 from torch import Tensor
 
-from cadec_cli.engines.ctranslate2 import Framing
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.read import sha256
-from cadec_cli.models.pretrained_settings import HEADS, TranslationSettings
+from cadec_cli.models.pretrained_settings import HEADS
 from cadec_cli.validation import Number, quote_value
+from converters.request import PretrainedRequest
 from converters.translation.base import (
-    VERIFIED,
-    ModelRequest,
     WeightsImport,
-    check_vocabulary,
+    import_weights,
+    only_checkpoint,
     refuse_unsupported,
     unread_weights,
 )
 from converters.translation.reference_network import Network, Stack, check_weights
-from converters.translation.tokenizer_files import tokenizers_of
 from converters.translation.torch_checkpoints import plain, read_checkpoint, tensors
-from converters.verify import stated_licence
 
 _EPSILON = 1e-6
 _EPSILONS = Number(0, 1)
@@ -69,9 +65,9 @@ _NOT_SUPPORTED = (
 )
 
 
-def open_opennmt(path: Path, asked: ModelRequest) -> WeightsImport:
+def open_opennmt(path: Path, request: PretrainedRequest) -> WeightsImport:
     """Read an OpenNMT-py model: a checkpoint, or a directory that has one."""
-    checkpoint = _checkpoint(path)
+    checkpoint = only_checkpoint(path, "an OpenNMT-py")
     stored = read_checkpoint(checkpoint)
     options = plain(stored.get("opt"))
     if not isinstance(options, dict) or "vocab" not in stored:
@@ -89,46 +85,24 @@ def open_opennmt(path: Path, asked: ModelRequest) -> WeightsImport:
     source, target = sources[0], targets[0]
     start = str(options.get("decoder_start_token") or "<s>")
     network = _network(state, options, target, start)
-    for vocabulary, side, needed in ((source, "encoder", (_UNK,)), (target, "decoder", (start, _EOS, _UNK))):
-        rows = network.weights[f"{side}.embedding"].shape[0]
-        check_vocabulary(vocabulary, rows, needed, f"the vocabulary of the {side} in {checkpoint.name}")
+    for vocabulary in (source, target):
         _check_joiners(vocabulary)
-    directory = checkpoint.parent
-    texts = tokenizers_of(directory, asked, source, target)
-    settings = TranslationSettings(
+    positions = (network.weights[f"{side}.positions"].shape[0] for side in ("encoder", "decoder"))
+    return import_weights(
+        request,
         family="opennmt",
+        weights=checkpoint,
         origin=checkpoint.stem,
-        licence=stated_licence(directory),
-        weights=sha256(checkpoint),
-        positions=min(
-            _POSITIONS, *(network.weights[f"{side}.positions"].shape[0] for side in ("encoder", "decoder"))
-        ),
-        source=texts.source,
-        target=texts.target,
-        verified=VERIFIED,
-    )
-    return WeightsImport(
-        settings=settings,
-        languages=(asked.source_language, asked.target_language),
-        files=texts.files,
         network=network,
-        source_vocabulary=source,
-        target_vocabulary=target,
-        framing=Framing(),
+        vocabularies=(source, target),
+        names=(
+            f"the vocabulary of the encoder in {checkpoint.name}",
+            f"the vocabulary of the decoder in {checkpoint.name}",
+        ),
+        needed=((_UNK,), (start, _EOS, _UNK)),
+        positions=min(_POSITIONS, *positions),
         spec=lambda: _spec(state, network, source, target, start),
     )
-
-
-def _checkpoint(path: Path) -> Path:
-    if path.is_file():
-        return path
-    found = sorted(path.glob("*.pt"))
-    if len(found) != 1:
-        seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
-        raise CadecError(
-            f"an OpenNMT-py model is one checkpoint; in {path} there {seen}", "give the .pt file itself"
-        )
-    return found[0]
 
 
 def _vocabularies(stored: Any, path: Path) -> tuple[list[list[str]], list[list[str]]]:

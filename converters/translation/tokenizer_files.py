@@ -13,7 +13,7 @@ from pathlib import Path
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.models.pretrained_settings import TextSettings
-from converters.translation.base import ModelRequest
+from converters.request import PretrainedRequest
 
 # The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
 # only steps on the way to longer ones, which no vocabulary has.
@@ -32,7 +32,7 @@ class TokenizerFiles:
 
 def tokenizers_of(
     directory: Path,
-    asked: ModelRequest,
+    request: PretrainedRequest,
     source_vocabulary: Sequence[str],
     target_vocabulary: Sequence[str],
     languages: Sequence[str] = (),
@@ -41,14 +41,14 @@ def tokenizers_of(
 
     `languages` are the model's own tokens of languages, which are no text.
     """
-    given = (asked.source_tokenizer, asked.target_tokenizer)
+    given = (request.source_tokenizer, request.target_tokenizer)
     source, target = (
         given[side]
         or given[1 - side]  # one is enough for both
         or _find_tokenizer_file(directory, name, language)
         for side, name, language in (
-            (0, "source", asked.source_language),
-            (1, "target", asked.target_language),
+            (0, "source", request.source_language),
+            (1, "target", request.target_language),
         )
     )
     same_name = source.name == target.name and source != target

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.parts import PretrainedModelRequest, is_pretrained
+from cadec_cli.bundle.parts import is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
+from converters import PretrainedRequest
 from tests.helpers.bundle_parts import sign_again, write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
 
-NOT_GIVEN = PretrainedModelRequest()
+NOT_GIVEN = PretrainedRequest()
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,13 @@ def test_parts_engines_and_settings(built: Path) -> None:
     assert bundle.manifest.parts == {"nmt": "nmt", "lm": "lm", "ct2/int8": "ctranslate2"}
     assert bundle.manifest.engines == {"nmt": "ctranslate2-pretrained", "lm": "transformers"}
     assert (bundle.source_language, bundle.target_language) == ("en", "eo")
-    settings, language = bundle.translation_settings, bundle.language_settings
-    assert settings is not None and settings.family == "marian" and settings.licence == "apache-2.0"
-    assert language is not None and language.family == "gpt2" and language.origin == "gpt2"
+    settings, language = bundle.settings("nmt"), bundle.settings("lm")
+    assert (
+        isinstance(settings, TranslationSettings)
+        and settings.family == "marian"
+        and settings.licence == "apache-2.0"
+    )
+    assert isinstance(language, LanguageSettings) and language.family == "gpt2" and language.origin == "gpt2"
 
 
 def test_info_tells_it_all(built: Path, many: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,26 +91,28 @@ def test_a_bundle_is_completed_and_changed(built: Path, models: Path, tmp_path: 
     assert changed.manifest.digest("ct2/int8") == original.manifest.digest("ct2/int8")
     # Another D-LM, another way to read without context.
     assert exit_code(convert(copy, "--lm", models / "llama.gguf")) == 0
-    language = Bundle.open(copy).language_settings
-    assert language is not None and language.family == "llama"
+    language = Bundle.open(copy).settings("lm")
+    assert isinstance(language, LanguageSettings) and language.family == "llama"
     (tmp_path / "own.txt").write_text("Salu.\n\nBondia.\n", "utf-8")
     assert exit_code(convert(copy, "--no-context", tmp_path / "own.txt")) == 0
-    language = Bundle.open(copy).language_settings
-    assert language is not None and language.no_context == {"eo": (("Salu.",), ("Bondia.",))}
+    language = Bundle.open(copy).settings("lm")
+    assert isinstance(language, LanguageSettings) and language.no_context == {
+        "eo": (("Salu.",), ("Bondia.",))
+    }
 
 
 def test_other_compute_types_need_the_original(built: Path, models: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="does not hold the original weights"):
-        build_bundle(tmp_path / "a", base=built, compute_types=["float32"])
+        build_bundle(tmp_path / "a", BundleRequest(base=built, compute_types=["float32"]))
     assert not (tmp_path / "a").exists()
     types = ["--compute-type", "float32", "--compute-type", "int8"]
     assert exit_code(convert("--nmt", models / "marian", *types, "-o", tmp_path / "b")) == 0
     assert sorted(Bundle.open(tmp_path / "b").manifest.translation_conversions) == ["float32", "int8"]
     notes: list[str] = []
     opened = Bundle.open(tmp_path / "b")
-    assert opened.ctranslate2_model("float32", notes.append).name == "float32" and not notes
+    assert opened.conversion("float32", notes.append).name == "float32" and not notes
     # What is not stored is computed with all the same.
-    assert opened.ctranslate2_model("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
+    assert opened.conversion("bfloat16", notes.append).name == "float32" and "stored as" in notes[0]
 
 
 def test_large_weights_are_linked(models: Path, tmp_path: Path) -> None:
@@ -143,7 +151,7 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
     assert not is_pretrained("lm", tmp_path / "lm", NOT_GIVEN)
     assert not is_pretrained("nmt", "no/such/path", NOT_GIVEN)
     assert not is_pretrained("nmt", "./nothing", NOT_GIVEN)
-    assert is_pretrained("nmt", tmp_path / "nmt", dataclasses.replace(NOT_GIVEN, nmt_kind="huggingface"))
+    assert is_pretrained("nmt", tmp_path / "nmt", dataclasses.replace(NOT_GIVEN, kind="huggingface"))
 
 
 @pytest.mark.parametrize(
@@ -215,12 +223,12 @@ def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr("cadec_cli.bundle.build.import_language", lambda *_: pytest.fail("it was read"))
     with pytest.raises(CadecError, match="which language"):
-        build_bundle(tmp_path / "b", lm=models / "gpt2")
+        build_bundle(tmp_path / "b", BundleRequest(lm=models / "gpt2"))
 
 
 def test_both_models_misfits_are_told_at_once(models: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError) as caught:
-        build_bundle(tmp_path / "b", nmt=models / "nllb", lm=models / "marian")
+        build_bundle(tmp_path / "b", BundleRequest(nmt=models / "nllb", lm=models / "marian"))
     assert "which are meant is not said" in caught.value.message
     assert "encoder-decoder" in caught.value.message
 

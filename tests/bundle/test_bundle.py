@@ -1,6 +1,6 @@
 """A bundle opens as it was made, or not at all: whatever happened to it is one clear error."""
 
-import functools
+import dataclasses
 import json
 import shutil
 from dataclasses import replace
@@ -11,10 +11,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.integrity import check_files
-from cadec_cli.bundle.manifest import read_manifest
+from cadec_cli.bundle.manifest import FileRecord, read_manifest, record
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.models.storage import load_model, save_model
@@ -65,7 +65,7 @@ def test_all_that_went_in_comes_out(
             assert torch.equal(tensor, model.state_dict()[name])
     assert (bundle.engine("nmt"), bundle.engine("lm")) == ("ctranslate2", "torch")
     assert (bundle.translation_positions, bundle.lm_positions) == (40, 48)
-    assert bundle.ctranslate2_model("int8") == complete / "ct2" / "int8"
+    assert bundle.conversion("int8") == complete / "ct2" / "int8"
     assert (complete / "MODEL_CARD.md").read_text() == "# en-ru\n"
     assert set(bundle.manifest.parts) == set(PARTS)
 
@@ -192,12 +192,14 @@ def test_a_pipeline_of_another_language_is_refused(copied: Path) -> None:
 def test_half_is_half_the_size_and_float32_when_loaded(parts: Path, complete: Path, tmp_path: Path) -> None:
     build_bundle(
         tmp_path / "half",
-        source=parts / "en",
-        target=parts / "ru",
-        nmt=parts / "nmt",
-        lm=parts / "lm",
-        half=True,
-        compute_types=["float32"],  # refused if it were not of the rounded weights
+        BundleRequest(
+            source=parts / "en",
+            target=parts / "ru",
+            nmt=parts / "nmt",
+            lm=parts / "lm",
+            half=True,
+            compute_types=["float32"],
+        ),
     )
     for kind in ("nmt", "lm"):
         weights = [directory / kind / "model.safetensors" for directory in (tmp_path / "half", complete)]
@@ -215,7 +217,7 @@ def test_half_is_half_the_size_and_float32_when_loaded(parts: Path, complete: Pa
 
 
 def test_a_bundle_without_lm(parts: Path, tmp_path: Path) -> None:
-    build_bundle(tmp_path / "b", source=parts / "en", target=parts / "ru", nmt=parts / "nmt")
+    build_bundle(tmp_path / "b", BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt"))
     bundle = Bundle.open(tmp_path / "b")
     assert not bundle.has_lm
     for use in (bundle.lm_network, lambda: bundle.engine("lm")):
@@ -225,32 +227,30 @@ def test_a_bundle_without_lm(parts: Path, tmp_path: Path) -> None:
 
 
 def test_a_bundle_without_nmt(parts: Path, tmp_path: Path) -> None:
-    build_bundle(tmp_path / "b", target=parts / "ru", lm=parts / "lm")
+    build_bundle(tmp_path / "b", BundleRequest(target=parts / "ru", lm=parts / "lm"))
     bundle = Bundle.open(tmp_path / "b")
     assert (bundle.source_language, bundle.has_translation) == (None, False)
     assert bundle.lm_network().config.vocabulary == len(bundle.lm_text)
     with pytest.raises(CadecError, match="has no S-NMT"):
-        bundle.ctranslate2_model("int8")
+        bundle.conversion("int8")
     with pytest.raises(CadecError, match="has no source/"):
         _ = bundle.source
     with pytest.raises(CadecError, match="there is no S-NMT to convert"):
-        build_bundle(tmp_path / "b", base=tmp_path / "b", compute_types=["int8"])
+        build_bundle(tmp_path / "b", BundleRequest(base=tmp_path / "b", compute_types=["int8"]))
 
 
 def test_an_lm_with_a_pipeline_of_its_own(parts: Path, tmp_path: Path, other_russian: TextPipeline) -> None:
     other_russian.save(tmp_path / "other")
     save_model(tmp_path / "lm", tiny_lm(len(other_russian)), checksums(other_russian))
-    build = functools.partial(
-        build_bundle, tmp_path / "b", source=parts / "en", target=parts / "ru", nmt=parts / "nmt"
-    )
+    request = BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=tmp_path / "lm")
     with pytest.raises(CadecError, match="another text pipeline for 'ru'"):
-        build(lm=tmp_path / "lm")
+        build_bundle(tmp_path / "b", request)
     assert not (tmp_path / "b").exists()
-    build(lm=tmp_path / "lm", lm_pipeline=tmp_path / "other")
+    build_bundle(tmp_path / "b", dataclasses.replace(request, lm_pipeline=tmp_path / "other"))
     bundle = Bundle.open(tmp_path / "b")
     assert bundle.lm_text.checksum == other_russian.checksum != bundle.target.checksum
     # The D-LM that does go with the target pipeline needs none of its own.
-    build_bundle(tmp_path / "b", base=tmp_path / "b", lm=parts / "lm")
+    build_bundle(tmp_path / "b", BundleRequest(base=tmp_path / "b", lm=parts / "lm"))
     assert not (tmp_path / "b" / "lm-pipeline").exists()
     assert Bundle.open(tmp_path / "b").lm_text.checksum == bundle.target.checksum
 
@@ -262,12 +262,14 @@ def test_all_misfits_are_reported_at_once_and_nothing_is_written(
     with pytest.raises(CadecError) as caught:
         build_bundle(
             tmp_path / "b",
-            source=parts / "ru",  # the wrong way round
-            target=parts / "en",
-            nmt=parts / "nmt",
-            lm=tmp_path / "lm",
-            compute_types=["int4"],
-            card=tmp_path / "none.md",
+            BundleRequest(
+                source=parts / "ru",
+                target=parts / "en",
+                nmt=parts / "nmt",
+                lm=tmp_path / "lm",
+                compute_types=["int4"],
+                card=tmp_path / "none.md",
+            ),
         )
     for problem in ("vocabulary of 33 in the model", "no compute type 'int4'", "no such file"):
         assert problem in caught.value.message
@@ -295,7 +297,7 @@ def test_a_model_that_can_not_be_used_is_refused(
     else:
         nmt, lm = parts / "nmt", None
     with pytest.raises(CadecError, match="this bundle can't be built"):
-        build_bundle(tmp_path / "b", target=parts / "ru", nmt=nmt, lm=lm, half=True)
+        build_bundle(tmp_path / "b", BundleRequest(target=parts / "ru", nmt=nmt, lm=lm, half=True))
     assert not (tmp_path / "b").exists()
 
 
@@ -303,12 +305,12 @@ def test_what_is_no_bundle_is_not_replaced(parts: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(CadecError, match="holds something else"):
-        build_bundle(tmp_path / "mine", target=parts / "ru", lm=parts / "lm")
+        build_bundle(tmp_path / "mine", BundleRequest(target=parts / "ru", lm=parts / "lm"))
     assert (tmp_path / "mine" / "thesis.txt").is_file()
 
 
 def test_completing_keeps_what_is_there(complete: Path, copied: Path) -> None:
-    drifts = build_bundle(copied, base=copied, compute_types=["float32", "int8"], name="other")
+    drifts = build_bundle(copied, BundleRequest(base=copied, compute_types=["float32", "int8"], name="other"))
     assert [drift.compute_type for drift in drifts] == ["float32"]  # int8 was there
     bundle = Bundle.open(copied)
     assert set(bundle.manifest.parts) == {*PARTS, "ct2/float32"}
@@ -321,7 +323,7 @@ def test_a_bundle_that_is_replaced_while_it_is_opened_is_the_new_one(
 ) -> None:
     newer = tmp_path / "newer"
     shutil.copytree(copied, newer)
-    build_bundle(newer, base=newer, compute_types=["float32"])
+    build_bundle(newer, BundleRequest(base=newer, compute_types=["float32"]))
     looks: list[Path] = []
 
     def replaced_at_the_first_look(directory: Path, *args: Any, **kwargs: Any) -> None:
@@ -340,14 +342,37 @@ def test_a_bundle_that_is_replaced_while_it_is_opened_is_the_new_one(
 def test_replacing_the_nmt_converts_again(copied: Path, english: TextPipeline, russian: TextPipeline) -> None:
     other = tiny_nmt(len(english), len(russian), activation="gelu")
     save_model(copied.parent / "nmt", other, checksums(english, russian))
-    drifts = build_bundle(copied, base=copied, nmt=copied.parent / "nmt")
+    drifts = build_bundle(copied, BundleRequest(base=copied, nmt=copied.parent / "nmt"))
     assert [drift.compute_type for drift in drifts] == ["int8"]
     Bundle.open(copied)
 
 
 def test_defaults_are_kept(parts: Path, tmp_path: Path) -> None:
     defaults = DecodingDefaults("lattice", "c-score", {"lm": 0.5}, 2, 8.0, 10, 5)
-    build_bundle(tmp_path / "b", target=parts / "ru", lm=parts / "lm", defaults=defaults)
+    build_bundle(tmp_path / "b", BundleRequest(target=parts / "ru", lm=parts / "lm", defaults=defaults))
     assert Bundle.open(tmp_path / "b").defaults == defaults
-    build_bundle(tmp_path / "b", base=tmp_path / "b")
+    build_bundle(tmp_path / "b", BundleRequest(base=tmp_path / "b"))
     assert Bundle.open(tmp_path / "b").defaults == defaults
+
+
+def test_every_file_is_hashed_once(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def count(path: Path) -> FileRecord:
+        read.append(path)
+        return record(path)
+
+    monkeypatch.setattr("cadec_cli.bundle.build.record", count)
+    monkeypatch.setattr("cadec_cli.bundle.integrity.sha256", lambda path: pytest.fail(f"{path} again"))
+    request = BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=parts / "lm")
+    build_bundle(tmp_path / "b", dataclasses.replace(request, compute_types=["int8", "float32"]))
+    manifest = read_manifest(tmp_path / "b")
+    assert len(read) == len(set(read)) == len(manifest.files)
+    monkeypatch.undo()
+    assert Bundle.open(tmp_path / "b").manifest == manifest
+    # What is copied from a base is hashed while it is copied, and no second time.
+    read.clear()
+    monkeypatch.setattr("cadec_cli.bundle.build.record", count)
+    build_bundle(tmp_path / "c", BundleRequest(base=tmp_path / "b", name=manifest.name))
+    assert not any("ct2" in path.parts for path in read) and len(read) == len(set(read))
+    assert read_manifest(tmp_path / "c") == manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import save_model
@@ -39,7 +39,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_networks_are_loaded_anew_and_let_go(complete: Path, cache: Path) -> None:
     bundle = Bundle.open(complete)
-    bundle.ctranslate2_model("float32")
+    bundle.conversion("float32")
     for load in (bundle.translation_network, bundle.lm_network):
         network, again = load(), load()
         assert network is not again
@@ -56,9 +56,9 @@ def test_networks_are_loaded_anew_and_let_go(complete: Path, cache: Path) -> Non
 
 
 def test_a_bundle_and_the_cache_get_the_same_conversion(copied: Path, cache: Path) -> None:
-    cached = Bundle.open(copied).ctranslate2_model("float32")
-    build_bundle(copied, base=copied, compute_types=["float32"])
-    stored = Bundle.open(copied).ctranslate2_model("float32")
+    cached = Bundle.open(copied).conversion("float32")
+    build_bundle(copied, BundleRequest(base=copied, compute_types=["float32"]))
+    stored = Bundle.open(copied).conversion("float32")
     assert stored == copied / "ct2" / "float32"
     contents = [{path.name: path.read_bytes() for path in place.iterdir()} for place in (stored, cached)]
     assert contents[1].pop("cadec.json")  # the cache's own
@@ -69,14 +69,14 @@ def test_a_conversion_is_noted_when_it_is_made_and_only_to_whoever_asks(
     complete: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     notes: list[str] = []
-    place = Bundle.open(complete).ctranslate2_model("float32", notes.append)
+    place = Bundle.open(complete).conversion("float32", notes.append)
     converting, drift = notes
     assert converting == f"converting {complete / 'nmt'} to float32, once: {place}"
     assert drift.startswith("S-NMT in float32: log-probabilities differ by ")
-    Bundle.open(complete).ctranslate2_model("float32", notes.append)  # in the cache
-    Bundle.open(complete).ctranslate2_model("int8", notes.append)  # in the bundle
+    Bundle.open(complete).conversion("float32", notes.append)  # in the cache
+    Bundle.open(complete).conversion("int8", notes.append)  # in the bundle
     assert len(notes) == 2
-    Bundle.open(complete).ctranslate2_model("bfloat16")
+    Bundle.open(complete).conversion("bfloat16")
     assert tuple(capfd.readouterr()) == ("", "")
 
 
@@ -96,7 +96,7 @@ def test_a_conversion_that_the_cache_has_no_room_for_is_told(
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
 
     try:
-        place = Bundle.open(complete).ctranslate2_model("float32", note)
+        place = Bundle.open(complete).conversion("float32", note)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (place / "model.bin").is_file() and not place.is_relative_to(cache)
@@ -108,45 +108,45 @@ def test_a_conversion_that_the_cache_has_no_room_for_is_told(
 def test_a_conversion_of_another_converter_is_not_used(
     copied: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = Bundle.open(copied).ctranslate2_model("float32")
+    before = Bundle.open(copied).conversion("float32")
     monkeypatch.setattr("converters.version.CONVERTER_VERSION", 2)
     bundle = Bundle.open(copied)
-    assert bundle.ctranslate2_model("int8").is_relative_to(cache)
-    assert bundle.ctranslate2_model("float32") != before
-    (drift,) = build_bundle(copied, base=copied)
+    assert bundle.conversion("int8").is_relative_to(cache)
+    assert bundle.conversion("float32") != before
+    (drift,) = build_bundle(copied, BundleRequest(base=copied))
     assert drift.compute_type == "int8"
-    assert Bundle.open(copied).ctranslate2_model("int8") == copied / "ct2" / "int8"
+    assert Bundle.open(copied).conversion("int8") == copied / "ct2" / "int8"
 
 
 def test_a_missing_conversion_is_made_once(
     copied: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = Bundle.open(copied).ctranslate2_model("float32")
+    first = Bundle.open(copied).conversion("float32")
     assert first.is_relative_to(cache)
     assert (first / "model.bin").is_file()
     monkeypatch.setattr(Bundle, "convert_translation", None)  # would fail
-    assert Bundle.open(copied).ctranslate2_model("float32") == first
+    assert Bundle.open(copied).conversion("float32") == first
 
 
 def test_another_model_has_another_conversion(
     copied: Path, cache: Path, english: TextPipeline, russian: TextPipeline
 ) -> None:
-    first = Bundle.open(copied).ctranslate2_model("float32")
+    first = Bundle.open(copied).conversion("float32")
     other = tiny_nmt(len(english), len(russian), activation="gelu")
     save_model(copied.parent / "nmt", other, checksums(english, russian))
-    build_bundle(copied, base=copied, nmt=copied.parent / "nmt")
-    assert Bundle.open(copied).ctranslate2_model("float32") != first
+    build_bundle(copied, BundleRequest(base=copied, nmt=copied.parent / "nmt"))
+    assert Bundle.open(copied).conversion("float32") != first
 
 
 def test_an_unknown_compute_type_is_refused(complete: Path, cache: Path) -> None:
     with pytest.raises(CadecError, match="no compute type"):
-        Bundle.open(complete).ctranslate2_model("int3")
+        Bundle.open(complete).conversion("int3")
 
 
 def _convert_in(bundle: str) -> None:
     import ctranslate2
 
-    model = Bundle.open(Path(bundle)).ctranslate2_model("float32")
+    model = Bundle.open(Path(bundle)).conversion("float32")
     ctranslate2.Translator(str(model), intra_threads=1)
 
 

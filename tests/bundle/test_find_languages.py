@@ -5,18 +5,19 @@ from pathlib import Path
 import pytest
 
 import cadec_cli
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.directions import chosen_languages
 from cadec_cli.bundle.load import load_models
-from cadec_cli.bundle.parts import PretrainedModelRequest
-from cadec_cli.engines.ctranslate2 import framing_for
+from cadec_cli.engines.ctranslate2 import CTranslate2Model, framing_for
 from cadec_cli.errors import CadecError
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
+from cadec_cli.models.pretrained_settings import TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
+from converters import PretrainedRequest
 from tests.helpers import pretrained_models as tiny
 from tests.helpers.bundle_parts import write_parts
 from tests.helpers.pretrained_bundles import built_bundle, bundle_of_many_directions, convert, random_models
@@ -84,8 +85,8 @@ def test_a_script_that_was_chosen_stays_chosen(said: str, models: Path, tmp_path
     languages = ("--source-language", "en", "--target-language", said)
     assert exit_code(convert("--nmt", models / "nllb", *languages, "-o", tmp_path / "b")) == 0
     bundle = Bundle.open(tmp_path / "b")
-    settings = bundle.translation_settings
-    assert settings is not None
+    settings = bundle.settings("nmt")
+    assert isinstance(settings, TranslationSettings)
     kept = framing_for(settings, bundle.source_language, bundle.target_language)
     assert kept == framing_for(settings, "en", said)
     assert load_models(bundle).translation.nbest(["yes."], 1)
@@ -97,8 +98,9 @@ def test_a_region_that_was_chosen_stays_chosen(tmp_path: Path) -> None:
         arguments = ("--nmt", tmp_path / "many", "--source-language", "en", "--target-language", said)
         assert exit_code(convert(*arguments, "-o", tmp_path / said)) == 0
         bundle = Bundle.open(tmp_path / said)
-        assert bundle.translation_settings is not None
-        found = framing_for(bundle.translation_settings, bundle.source_language, bundle.target_language)
+        settings = bundle.settings("nmt")
+        assert isinstance(settings, TranslationSettings)
+        found = framing_for(settings, bundle.source_language, bundle.target_language)
         assert found.source_begin == (begin,)
     # Any language may be read by such a model, but it has to be one.
     assert cadec_cli.load(tmp_path / "fr", source_language="de") is not None
@@ -130,13 +132,15 @@ def test_lengths_are_learnt_in_its_own_tokens_and_hold_in_its_own_direction(
     bundle = Bundle.open(tmp_path / "b")
     pairs = zip(*((tmp_path / name).read_text().splitlines() for name in ("en", "ru")), strict=True)
     texts = load_models(bundle, threads=1).translation
+    assert isinstance(texts, CTranslate2Model)
     assert bundle.manifest.lengths == learnt_limits(
         (len(texts._source.encode(one)), len(texts._target.encode(other))) for one, other in pairs
     )
     assert bundle.lengths != LengthLimits()
     for source, target, limits in (("en", "ru", bundle.lengths), ("en", "fr", LengthLimits())):
         models = load_models(bundle, source_language=source, target_language=target, threads=1)
-        assert models.translation._limits == limits
+        model = models.translation
+        assert isinstance(model, CTranslate2Model) and model._limits == limits
     # A bundle that is changed keeps them, but not for another direction.
     assert exit_code(convert(tmp_path / "b", "--context", 2)) == 0
     assert Bundle.open(tmp_path / "b").manifest.lengths == bundle.manifest.lengths
@@ -169,8 +173,10 @@ def test_a_d_lm_of_ours_has_one_language(
     with pytest.raises(CadecError, match="the D-LM is for 'ru', the S-NMT translates into 'de'"):
         build_bundle(
             tmp_path / "c",
-            nmt=models / "nllb",
-            lm=tmp_path / "lm",
-            target=tmp_path / "ru",
-            pretrained=PretrainedModelRequest(source_language="en", target_language="de"),
+            BundleRequest(
+                nmt=models / "nllb",
+                lm=tmp_path / "lm",
+                target=tmp_path / "ru",
+                pretrained=PretrainedRequest(source_language="en", target_language="de"),
+            ),
         )

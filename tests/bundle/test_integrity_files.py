@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.bundle import find
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.bundle.manifest import FileRecord, name_misfit, read_manifest
@@ -158,7 +158,7 @@ def test_the_embedded_bundle_may_be_links(
         Bundle.open(installed)
     monkeypatch.setattr(find, "EMBEDDED", installed)
     bundle = Bundle.open(installed)
-    assert bundle.ctranslate2_model("float32").parent == cache
+    assert bundle.conversion("float32").parent == cache
     assert cadec("translate", "-", stdin="The captain sees it.\n").returncode == 0
     assert cadec("convert", installed, "-o", tmp_path / "mine").returncode == 0
     added = cadec("models", "add", installed, CADEC_DATA=str(tmp_path / "data"))
@@ -229,10 +229,10 @@ def test_the_cache_gets_nothing_under_others_checksums(
     shutil.copyfile(theirs.parent / "nmt" / "model.safetensors", theirs / "nmt" / "model.safetensors")
     lying = Bundle(theirs, innocent.manifest)  # as one that was opened without its checksums being computed
     with pytest.raises(CadecError, match="checksum mismatch"):
-        lying.ctranslate2_model("float32")
+        lying.conversion("float32")
     assert not cache.exists() or not [path for path in cache.iterdir() if path.is_dir()]
     # The honest one is converted; and what an earlier version was made to put there is under other names.
-    kept = Bundle.open(sound).ctranslate2_model("float32")
+    kept = Bundle.open(sound).conversion("float32")
     assert kept.parent == cache
     assert innocent.manifest.listing_digest("nmt", "source", "target")[:40] not in kept.name
 
@@ -245,8 +245,8 @@ def test_a_bundle_within_a_bundle_is_the_one_that_was_listed(
     english.save(tmp_path / "en")
     russian.save(tmp_path / "ru")
     parts: dict[str, Path] = {"source": tmp_path / "ru", "target": tmp_path / "en", "nmt": tmp_path / "nmt"}
-    build_bundle(tmp_path / "ru-en", **parts)  # type: ignore[arg-type]
-    build_bundle(theirs, base=theirs, back=tmp_path / "ru-en")
+    build_bundle(tmp_path / "ru-en", BundleRequest(**parts))  # type: ignore[arg-type]
+    build_bundle(theirs, BundleRequest(base=theirs, back=tmp_path / "ru-en"))
     assert Bundle.open(theirs).has_backward
     good = json.loads((theirs / "back" / "bundle.json").read_text())
     stranger = copy.deepcopy(good)

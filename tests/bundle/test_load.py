@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -30,14 +30,15 @@ def test_one_copy_of_the_d_lm_is_kept(
     bundle: Bundle, compute_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[weakref.ref[DocumentLM]] = []
-    load = Bundle.lm_network
+    load = Bundle.network
 
-    def watched(opened: Bundle) -> DocumentLM:
-        network = load(opened)
+    def watched(opened: Bundle, kind: str) -> DocumentLM:
+        network = load(opened, kind)
+        assert isinstance(network, DocumentLM)
         loaded.append(weakref.ref(network))
         return network
 
-    monkeypatch.setattr(Bundle, "lm_network", watched)
+    monkeypatch.setattr(Bundle, "network", watched)
     models = load_models(bundle, compute_type=compute_type, device="cpu")
     language = models.language
     assert isinstance(language, TorchLanguageModel) and models.language is language
@@ -141,9 +142,12 @@ def test_scores_that_are_no_numbers_are_an_error(bundle: Bundle) -> None:
 
 def test_what_is_not_there_is_said(tmp_path: Path, english: TextPipeline, russian: TextPipeline) -> None:
     write_parts(tmp_path, english, russian)
-    build_bundle(tmp_path / "lm-only", lm=tmp_path / "lm", target=tmp_path / "ru")
+    build_bundle(tmp_path / "lm-only", BundleRequest(lm=tmp_path / "lm", target=tmp_path / "ru"))
     models = load_models(Bundle.open(tmp_path / "lm-only"), device="cpu")
     with pytest.raises(CadecError, match="has no S-NMT"):
         _ = models.translation
-    build_bundle(tmp_path / "nmt-only", nmt=tmp_path / "nmt", source=tmp_path / "en", target=tmp_path / "ru")
+    build_bundle(
+        tmp_path / "nmt-only",
+        BundleRequest(nmt=tmp_path / "nmt", source=tmp_path / "en", target=tmp_path / "ru"),
+    )
     assert load_models(Bundle.open(tmp_path / "nmt-only"), device="cpu").language is None

@@ -73,12 +73,12 @@ def test_an_engine_that_is_not_there_is_one_error(
 ) -> None:
     with pytest.raises(CadecError) as caught:
         write(tmp_path, replace(MODELS, engines=engines))
-    assert f"{named}, which this version of cadec lacks" in caught.value.message
-    assert caught.value.hint == "upgrade cadec"
+    assert f"{named}, which is not installed here" in caught.value.message
+    assert caught.value.hint == "install the package that adds it, or upgrade cadec"
     assert exit_code(["translate", "--bundle", str(tmp_path), "-"]) == 1
     error, hint = capsys.readouterr().err.splitlines()
     assert named in error
-    assert hint == "hint: upgrade cadec"
+    assert hint == "hint: install the package that adds it, or upgrade cadec"
 
 
 @pytest.mark.parametrize("engines", [None, 3, ["nmt"], "nmt"])

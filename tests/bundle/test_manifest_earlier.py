@@ -42,7 +42,7 @@ def earlier(english: TextPipeline, russian: TextPipeline, tmp_path: Path) -> Pat
 def test_a_converted_lm_is_ignored(earlier: Path) -> None:
     bundle = Bundle.open(earlier)
     assert (bundle.engine("nmt"), bundle.engine("lm")) == ("ctranslate2", "torch")
-    assert bundle.ctranslate2_model("int8") == earlier / "ct2" / "int8"
+    assert bundle.conversion("int8") == earlier / "ct2" / "int8"
     assert set(bundle.manifest.translation_conversions) == {"int8"}
     assert bundle.lm_network().config.vocabulary == len(bundle.lm_text)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cadec_cli
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.translator import Translator
@@ -37,10 +37,12 @@ def root(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytest.
     )
     build_bundle(
         directory / "reverse",
-        source=directory / "ru",
-        target=directory / "en",
-        nmt=directory / "back",
-        compute_types=["float32"],
+        BundleRequest(
+            source=directory / "ru",
+            target=directory / "en",
+            nmt=directory / "back",
+            compute_types=["float32"],
+        ),
     )
     arguments = [
         str(directory / "bundle"),
@@ -178,12 +180,12 @@ def test_what_is_missing_or_does_not_fit_is_said(
     with pytest.raises(CadecError, match="scores whole sentences"):
         cadec_cli.load(root / "both", options={"objective": "bayes", "search": "beam"})
     with pytest.raises(CadecError, match="translates en → ru, not ru → en"):
-        build_bundle(tmp_path / "b", base=root / "bundle", back=root / "bundle")
-    build_bundle(tmp_path / "lm", lm=root / "lm", target=root / "ru")
+        build_bundle(tmp_path / "b", BundleRequest(base=root / "bundle", back=root / "bundle"))
+    build_bundle(tmp_path / "lm", BundleRequest(lm=root / "lm", target=root / "ru"))
     with pytest.raises(CadecError, match="has no S-NMT"):
-        build_bundle(tmp_path / "b", base=root / "bundle", back=tmp_path / "lm")
+        build_bundle(tmp_path / "b", BundleRequest(base=root / "bundle", back=tmp_path / "lm"))
     with pytest.raises(CadecError, match="is not a bundle"):
-        build_bundle(tmp_path / "b", base=root / "bundle", back=tmp_path)
+        build_bundle(tmp_path / "b", BundleRequest(base=root / "bundle", back=tmp_path))
     assert not (tmp_path / "b").exists()
     # Of a list without a source nothing can be said.
     (tmp_path / "lists.nbest").write_text("0 ||| Том взял его. ||| F0= -1 ||| -1\n", "utf-8")

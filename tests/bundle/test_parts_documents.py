@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
@@ -51,7 +51,7 @@ def test_only_what_is_new_in_a_doctransformer_has_learnt(document_bundle: Path) 
 
 
 def test_half_precision_is_for_them_too(document_bundle: Path, tmp_path: Path) -> None:
-    build_bundle(tmp_path / "half", base=document_bundle, half=True)
+    build_bundle(tmp_path / "half", BundleRequest(base=document_bundle, half=True))
     half, whole = tmp_path / "half" / "doc-nmt", document_bundle / "doc-nmt"
     sizes = [(path / "model.safetensors").stat().st_size for path in (half, whole)]
     assert sizes[0] < 0.6 * sizes[1]
@@ -77,7 +77,9 @@ def test_models_of_other_kinds_languages_and_pipelines_are_named(
 
     def refused(kind: str, name: str) -> str:
         with pytest.raises(CadecError) as error:
-            build_bundle(tmp_path / "out", base=made_up_bundle, documents={kind: tmp_path / name})
+            build_bundle(
+                tmp_path / "out", BundleRequest(base=made_up_bundle, documents={kind: tmp_path / name})
+            )
         assert not (tmp_path / "out").exists()
         return error.value.message
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.errors import CadecError
@@ -97,7 +97,9 @@ def test_misfits_are_one_line_and_a_hint(parts: Path, capsys: pytest.CaptureFixt
     assert hint.startswith("hint: ")
     with pytest.raises(CadecError, match=r"this bundle can't be built: .*no compute type 'int7'"):
         ru = parts / "ru"
-        build_bundle(parts / "b", source=ru, target=ru, nmt=parts / "nmt", compute_types=["int7"])
+        build_bundle(
+            parts / "b", BundleRequest(source=ru, target=ru, nmt=parts / "nmt", compute_types=["int7"])
+        )
     assert not (parts / "b").exists()
 
 

@@ -10,11 +10,8 @@ import pytest
 import torch
 
 from cadec_cli.errors import CadecError
+from converters import PretrainedRequest
 from converters.detect import KINDS, kind_of, open_translation
-
-
-def silent(text: str) -> None:
-    raise AssertionError(text)
 
 
 def huggingface(directory: Path) -> None:
@@ -101,15 +98,15 @@ def test_two_kinds_in_one_place_have_to_be_said(tmp_path: Path) -> None:
     huggingface(tmp_path)
     marian(tmp_path)
     with pytest.raises(CadecError, match="huggingface, marian") as caught:
-        open_translation(str(tmp_path), note=silent)
+        open_translation(str(tmp_path), PretrainedRequest())
     assert "nmt_kind" in caught.value.hint
     with pytest.raises(CadecError, match=r"vocab\.yml"):
-        open_translation(str(tmp_path), kind="marian", note=silent)
+        open_translation(str(tmp_path), PretrainedRequest(kind="marian"))
 
 
 def test_what_can_not_be_told_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(CadecError) as caught:
-        open_translation(str(tmp_path), note=silent)
+        open_translation(str(tmp_path), PretrainedRequest())
     for sign in ("config.json", "model.bin", ".npz", "dict.*.txt", "vocab and opt"):
         assert sign in caught.value.message
     assert "nmt_kind huggingface|ctranslate2|marian|fairseq|opennmt" in caught.value.hint
@@ -117,13 +114,13 @@ def test_what_can_not_be_told_says_what_was_looked_for(tmp_path: Path) -> None:
 
 def test_wrong_words_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="no kind of translation model 'sockeye'"):
-        open_translation(str(tmp_path), kind="sockeye", note=silent)
+        open_translation(str(tmp_path), PretrainedRequest(kind="sockeye"))
     with pytest.raises(CadecError, match="no such file"):
-        open_translation(str(tmp_path), source_tokenizer=tmp_path / "missing.spm", note=silent)
+        open_translation(str(tmp_path), PretrainedRequest(source_tokenizer=tmp_path / "missing.spm"))
     huggingface(tmp_path)
     (tmp_path / "some.spm").write_bytes(b"")
     with pytest.raises(CadecError, match="its own tokenizer"):
-        open_translation(str(tmp_path), source_tokenizer=tmp_path / "some.spm", note=silent)
+        open_translation(str(tmp_path), PretrainedRequest(source_tokenizer=tmp_path / "some.spm"))
 
 
 def test_looking_takes_no_heavy_library(tmp_path: Path) -> None:

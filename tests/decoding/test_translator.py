@@ -200,7 +200,7 @@ def test_a_sentence_longer_than_the_model_is_split_or_refused(bundle: Bundle) ->
 
 def engine_of(bundle: Bundle) -> CTranslate2Model:
     return CTranslate2Model(
-        bundle.ctranslate2_model("float32"),
+        bundle.conversion("float32"),
         bundle.source,
         bundle.target,
         positions=128,
@@ -210,7 +210,7 @@ def engine_of(bundle: Bundle) -> CTranslate2Model:
 
 def test_scores_of_hypotheses_are_exact(bundle: Bundle) -> None:
     texts = [source for document in SOURCES[:6] for source in document]
-    engine = ctranslate2.Translator(str(bundle.ctranslate2_model("float32")), compute_type="float32")
+    engine = ctranslate2.Translator(str(bundle.conversion("float32")), compute_type="float32")
     pieces = bundle.source.subwords.pieces
     for nbest in engine_of(bundle).nbest(texts, 6):
         source = [*(pieces[i] for i in bundle.source.encode(nbest.source)), "</s>"]

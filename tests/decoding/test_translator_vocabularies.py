@@ -18,7 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.decoding.translator import Translator
@@ -85,7 +85,7 @@ def bundle(english: TextPipeline, russian: TextPipeline, tmp_path_factory: pytes
     other.save(root / "other-ru")
     save_model(root / "other-lm", tiny_lm(len(other), seed=2, positions=200), checksums(other))
     base = tiny_bundle(root, english, russian)
-    build_bundle(root / "made", base=base, lm=root / "other-lm", lm_pipeline=root / "other-ru")
+    build_bundle(root / "made", BundleRequest(base=base, lm=root / "other-lm", lm_pipeline=root / "other-ru"))
     return root / "made"
 
 

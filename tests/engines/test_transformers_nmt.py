@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import cadec_cli
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
-from cadec_cli.bundle.parts import PretrainedModelRequest
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -20,6 +19,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import NMT, objective
+from converters import PretrainedRequest
 from tests.helpers.huggingface_parts import FAMILIES, SENTENCES, Converted
 from tests.helpers.made_up_models import cadec
 from tests.helpers.pretrained_lms import write_lm
@@ -141,19 +141,19 @@ def test_the_beam_follows_the_context_where_the_sentence_level_can_only_guess(tr
 def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
     tiny_marian(tmp_path / "marian")
     write_lm(tmp_path / "gpt2", "gpt2")
-    build_bundle(tmp_path / "bundle", nmt=tmp_path / "marian", lm=tmp_path / "gpt2")
+    build_bundle(tmp_path / "bundle", BundleRequest(nmt=tmp_path / "marian", lm=tmp_path / "gpt2"))
     with pytest.raises(CadecError) as failed:
         assert load_models(Bundle.open(tmp_path / "bundle"), device="cpu").stepwise_translation
     assert "for_beam" in failed.value.hint
     build_bundle(
         tmp_path / "kept",
-        nmt=tmp_path / "marian",
-        lm=tmp_path / "gpt2",
-        pretrained=PretrainedModelRequest(for_beam=True),
+        BundleRequest(
+            nmt=tmp_path / "marian", lm=tmp_path / "gpt2", pretrained=PretrainedRequest(for_beam=True)
+        ),
     )
     assert Bundle.open(tmp_path / "kept").has_network
     # What was kept stays when the bundle is changed.
-    build_bundle(tmp_path / "again", base=tmp_path / "kept")
+    build_bundle(tmp_path / "again", BundleRequest(base=tmp_path / "kept"))
     (tmp_path / "in.txt").write_text("you see the lamp.\nthe lamp is red.\n")
     arguments = ("beam", tmp_path / "in.txt", "--bundle", tmp_path / "again", "--compute-type", "float32")
     assert exit_code([*map(str, arguments), "-q"]) == 0
@@ -161,16 +161,18 @@ def test_without_a_network_the_beam_says_what_to_do(tmp_path: Path) -> None:
 
 def test_only_hugging_face_models_can_be_kept(tmp_path: Path) -> None:
     tiny_marian(tmp_path / "marian")
-    build_bundle(tmp_path / "one", nmt=tmp_path / "marian")
+    build_bundle(tmp_path / "one", BundleRequest(nmt=tmp_path / "marian"))
     with pytest.raises(CadecError, match="only a translation model of Hugging Face"):
         build_bundle(
             tmp_path / "two",
-            nmt=tmp_path / "one" / "ct2" / "int8",
-            pretrained=PretrainedModelRequest(
-                for_beam=True,
-                source_language="en",
-                target_language="eo",
-                source_tokenizer=tmp_path / "marian" / "source.spm",
-                target_tokenizer=tmp_path / "marian" / "target.spm",
+            BundleRequest(
+                nmt=tmp_path / "one" / "ct2" / "int8",
+                pretrained=PretrainedRequest(
+                    for_beam=True,
+                    source_language="en",
+                    target_language="eo",
+                    source_tokenizer=tmp_path / "marian" / "source.spm",
+                    target_tokenizer=tmp_path / "marian" / "target.spm",
+                ),
             ),
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.manifest import Manifest, read_manifest, record
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.storage import Model, save_model
@@ -99,12 +99,14 @@ def write_bundle(directory: Path, english: TextPipeline, russian: TextPipeline) 
     (directory / "card.md").write_text("# en-ru\n")
     build_bundle(
         directory / "en-ru",
-        source=directory / "en",
-        target=directory / "ru",
-        nmt=directory / "nmt",
-        lm=directory / "lm",
-        compute_types=["int8"],
-        card=directory / "card.md",
+        BundleRequest(
+            source=directory / "en",
+            target=directory / "ru",
+            nmt=directory / "nmt",
+            lm=directory / "lm",
+            compute_types=["int8"],
+            card=directory / "card.md",
+        ),
     )
     return directory / "en-ru"
 

@@ -10,6 +10,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, Framing, framing_for, read_vocabularies
 from cadec_cli.text.tokenizers import load_text
+from converters import PretrainedRequest
 from converters.translation.huggingface import HuggingFaceImport, open_huggingface
 from converters.verify import Probes, drift_from
 from tests.helpers import pretrained_models as tiny
@@ -91,9 +92,8 @@ class Converted:
 
     def opened(self, *notes: str) -> HuggingFaceImport:
         source, target = self.family.languages
-        return open_huggingface(
-            self.directory, source_language=source, target_language=target, note=list(notes).append
-        )
+        request = PretrainedRequest(source_language=source, target_language=target, note=list(notes).append)
+        return open_huggingface(self.directory, request)
 
     @cached_property
     def network(self) -> Any:
@@ -157,7 +157,7 @@ def by_name(name: str, root: Path) -> Converted:
 
 
 def open_in(directory: Path, source: str | None = None, target: str | None = None) -> HuggingFaceImport:
-    return open_huggingface(directory, source_language=source, target_language=target, note=lambda _: None)
+    return open_huggingface(directory, PretrainedRequest(source_language=source, target_language=target))
 
 
 def plainly_converted(directory: Path, output: Path) -> Path:

@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.main import exit_code
 from cadec_cli.models.storage import save_model
 from cadec_cli.models.transformer import Transformer, TransformerConfig
@@ -58,11 +58,13 @@ def tiny_bundle(directory: Path, english: TextPipeline, russian: TextPipeline) -
     save_model(directory / "lm", tiny_lm(len(russian), seed=2, positions=64), checksums(russian))
     build_bundle(
         directory / "bundle",
-        source=directory / "en",
-        target=directory / "ru",
-        nmt=directory / "nmt",
-        lm=directory / "lm",
-        compute_types=["float32"],
+        BundleRequest(
+            source=directory / "en",
+            target=directory / "ru",
+            nmt=directory / "nmt",
+            lm=directory / "lm",
+            compute_types=["float32"],
+        ),
     )
     return directory / "bundle"
 

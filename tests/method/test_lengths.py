@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cadec_cli.bundle import build
-from cadec_cli.bundle.build import build_bundle, lengths_of_pairs
+from cadec_cli.bundle.build import BundleRequest, build_bundle, lengths_of_pairs
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest, save_lengths
@@ -168,7 +168,10 @@ def test_what_never_ends_stops_at_the_limit_of_the_bundle(bundle: Path) -> None:
 
 
 def test_an_earlier_manifest_says_nothing_of_it(bundle: Path, parts: Path, tmp_path: Path) -> None:
-    build_bundle(tmp_path / "b", source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=parts / "lm")
+    build_bundle(
+        tmp_path / "b",
+        BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=parts / "lm"),
+    )
     manifest = read_manifest(tmp_path / "b")
     assert manifest.lengths is None and b"lengths" not in (tmp_path / "b" / "bundle.json").read_bytes()
     models = load_models(Bundle.open(tmp_path / "b"), compute_type="float32", threads=1)
@@ -180,15 +183,15 @@ def test_an_earlier_manifest_says_nothing_of_it(bundle: Path, parts: Path, tmp_p
 
 
 def test_they_stay_as_long_as_the_model_does(bundle: Path, parts: Path, tmp_path: Path) -> None:
-    build_bundle(tmp_path / "same", base=bundle, lm=parts / "lm")
+    build_bundle(tmp_path / "same", BundleRequest(base=bundle, lm=parts / "lm"))
     assert read_manifest(tmp_path / "same").lengths == read_manifest(bundle).lengths
-    build_bundle(tmp_path / "other", base=bundle, nmt=parts / "nmt")
+    build_bundle(tmp_path / "other", BundleRequest(base=bundle, nmt=parts / "nmt"))
     assert read_manifest(tmp_path / "other").lengths is None
 
 
 def test_without_an_s_nmt_there_is_nothing_to_learn(parts: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError, match="no S-NMT"):
-        build_bundle(tmp_path / "b", target=parts / "ru", lm=parts / "lm", pairs=[("a", "b")])
+        build_bundle(tmp_path / "b", BundleRequest(target=parts / "ru", lm=parts / "lm", pairs=[("a", "b")]))
 
 
 def test_a_large_text_is_looked_at_here_and_there(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

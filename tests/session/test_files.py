@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.errors import CadecError
 from cadec_cli.models.storage import load_model, save_model
@@ -56,8 +56,8 @@ def test_of_another_bundle_s_session_the_texts_are_taken(bundle: Bundle, tmp_pat
     # Another D-LM makes another bundle; another conversion of the same models does not.
     weights = load_model(bundle.directory / "lm").model
     save_model(tmp_path / "lm", shaken(weights, 9), checksums(bundle.target))
-    build_bundle(tmp_path / "other", base=bundle.directory, lm=tmp_path / "lm")
-    build_bundle(tmp_path / "same", base=bundle.directory, compute_types=["int8"])
+    build_bundle(tmp_path / "other", BundleRequest(base=bundle.directory, lm=tmp_path / "lm"))
+    build_bundle(tmp_path / "same", BundleRequest(base=bundle.directory, compute_types=["int8"]))
     assert stored_in(data, Bundle.open(tmp_path / "same")).options == session.options
     bundle = Bundle.open(tmp_path / "other")
     stored = stored_in(data, bundle, "x", OPTIONS)

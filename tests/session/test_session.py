@@ -198,14 +198,14 @@ def test_settings_and_explanations_load_no_model_twice(
 
         monkeypatch.setattr(Bundle, name, counted)
 
-    for name in ("lm_network", "translation_network", "ctranslate2_model"):
+    for name in ("network", "conversion"):
         count(name)
     session = new_session(bundle)
     for search in ("rerank", "beam", "lattice", "beam"):
         session.configure(dataclasses.replace(session.options, search=search))
         add(session, *SENTENCES[:2])
         session.explain()
-    assert sorted(loaded) == ["ctranslate2_model", "lm_network", "translation_network"]
+    assert sorted(loaded) == ["conversion", "network", "network"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.context_free_terms import context_free_terms
-from cadec_cli.engines.protocols import ContextFreeTerm, Models
+from cadec_cli.engines.protocols import ContextFreeTerm, Models, check_temperatures
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import search_kind
@@ -38,6 +38,8 @@ def build(
             "this bundle has no document language model",
             f"use {option('search', 'sentence')} or {option('objective', 'sentence')}",
         )
+    if options.weighted_objective.uses_lm:
+        check_temperatures(models.language, options.scoring_options.temperatures)
     builder = search_kind(options.search).builder
     if isinstance(builder, str):
         module, _, name = builder.partition(":")

@@ -16,7 +16,7 @@ from cadec_cli.method.options import DecodingDefaults
 
 # Tried unless others are given: of the C-score every weight at every temperature, of the fusions, which the
 # paper does not T-scale, the weight.
-TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+TEMPERATURES: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 WEIGHTS = (0.5, 1.0, 2.0, 4.0)
 FUSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -75,16 +75,22 @@ def trial_of(
     temperatures: Sequence[float] = (),
     weights: Sequence[float] = (),
     protocol: str = "best",
+    fixed: float | None = None,
 ) -> Trial:
     """All that is tried for an objective; temperatures or weights that are given are the only ones.
 
-    Of the C-score, what is not given while the other is stays as it is in the bundle.
+    Of the C-score, what is not given while the other is stays as it is in the bundle. `fixed` is the only
+    temperature at which the D-LM can be read, if there is one: no other is tried.
     """
     formula = objectives.objective(name)
     if not formula.weights:
         tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
         raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
     present = present_setting(defaults, name)
+    usual, several = 1.0, TEMPERATURES
+    if fixed is not None:
+        usual, several = fixed, (fixed,)
+        present = dataclasses.replace(present, temperature=fixed)
     if present.named:
         if weights or protocol != "best" or len(temperatures) > 1:
             raise CadecError(
@@ -92,12 +98,12 @@ def trial_of(
                 f"leave out {option('weight')} and {option('protocol')}, and give one "
                 f"{option('temperature')} at most",
             )
-        start = dataclasses.replace(present, temperature=(*temperatures, 1.0)[0])
+        start = dataclasses.replace(present, temperature=(*temperatures, usual)[0])
         return Trial(name, present, tuple(dict.fromkeys((start, present))), together=True)
     if name != "c-score":
-        temperatures, weights = temperatures or (1.0,), weights or FUSION_WEIGHTS
+        temperatures, weights = temperatures or (usual,), weights or FUSION_WEIGHTS
     elif not temperatures and not weights:
-        temperatures, weights = TEMPERATURES, WEIGHTS
+        temperatures, weights = several, WEIGHTS
     tried = [
         Setting(temperature, weight)
         for weight in weights or (present.weight,)

@@ -1,10 +1,10 @@
 """Tokenizers of other toolkits: text to the ids of a model's vocabulary and back.
 
-Ids are places in the vocabulary that CTranslate2 has of the model, whatever ids the tokenizer itself uses.
-What frames a sentence (its end, a language's token) is none of a tokenizer's business here.
+Ids are positions in the vocabulary of the converted model, whatever ids the tokenizer itself uses. Tokens
+around a sentence (its end, a language's token) are not added here.
 
-Options that all kinds know: `special`, tokens parted by spaces that are no text; `end` and `unknown`, two of
-them. Without, the names that toolkits usually give them.
+All kinds have these options: `special`, the tokens that are no text, separated by spaces; `end` and
+`unknown`, two of them. Without these options, the usual names are looked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cadec_cli.text.tokenizers.vocabulary import TextSettings, Vocabulary
 
 
 class PretrainedText(Tokenizer, Protocol):
-    """What every kind is."""
+    """What every kind of tokenizer offers."""
 
     @property
     def pieces(self) -> Sequence[str]:

@@ -17,7 +17,7 @@ from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
-from cadec_cli.text.tokenizers.vocabulary import Vocabulary
+from cadec_cli.text.tokenizers.vocabulary import Vocabulary, VocabularyText
 
 _WORD_END = "</w>"
 _CACHED_WORDS = 50_000
@@ -105,41 +105,26 @@ def _merge_pair(pieces: Sequence[str], pair: tuple[str, str]) -> list[str]:
     return merged
 
 
-class MosesBpeText:
+class MosesBpeText(VocabularyText):
     """One side of a model, written with Moses and BPE; without codes, with whole words."""
 
     def __init__(
         self, codes: Path | None, vocabulary: Vocabulary, language: str, options: MosesOptions
     ) -> None:
-        self._vocabulary, self._language, self._options = vocabulary, language, options
-        self._serialised = b""
+        serialised = b""
         self._bpe = None
         if codes is not None:
             with read_errors(codes):
-                self._serialised = codes.read_bytes()
+                serialised = codes.read_bytes()
             try:
-                self._bpe = Bpe(self._serialised.decode("utf-8"), str(codes))
+                self._bpe = Bpe(serialised.decode("utf-8"), str(codes))
             except UnicodeDecodeError:
                 raise CadecError(f"{codes} is not a file of BPE codes: it is not UTF-8") from None
+        super().__init__(vocabulary, serialised, f"moses-bpe {language} {options}")
+        self._options = options
         self._normaliser = MosesPunctNormalizer(lang=language)
         self._tokeniser = MosesTokenizer(lang=language)
         self._detokeniser = MosesDetokenizer(lang=language)
-
-    @cached_property
-    def identity(self) -> str:
-        """A checksum of the codes, the vocabulary, the language and the options."""
-        said = f"moses-bpe {self._language} {self._options}".encode()
-        return self._vocabulary.identity(said, self._serialised)
-
-    @property
-    def boundary(self) -> int:
-        """The id that ends a sentence."""
-        return self._vocabulary.boundary
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All tokens, in the order of their ids."""
-        return self._vocabulary.tokens
 
     @cached_property
     def pieces(self) -> list[str]:

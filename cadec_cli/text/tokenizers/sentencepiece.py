@@ -12,34 +12,18 @@ from pathlib import Path
 from cadec_cli.fs.read import read_errors
 from cadec_cli.text.subwords import open_sentencepiece
 from cadec_cli.text.tokenizers.lines import whole_characters
-from cadec_cli.text.tokenizers.vocabulary import Vocabulary
+from cadec_cli.text.tokenizers.vocabulary import Vocabulary, VocabularyText
 
 _SPACE = "\u2581"
 
 
-class SentencePieceText:
+class SentencePieceText(VocabularyText):
     """One side of a model, written with SentencePiece."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
         with read_errors(path):
-            self._serialised = path.read_bytes()
-        self._vocabulary = vocabulary
+            super().__init__(vocabulary, path.read_bytes(), "sentencepiece")
         self._processor = open_sentencepiece(self._serialised, str(path))
-
-    @cached_property
-    def identity(self) -> str:
-        """A checksum of the SentencePiece model and the vocabulary."""
-        return self._vocabulary.identity(b"sentencepiece", self._serialised)
-
-    @property
-    def boundary(self) -> int:
-        """The id that ends a sentence."""
-        return self._vocabulary.boundary
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All tokens, in the order of their ids."""
-        return self._vocabulary.tokens
 
     @cached_property
     def pieces(self) -> list[str]:

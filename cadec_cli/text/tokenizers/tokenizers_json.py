@@ -13,38 +13,22 @@ from pathlib import Path
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
 from cadec_cli.text.tokenizers.lines import read_tokenizer, whole_characters
-from cadec_cli.text.tokenizers.vocabulary import Vocabulary
+from cadec_cli.text.tokenizers.vocabulary import Vocabulary, VocabularyText
 
 _SPACES = re.compile("[\u2581\u0120]")  # of SentencePiece, and of byte-level BPE
 
 
-class TokenizersText:
+class TokenizersText(VocabularyText):
     """One side of a model, written with the `tokenizers` library."""
 
     def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
         with read_errors(path):
-            self._serialised = path.read_bytes()
-        self._vocabulary = vocabulary
+            super().__init__(vocabulary, path.read_bytes(), "tokenizers")
         try:
             self._tokenizer = read_tokenizer(self._serialised.decode("utf-8"), str(path))
         except UnicodeDecodeError:
             raise CadecError(f"{path} is damaged: it is not UTF-8") from None
         self._own_ids: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
-
-    @cached_property
-    def identity(self) -> str:
-        """A checksum of the tokenizer and the vocabulary."""
-        return self._vocabulary.identity(b"tokenizers", self._serialised)
-
-    @property
-    def boundary(self) -> int:
-        """The id that ends a sentence."""
-        return self._vocabulary.boundary
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All tokens, in the order of their ids."""
-        return self._vocabulary.tokens
 
     @cached_property
     def pieces(self) -> list[str]:

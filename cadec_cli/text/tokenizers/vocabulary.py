@@ -1,4 +1,4 @@
-"""The vocabulary that CTranslate2 has of a model's side: tokens to ids, and which of them are no text."""
+"""The vocabulary of one side of a converted model: tokens to ids, and which of them are no text."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from functools import cached_property
 
 from cadec_cli.errors import CadecError
 
-# In which words a bundle says how one side of a pretrained model is written.
-
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings:
     """How one side of a model is written: a kind of tokenizer, its files, and the kind's own options."""
 
-    kind: str  # of text.pretrained.KINDS
+    kind: str  # of text.tokenizers.KINDS
     files: tuple[str, ...]  # beside the settings
     options: Mapping[str, str] = field(default_factory=dict)
 
 
 _ENDS = ("</s>", "<eos>", "<EOS>", "<|endoftext|>")
 _UNKNOWNS = ("<unk>", "<UNK>", "[UNK]")
-# What toolkits call tokens that are no text, where nothing else is said.
+# What toolkits usually call the tokens that are no text.
 _SPECIAL = frozenset({"<s>", "<pad>", "<blank>", "<mask>", "<bos>", *_ENDS, *_UNKNOWNS})
 
 
@@ -86,3 +84,29 @@ class Vocabulary:
 
 def _first(names: Sequence[str], known: set[str]) -> str:
     return next((name for name in names if name in known), "")
+
+
+class VocabularyText:
+    """What all kinds of tokenizers share: their ids are positions in the vocabulary of the converted model.
+
+    `serialised` is the content of the tokenizer's file, `kind` says what else the ids depend on: both are
+    part of the identity.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, serialised: bytes, kind: str) -> None:
+        self._vocabulary, self._serialised, self._kind = vocabulary, serialised, kind
+
+    @cached_property
+    def identity(self) -> str:
+        """A checksum of everything that decides which ids a text becomes."""
+        return self._vocabulary.identity(self._kind.encode(), self._serialised)
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a sentence."""
+        return self._vocabulary.boundary
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All tokens, in the order of their ids."""
+        return self._vocabulary.tokens

@@ -15,7 +15,7 @@ from ctranslate2.specs import TransformerDecoderModelSpec
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.base import ModelRequest
+from converters import PretrainedRequest
 from converters.translation.ctranslate2 import open_ctranslate2
 from converters.translation.fairseq import open_fairseq
 from converters.translation.marian import open_marian
@@ -46,7 +46,7 @@ LANGUAGES = {
     "mbart50": ["en_XX", "fr_XX", "ru_RU"],
     "madlad": ["<2en>", "<2fr>", "<2ru>"],
 }
-DIRECTION = ModelRequest(source_language="en", target_language="ru")
+DIRECTION = PretrainedRequest(source_language="en", target_language="ru")
 
 
 def many_languages(root: Path, tokens: list[str], pieces: list[str]) -> tuple[Path, Any, list[str]]:
@@ -55,7 +55,7 @@ def many_languages(root: Path, tokens: list[str], pieces: list[str]) -> tuple[Pa
     network = made_to_end(fairseq_network("m2m_100", len(vocabulary)), 2)
     options = argparse.Namespace(**fairseq_options("m2m_100"))
     write_fairseq(root, {"args": options, "model": fairseq_state(network)}, vocabulary)
-    open_fairseq(root, ModelRequest()).convert(root / "ct2", "float32")
+    open_fairseq(root, PretrainedRequest()).convert(root / "ct2", "float32")
     return root / "ct2", network, vocabulary
 
 
@@ -87,7 +87,7 @@ def marian(
     vocabulary = ["</s>", "<unk>", *tokenizer[1]]
     network = marian_network(len(vocabulary))
     write_marian(root, marian_arrays(network, len(vocabulary)), vocabulary)
-    open_marian(root, ModelRequest()).convert(root / "ct2", "float32")
+    open_marian(root, PretrainedRequest()).convert(root / "ct2", "float32")
     return root / "ct2", network, vocabulary
 
 
@@ -138,15 +138,15 @@ def test_a_language_that_is_not_there_or_not_said_is_an_error(
     families: dict[str, tuple[Path, Any, list[str]]],
 ) -> None:
     with pytest.raises(CadecError, match="'de'"):
-        open_ctranslate2(families["nllb"][0], ModelRequest(source_language="en", target_language="de"))
+        open_ctranslate2(families["nllb"][0], PretrainedRequest(source_language="en", target_language="de"))
     with pytest.raises(CadecError, match="language"):
-        open_ctranslate2(families["nllb"][0], ModelRequest(source_language="en"))
+        open_ctranslate2(families["nllb"][0], PretrainedRequest(source_language="en"))
 
 
 def test_marian_gets_its_end_from_ctranslate2(
     marian: tuple[Path, Any, list[str]], copied: Path, tmp_path: Path
 ) -> None:
-    found = open_ctranslate2(copied, ModelRequest())
+    found = open_ctranslate2(copied, PretrainedRequest())
     assert (found.settings.family, found.framing.source_size) == ("transformer", 0)
     assert set(found.weights_files) == {"model.bin", "config.json", "shared_vocabulary.json"}
     assert found.files == {"sentencepiece.model": copied / "sentencepiece.model"}
@@ -161,11 +161,13 @@ def test_sources_of_opennmt_have_no_end(tmp_path: Path) -> None:
     target = [*OPENNMT_SPECIAL, *train_spm(tmp_path / "target.spm", OTHERS)]
     network = opennmt_network(len(source), len(target))
     torch.save(opennmt_checkpoint(network, {"src": source, "tgt": target}), tmp_path / "model.pt")
-    opened = open_opennmt(tmp_path, ModelRequest())
+    opened = open_opennmt(tmp_path, PretrainedRequest())
     assert opened.settings.source.options == {"end": "<blank>"}
     opened.convert(tmp_path / "ct2", "float32")
     spm = tmp_path / "source.spm", tmp_path / "target.spm"
-    found = open_ctranslate2(tmp_path / "ct2", ModelRequest(source_tokenizer=spm[0], target_tokenizer=spm[1]))
+    found = open_ctranslate2(
+        tmp_path / "ct2", PretrainedRequest(source_tokenizer=spm[0], target_tokenizer=spm[1])
+    )
     assert (found.settings.family, found.framing.source_size) == ("opennmt", 0)
     assert set(found.weights_files) == {
         *("model.bin", "config.json", "source_vocabulary.json", "target_vocabulary.json")
@@ -176,9 +178,9 @@ def test_one_named_tokenizer_is_enough(
     marian: tuple[Path, Any, list[str]], tokenizer: tuple[Path, list[str]]
 ) -> None:
     with pytest.raises(CadecError, match="no tokenizer of the source") as caught:
-        open_ctranslate2(marian[0], ModelRequest())
+        open_ctranslate2(marian[0], PretrainedRequest())
     assert "source_tokenizer" in caught.value.hint
-    found = open_ctranslate2(marian[0], ModelRequest(source_tokenizer=tokenizer[0]))
+    found = open_ctranslate2(marian[0], PretrainedRequest(source_tokenizer=tokenizer[0]))
     assert found.settings.source == found.settings.target
 
 
@@ -187,11 +189,11 @@ def test_a_tokenizer_json_is_told_by_its_pieces(copied: Path, tokenizer: tuple[P
     vocabulary = [["<unk>", 0.0], *([piece, -1.0] for piece in tokenizer[1])]
     value = {"added_tokens": [{"content": "<unk>"}], "model": {"type": "Unigram", "vocab": vocabulary}}
     (copied / "tokenizer.json").write_text(json.dumps(value), "utf-8")
-    assert open_ctranslate2(copied, ModelRequest()).settings.source.kind == "tokenizers"
+    assert open_ctranslate2(copied, PretrainedRequest()).settings.source.kind == "tokenizers"
     value["model"] = {"type": "BPE", "vocab": {f"other{index}": index for index in range(50)}}
     (copied / "tokenizer.json").write_text(json.dumps(value), "utf-8")
     with pytest.raises(CadecError, match="is not the tokenizer of the model's source"):
-        open_ctranslate2(copied, ModelRequest())
+        open_ctranslate2(copied, PretrainedRequest())
 
 
 def decoder_only(directory: Path) -> None:
@@ -282,7 +284,7 @@ def test_what_does_not_fit_is_one_error(spoil: Any, message: str, copied: Path) 
     tracemalloc.start()
     try:
         with pytest.raises(CadecError, match=message):
-            open_ctranslate2(copied, ModelRequest())
+            open_ctranslate2(copied, PretrainedRequest())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -293,7 +295,7 @@ def test_a_beam_that_counts_otherwise_is_refused(
     copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check that stands in for the original: scores of the beam and of scoring are the same."""
-    found = open_ctranslate2(copied, ModelRequest())
+    found = open_ctranslate2(copied, PretrainedRequest())
     exact = ctranslate2.Translator.score_batch
 
     def off(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -13,7 +13,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.base import ModelRequest
+from converters import PretrainedRequest
 from converters.translation.fairseq import open_fairseq
 from tests.helpers.foreign_models import (
     FAIRSEQ_KINDS,
@@ -65,7 +65,7 @@ def test_the_engine_says_what_the_original_says(
     vocabulary = bare[1]
     checkpoint = {"args": argparse.Namespace(**fairseq_options(kind)), "model": fairseq_state(networks[kind])}
     write_fairseq(place, checkpoint, vocabulary)
-    opened = open_fairseq(place, ModelRequest())
+    opened = open_fairseq(place, PretrainedRequest())
     assert opened.languages == ("en", "ru")
     assert opened.settings.positions == 70
     assert opened.settings.source.files == ("sentencepiece.bpe.model",)
@@ -106,7 +106,7 @@ def test_names_of_old_versions_are_known(
     options = argparse.Namespace(**fairseq_options("fsmt"))
     write_fairseq(place, {"args": options, "model": old}, bare[1])
     torch.save({"args": options, "model": old}, place / "model.pt", _use_new_zipfile_serialization=False)
-    assert open_fairseq(place, ModelRequest()).convert(place / "nmt", "float32").largest < 1e-4
+    assert open_fairseq(place, PretrainedRequest()).convert(place / "nmt", "float32").largest < 1e-4
     text = PieceText(bare[1], END)
     engine = CTranslate2Model(place / "nmt", text, text, positions=70, compute_type="float32")
     source, target = " ".join(bare[1][10:17]), " ".join(bare[1][30:35])
@@ -122,7 +122,7 @@ def test_the_source_needs_its_end(
         "model": fairseq_state(networks["fsmt"]),
     }
     write_fairseq(place, checkpoint, bare[1])
-    opened = open_fairseq(place, ModelRequest())
+    opened = open_fairseq(place, PretrainedRequest())
     assert opened.framing.source_end == opened.settings.source_end == ("</s>",)
 
 
@@ -169,7 +169,7 @@ def test_newer_checkpoints_have_their_options_in_cfg(
     elif form == "omegaconf":
         cfg = InOmegaconf(monkeypatch)(cfg)
     write_fairseq(place, {"args": None, "cfg": cfg, "model": fairseq_state(networks["m2m_100"])}, bare[1])
-    opened = open_fairseq(place, ModelRequest())
+    opened = open_fairseq(place, PretrainedRequest())
     assert opened.languages == ("en", "ru")
     assert opened.network.encoder.pre_norm
     assert opened.convert(place / "nmt", "int8").mean < 0.3
@@ -199,7 +199,7 @@ def test_other_classes_are_not_made(
     options = argparse.Namespace(**fairseq_options("fsmt"))
     write_fairseq(place, {"args": options, "model": fairseq_state(networks["fsmt"]), "extra": extra}, bare[1])
     with pytest.raises(CadecError, match=message):
-        open_fairseq(place, ModelRequest())
+        open_fairseq(place, PretrainedRequest())
     assert not (place / "harmed").exists()
 
 
@@ -218,7 +218,7 @@ def test_all_that_is_unsupported_is_listed(
     state = {**fairseq_state(networks["fsmt"]), "encoder.layers.0.moe.gate": torch.zeros(2)}
     write_fairseq(place, {"args": argparse.Namespace(**options), "model": state}, bare[1])
     with pytest.raises(CadecError) as caught:
-        open_fairseq(place, ModelRequest())
+        open_fairseq(place, PretrainedRequest())
     reasons = (
         "fconv_iwslt",
         "translation_multi_simple_epoch (lang_pairs)",
@@ -290,7 +290,7 @@ def test_what_does_not_fit_is_one_error(
     write_fairseq(place, {"args": options, "model": fairseq_state(networks["fsmt"])}, bare[1])
     spoil(place)
     with pytest.raises(CadecError, match=message):
-        open_fairseq(place, ModelRequest())
+        open_fairseq(place, PretrainedRequest())
 
 
 def test_weights_that_are_no_numbers_are_not_written(
@@ -300,7 +300,7 @@ def test_weights_that_are_no_numbers_are_not_written(
     state["decoder.layers.0.fc1.bias"][0] = float("nan")
     write_fairseq(place, {"args": argparse.Namespace(**fairseq_options("fsmt")), "model": state}, bare[1])
     with pytest.raises(CadecError, match=r"decoder\.0\.feed_forward\.inner\.bias holds NaN"):
-        open_fairseq(place, ModelRequest()).convert(place / "nmt", "float32")
+        open_fairseq(place, PretrainedRequest()).convert(place / "nmt", "float32")
     assert not (place / "nmt").exists()
 
 
@@ -317,4 +317,4 @@ def test_sizes_have_bounds(
     options = argparse.Namespace(**{**fairseq_options("fsmt"), name: value})
     write_fairseq(place, {"args": options, "model": fairseq_state(networks["fsmt"])}, bare[1])
     with pytest.raises(CadecError, match="heads" if "heads" in name else "positions must be"):
-        open_fairseq(place, ModelRequest())
+        open_fairseq(place, PretrainedRequest())

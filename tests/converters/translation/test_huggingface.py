@@ -155,7 +155,8 @@ def test_what_people_say_becomes_the_models_own_code(
     found = open_in(by_name(name, root).directory, *said)
     assert found.languages == languages
     assert found.framing.source_begin == begin
-    assert framing_for(found.settings, *said if found.settings.directions else (None, None)) == found.framing
+    chosen = found.settings.source_languages or found.settings.target_languages
+    assert framing_for(found.settings, *said if chosen else (None, None)) == found.framing
 
 
 @pytest.mark.parametrize(

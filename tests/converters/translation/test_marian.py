@@ -12,7 +12,8 @@ from ctranslate2.converters import marian as ctranslate2_marian
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, read_vocabularies
 from cadec_cli.errors import CadecError
 from cadec_cli.text.tokenizers import load_text
-from converters.translation.base import ModelRequest, WeightsImport
+from converters import PretrainedRequest
+from converters.translation.base import WeightsImport
 from converters.translation.marian import open_marian
 from converters.translation.tokenizer_files import sentencepiece_pieces
 from tests.helpers.foreign_models import (
@@ -55,7 +56,7 @@ def expected(model: tuple[Path, Any, list[str]], source: str, target: str) -> fl
 
 
 def test_the_engine_says_what_the_original_says(model: tuple[Path, Any, list[str]], tmp_path: Path) -> None:
-    opened = open_marian(model[0], ModelRequest(source_language="en", target_language="ru"))
+    opened = open_marian(model[0], PretrainedRequest(source_language="en", target_language="ru"))
     assert opened.convert(tmp_path / "nmt", "float32").largest < 1e-4
     assert (opened.framing.source_size, opened.languages) == (0, ("en", "ru"))
     text = PieceText(model[2], 0)
@@ -81,7 +82,7 @@ def test_an_end_of_ours_after_the_source_would_be_one_too_many(
     model: tuple[Path, Any, list[str]], tmp_path: Path
 ) -> None:
     """CTranslate2 adds it by itself."""
-    open_marian(model[0], ModelRequest()).convert(tmp_path / "nmt", "float32")
+    open_marian(model[0], PretrainedRequest()).convert(tmp_path / "nmt", "float32")
     text = PieceText(model[2], 0)
     twice = CTranslate2Model(tmp_path / "nmt", text, text, positions=100, compute_type="float32")
     source, target = " ".join(model[2][5:12]), " ".join(model[2][20:25])
@@ -90,7 +91,7 @@ def test_an_end_of_ours_after_the_source_would_be_one_too_many(
 
 def test_sinusoids_are_those_of_marian_not_of_ctranslate2(model: tuple[Path, Any, list[str]]) -> None:
     """CTranslate2's converter computes others, which says something else without an error."""
-    ours = open_marian(model[0], ModelRequest()).network.weights["encoder.positions"]
+    ours = open_marian(model[0], PretrainedRequest()).network.weights["encoder.positions"]
     assert np.allclose(ours[:60], marian_sinusoids(60), atol=1e-6)
     theirs = ctranslate2_marian._make_sinusoidal_position_encodings(16)
     assert np.abs(ours[:60].numpy() - theirs[:60]).max() > 0.5
@@ -100,7 +101,7 @@ def test_sinusoids_are_those_of_marian_not_of_ctranslate2(model: tuple[Path, Any
 def test_a_converted_model_that_says_something_else_is_refused(
     model: tuple[Path, Any, list[str]], missing: str, tmp_path: Path
 ) -> None:
-    opened = open_marian(model[0], ModelRequest())
+    opened = open_marian(model[0], PretrainedRequest())
 
     def spoiled() -> Any:
         spec = opened.spec()
@@ -121,13 +122,13 @@ def test_a_converted_model_that_says_something_else_is_refused(
 
 
 def test_int8_is_written_and_close(model: tuple[Path, Any, list[str]], tmp_path: Path) -> None:
-    drift = open_marian(model[0], ModelRequest()).convert(tmp_path / "nmt", "int8")
+    drift = open_marian(model[0], PretrainedRequest()).convert(tmp_path / "nmt", "int8")
     assert 0 < drift.mean < 0.3
     assert (tmp_path / "nmt" / "shared_vocabulary.json").is_file()
 
 
 def test_settings_name_the_tokenizers(model: tuple[Path, Any, list[str]]) -> None:
-    opened = open_marian(model[0] / "model.npz", ModelRequest())
+    opened = open_marian(model[0] / "model.npz", PretrainedRequest())
     assert (opened.settings.source.kind, opened.settings.source.files) == ("sentencepiece", ("source.spm",))
     assert opened.settings.target.files == ("target.spm",)
     assert opened.files == {"source.spm": model[0] / "source.spm", "target.spm": model[0] / "target.spm"}
@@ -139,7 +140,7 @@ def test_trained_positions_leave_embeddings_unscaled(
 ) -> None:
     arrays = marian_arrays(model[1], len(model[2]))
     write_marian(copied, {**arrays, "Wpos": marian_sinusoids(40).numpy()}, model[2])
-    opened = open_marian(copied, ModelRequest())
+    opened = open_marian(copied, PretrainedRequest())
     assert not opened.network.encoder.scaled
     assert opened.settings.positions == 39
     assert opened.convert(copied / "nmt", "float32").largest < 1e-4
@@ -152,13 +153,13 @@ def test_old_models_have_codes_of_bpe(copied: Path, model: tuple[Path, Any, list
         (copied / f"{side}.bpe").write_text("#version: 0.2\nt h\nth e</w>\n", "utf-8")
     vocabulary = ["</s>", "<unk>", *pieces, *model[2][6:]]
     write_marian(copied, marian_arrays(model[1], len(vocabulary)), vocabulary)
-    opened = open_marian(copied, ModelRequest())
+    opened = open_marian(copied, PretrainedRequest())
     assert (opened.settings.source.kind, opened.settings.source.files) == ("moses-bpe", ("source.bpe",))
     assert opened.settings.source.options == {"lowercase": "no", "escape": "no", "split_dashes": "no"}
     # What was done before BPE shows in what came of it.
     vocabulary[-2:] = ["&apos;t", "@-@"]
     write_marian(copied, marian_arrays(model[1], len(vocabulary)), vocabulary)
-    text = open_marian(copied, ModelRequest()).settings.source
+    text = open_marian(copied, PretrainedRequest()).settings.source
     assert text.options == {"lowercase": "no", "escape": "yes", "split_dashes": "yes"}
 
 
@@ -173,7 +174,7 @@ def test_pre_norm_is_checked_as_a_whole(copied: Path, model: tuple[Path, Any, li
     arrays = {**marian_arrays(model[1], len(model[2])), "encoder_bi_W": np.zeros((2, 2))}
     write_marian(copied, arrays, model[2], options)
     with pytest.raises(CadecError) as caught:
-        open_marian(copied, ModelRequest())
+        open_marian(copied, PretrainedRequest())
     for reason in ("s2s", "'n' before", "elu", "rnn", "encoder_bi_W"):
         assert reason in caught.value.message
 
@@ -263,7 +264,7 @@ def no_tokenizer(directory: Path) -> None:
 def test_what_does_not_fit_is_one_error(copied: Path, spoil: Any, message: str) -> None:
     spoil(copied)
     with pytest.raises(CadecError, match=message):
-        open_marian(copied, ModelRequest())
+        open_marian(copied, PretrainedRequest())
 
 
 def test_weights_that_are_no_numbers_are_not_written(
@@ -273,13 +274,13 @@ def test_weights_that_are_no_numbers_are_not_written(
     arrays["encoder_l1_ffn_W1"][0, 0] = np.nan
     write_marian(copied, arrays, model[2])
     with pytest.raises(CadecError, match=r"encoder\.0\.feed_forward\.inner\.weight holds NaN"):
-        open_marian(copied, ModelRequest()).convert(copied / "nmt", "float32")
+        open_marian(copied, PretrainedRequest()).convert(copied / "nmt", "float32")
     assert not (copied / "nmt").exists()
 
 
 def test_text_goes_in_and_comes_out(model: tuple[Path, Any, list[str]], tmp_path: Path) -> None:
     """With the tokenizers that the settings name, as a bundle reads them."""
-    opened = open_marian(model[0], ModelRequest(source_language="en", target_language="ru"))
+    opened = open_marian(model[0], PretrainedRequest(source_language="en", target_language="ru"))
     opened.convert(tmp_path / "nmt", "float32")
     source, target = (
         load_text(model[0], settings, vocabulary, language)
@@ -303,16 +304,16 @@ def test_text_goes_in_and_comes_out(model: tuple[Path, Any, list[str]], tmp_path
 def test_a_model_of_many_targets_is_told_which(copied: Path, model: tuple[Path, Any, list[str]]) -> None:
     vocabulary = [*model[2][:-2], ">>fra<<", ">>rus<<"]
     write_marian(copied, marian_arrays(model[1], len(vocabulary)), vocabulary)
-    opened = open_marian(copied, ModelRequest(source_language="en", target_language="ru"))
+    opened = open_marian(copied, PretrainedRequest(source_language="en", target_language="ru"))
     assert opened.settings.source_begin == ("{target}",)
     assert opened.settings.target_languages == (">>fra<<", ">>rus<<")
     assert opened.framing.source_begin == (">>rus<<",)
     assert ">>rus<<" in opened.settings.source.options["special"].split()
     assert opened.convert(copied / "nmt", "float32").largest < 1e-4
     with pytest.raises(CadecError, match="language"):
-        open_marian(copied, ModelRequest())
+        open_marian(copied, PretrainedRequest())
     with pytest.raises(CadecError, match="'de'"):
-        open_marian(copied, ModelRequest(target_language="de"))
+        open_marian(copied, PretrainedRequest(target_language="de"))
 
 
 def test_a_sentencepiece_model_can_be_the_vocabulary(
@@ -325,7 +326,7 @@ def test_a_sentencepiece_model_can_be_the_vocabulary(
     write_marian(copied, marian_arrays(model[1], len(pieces)), pieces)
     decoder = (copied / "decoder.yml").read_text().replace("vocab.yml", "vocab.spm")
     (copied / "decoder.yml").write_text(decoder)
-    opened = open_marian(copied, ModelRequest())
+    opened = open_marian(copied, PretrainedRequest())
     assert opened.settings.source.files == opened.settings.target.files == ("vocab.spm",)
     assert opened.convert(copied / "nmt", "float32").largest < 1e-4
 
@@ -360,8 +361,8 @@ def test_pre_norm_and_separate_embeddings(copied: Path, model: tuple[Path, Any, 
     for name in ("vocab.yml", "decoder.yml"):
         (copied / name).unlink()
     with pytest.raises(CadecError, match=r"vocab\.en\.yml, vocab\.ru\.yml"):
-        open_marian(copied, ModelRequest())
-    opened = open_marian(copied, ModelRequest(source_language="en", target_language="ru"))
+        open_marian(copied, PretrainedRequest())
+    opened = open_marian(copied, PretrainedRequest(source_language="en", target_language="ru"))
     assert opened.network.decoder.pre_norm
     assert opened.convert(copied / "nmt", "float32").largest < 1e-4
 
@@ -374,4 +375,4 @@ def test_sizes_have_bounds(
     arrays = marian_arrays(model[1], len(model[2]))
     write_marian(copied, arrays, model[2], {**MARIAN_OPTIONS, name: value})
     with pytest.raises(CadecError, match=name):
-        open_marian(copied, ModelRequest())
+        open_marian(copied, PretrainedRequest())

@@ -14,7 +14,7 @@ import torch
 
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
-from converters.translation.base import ModelRequest
+from converters import PretrainedRequest
 from converters.translation.opennmt import open_opennmt
 from tests.helpers.foreign_models import (
     OPENNMT_SPECIAL,
@@ -65,7 +65,7 @@ def place(parts: Parts, tmp_path: Path) -> Path:
 
 def test_the_engine_says_what_the_original_says(parts: Parts, place: Path) -> None:
     torch.save(parts.checkpoint(), place / "model_step_3.pt")
-    opened = open_opennmt(place, ModelRequest(source_language="en", target_language="ru"))
+    opened = open_opennmt(place, PretrainedRequest(source_language="en", target_language="ru"))
     assert opened.convert(place / "nmt", "float32").largest < 1e-4
     assert opened.framing.source_size == 0
     assert opened.settings.origin == "model_step_3"
@@ -89,7 +89,7 @@ def test_the_engine_says_what_the_original_says(parts: Parts, place: Path) -> No
 
 def test_an_end_after_the_source_would_be_wrong(parts: Parts, place: Path) -> None:
     torch.save(parts.checkpoint(), place / "model.pt")
-    open_opennmt(place, ModelRequest()).convert(place / "nmt", "float32")
+    open_opennmt(place, PretrainedRequest()).convert(place / "nmt", "float32")
     source, target = " ".join(parts.source[10:17]), " ".join(parts.target[20:25])
     texts = PieceText(parts.source, END), PieceText(parts.target, END)
     ended = CTranslate2Model(place / "nmt", *texts, positions=60, compute_type="float32")
@@ -128,7 +128,7 @@ def test_fields_of_torchtext_are_read_without_it(
     # The generator was a sequence of modules then.
     checkpoint["generator"] = {f"0.{name}": tensor for name, tensor in checkpoint["generator"].items()}
     torch.save(checkpoint, place / "model.pt")
-    opened = open_opennmt(place / "model.pt", ModelRequest())
+    opened = open_opennmt(place / "model.pt", PretrainedRequest())
     assert (opened.source_vocabulary, opened.target_vocabulary) == (parts.source, parts.target)
     assert opened.convert(place / "nmt", "int8").mean < 0.3
 
@@ -148,7 +148,7 @@ def test_all_that_is_unsupported_is_listed(parts: Parts, place: Path) -> None:
     )
     torch.save(checkpoint, place / "model.pt")
     with pytest.raises(CadecError) as caught:
-        open_opennmt(place, ModelRequest())
+        open_opennmt(place, PretrainedRequest())
     for reason in ("brnn", "elu", "copy_attn", "features", "relative_positions_embeddings"):
         assert reason in caught.value.message
 
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_one_error(spoil: Any, message: str, parts: Parts, 
     spoil(checkpoint)
     torch.save(checkpoint, place / "model.pt")
     with pytest.raises(CadecError, match=message):
-        open_opennmt(place, ModelRequest())
+        open_opennmt(place, PretrainedRequest())
 
 
 def test_a_truncated_checkpoint_is_one_error(parts: Parts, place: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_truncated_checkpoint_is_one_error(parts: Parts, place: Path) -> None:
     data = (place / "model.pt").read_bytes()
     (place / "model.pt").write_bytes(data[:-2000])
     with pytest.raises(CadecError, match="no checkpoint of torch's"):
-        open_opennmt(place, ModelRequest())
+        open_opennmt(place, PretrainedRequest())
 
 
 @pytest.mark.parametrize("beginning", [b"\x80\x02}q\x00(X\x05", b"\x80\x02}q\x00(K", b"\x80\x02J\x00"])
@@ -217,7 +217,7 @@ def test_a_checkpoint_whose_values_end_within_one_is_one_error(
             cut.writestr(name, beginning if name.endswith("/data.pkl") else whole.read(name))
     (place / "whole.pt").unlink()
     with pytest.raises(CadecError, match="no checkpoint of torch's"):
-        open_opennmt(place, ModelRequest())
+        open_opennmt(place, PretrainedRequest())
 
 
 def test_weights_that_are_no_numbers_are_not_written(parts: Parts, place: Path) -> None:
@@ -225,7 +225,7 @@ def test_weights_that_are_no_numbers_are_not_written(parts: Parts, place: Path) 
     checkpoint["generator"]["bias"][1] = float("inf")
     torch.save(checkpoint, place / "model.pt")
     with pytest.raises(CadecError, match=r"output\.bias holds NaN or infinite"):
-        open_opennmt(place, ModelRequest()).convert(place / "nmt", "float32")
+        open_opennmt(place, PretrainedRequest()).convert(place / "nmt", "float32")
     assert not (place / "nmt").exists()
 
 
@@ -241,4 +241,4 @@ def test_sizes_have_bounds(name: str, value: object, parts: Parts, place: Path) 
     options = {**vars(checkpoint["opt"]), name: value}
     torch.save({**checkpoint, "opt": argparse.Namespace(**options)}, place / "model_step_3.pt")
     with pytest.raises(CadecError, match=name):
-        open_opennmt(place, ModelRequest())
+        open_opennmt(place, PretrainedRequest())

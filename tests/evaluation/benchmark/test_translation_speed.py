@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.decoding.translator import choose
 from cadec_cli.engines.protocols import ModelSet, trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -132,8 +132,8 @@ def test_the_command_measures_a_bundle(
     monkeypatch.setenv("COLUMNS", "140")
     write_parts(tmp_path, english, russian)
     source, target, nmt, lm = (tmp_path / name for name in ("en", "ru", "nmt", "lm"))
-    build_bundle(tmp_path / "both", source=source, target=target, nmt=nmt, lm=lm)
-    build_bundle(tmp_path / "alone", source=source, target=target, nmt=nmt)
+    build_bundle(tmp_path / "both", BundleRequest(source=source, target=target, nmt=nmt, lm=lm))
+    build_bundle(tmp_path / "alone", BundleRequest(source=source, target=target, nmt=nmt))
     command = ["bench", "--documents", "1", "--sentences", "2", "--threads", "1", "--bundle"]
     assert exit_code([*command, str(tmp_path / "both"), "--json"]) == 0
     figures = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import build_bundle
+from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
@@ -61,7 +61,10 @@ def test_what_can_t_be_compared_is_refused(
 ) -> None:
     write_parts(tmp_path, english, russian)
     source, target, nmt = (tmp_path / name for name in ("en", "ru", "nmt"))
-    build_bundle(tmp_path / "made", source=source, target=target, nmt=nmt, lm=tmp_path / "lm" if lm else None)
+    build_bundle(
+        tmp_path / "made",
+        BundleRequest(source=source, target=target, nmt=nmt, lm=tmp_path / "lm" if lm else None),
+    )
     (tmp_path / "film.txt").write_text(text, "utf-8")
     asked = ["bench", "--bundle", str(tmp_path / "made"), "--text", str(tmp_path / "film.txt")]
     assert exit_code([*asked, "--threads", "1"]) == 1

@@ -236,6 +236,18 @@ def test_what_is_used_at_present_is_tried_once_with_the_others(
     assert (trial.present.temperature, trial.present.weight) == present
 
 
+def test_a_model_with_one_temperature_is_tuned_at_that_one() -> None:
+    for name in ("c-score", "shallow-fusion", "bayes"):
+        trial = trial_of(DEFAULTS, name, fixed=1.0)
+        assert trial.temperatures == (1.0,)
+        assert len(trial.settings) > 1 or trial.together
+    assert {setting.weight for setting in trial_of(DEFAULTS, "c-score", fixed=1.0).settings} == {
+        *WEIGHTS,
+        3.0,
+    }
+    assert trial_of(DEFAULTS, "c-score", (), (2.0,), fixed=1.0).temperatures == (1.0,)
+
+
 def test_defaults_change_by_what_was_found_alone() -> None:
     unweighted = DecodingDefaults(temperature=5.0)
     assert changed_defaults(unweighted, "c-score", Setting(5.0, 1.0), None, None) == unweighted

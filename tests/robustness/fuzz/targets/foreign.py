@@ -77,11 +77,11 @@ def opennmt_files(directory: Path) -> None:
 def ctranslate2_files(directory: Path) -> None:
     import shutil
 
-    from converters.translation.base import ModelRequest
+    from converters import PretrainedRequest
     from converters.translation.marian import open_marian
 
     place = marian()
-    open_marian(place, ModelRequest(source_language="en", target_language="ru")).convert(
+    open_marian(place, PretrainedRequest(source_language="en", target_language="ru")).convert(
         directory / "a", "float32"
     )
     for path in (directory / "a").iterdir():
@@ -141,11 +141,10 @@ language = _part("language-model", language_files)
 
 def _opened(kind: str | None, target: str = "ru") -> Callable[[Path], object]:
     def load(directory: Path) -> object:
-        from converters.detect import open_translation
+        from converters import PretrainedRequest, open_translation
 
-        found = open_translation(
-            str(directory), kind=kind, source_language="en", target_language=target, note=_silent
-        )
+        request = PretrainedRequest(kind=kind, source_language="en", target_language=target)
+        found = open_translation(str(directory), request)
         for name, path in found.files.items():
             assert "/" not in name and path.is_file()
         return found

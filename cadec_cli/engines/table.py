@@ -1,0 +1,41 @@
+"""The table of engines: ours, and those that installed packages add in the entry-point group `cadec.engines`.
+
+Opening, loading and building a bundle all ask this table. A bundle names an engine and never brings one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cadec_cli.engines.engine import Engine, LanguageEngine, TranslationEngine
+from cadec_cli.engines.own_models import OWN_LANGUAGE, OWN_TRANSLATION
+from cadec_cli.engines.pretrained_models import PRETRAINED_LANGUAGE, PRETRAINED_TRANSLATION
+from cadec_cli.extensions import Registry
+
+ENGINES: Registry[Engine] = Registry(
+    "cadec.engines",
+    Engine,
+    {
+        engine.name: engine
+        for engine in (OWN_TRANSLATION, PRETRAINED_TRANSLATION, OWN_LANGUAGE, PRETRAINED_LANGUAGE)
+    },
+)
+
+# The engine of each part that a manifest means if it names none. Models trained here run with these.
+OWN_ENGINES: Mapping[str, Engine] = {engine.part: engine for engine in (OWN_TRANSLATION, OWN_LANGUAGE)}
+
+
+def translation_engine(name: str) -> TranslationEngine:
+    """The engine of translation models with this name; a KeyError if there is none."""
+    engine = ENGINES[name]
+    if not isinstance(engine, TranslationEngine):
+        raise KeyError(name)
+    return engine
+
+
+def language_engine(name: str) -> LanguageEngine:
+    """The engine of language models with this name; a KeyError if there is none."""
+    engine = ENGINES[name]
+    if not isinstance(engine, LanguageEngine):
+        raise KeyError(name)
+    return engine
