@@ -78,7 +78,6 @@ def eval_contrastive(
 
     Example: cadec eval-contrastive mine.jsonl --objective c-score --temperature 1 --temperature 4 --errors 5
     """
-    import itertools
     import json
     import sys
 
@@ -112,14 +111,11 @@ def eval_contrastive(
         if contrastive_set.left_out:
             console.note(views.left_out(contrastive_set))
     for_workers = models.for_workers(opened.bundle, threads_each(models.threads))
-    all_terms = score_sets(contrastive_sets, scoring, pool, for_workers, options)
+    asked = scorers(objectives, reading.temperatures)
     results = []
-    for contrastive_set in contrastive_sets:
-        total = len(contrastive_set.groups)
-        of_set = itertools.islice(all_terms, total)
-        terms = console.track(of_set, contrastive_set.name, total, "groups")
-        asked = scorers(objectives, reading.temperatures)
-        results.append(evaluate(contrastive_set, list(terms), asked, kept, scoring if kept else None))
+    for one, of_set in score_sets(contrastive_sets, scoring, pool, for_workers, options):
+        terms = console.track(of_set, one.name, len(one.groups), "groups")
+        results.append(evaluate(one, list(terms), asked, kept, scoring if kept else None))
     if report is not None:
         codes = (opened.languages.source_code, opened.languages.target_code)
         context_size = scoring.policy.sentences

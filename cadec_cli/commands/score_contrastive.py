@@ -103,7 +103,7 @@ def score_contrastive(
     (scorer,) = scorers(objectives, reading.temperatures)
     scoring.check(contrastive_set)
     for_workers = models.for_workers(opened.bundle, threads_each(models.threads))
-    terms = score_sets([contrastive_set], scoring, pool, for_workers, options)
+    _, terms = next(score_sets([contrastive_set], scoring, pool, for_workers, options))
     if not sys.stdout.isatty():  # a bar would be drawn over the results
         terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
     for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):

@@ -146,6 +146,7 @@ def translate(
     import sys
 
     from cadec_cli.decoding.confidence import FlagCollector
+    from cadec_cli.decoding.explain import ExplainedTranslation
     from cadec_cli.errors import UsageError
     from cadec_cli.jobs.job import InputOptions
     from cadec_cli.jobs.outputs import check_outputs
@@ -218,7 +219,7 @@ def translate(
         return
     watched = FlagCollector(work.judge)
     shown = (
-        views.TranslationView(
+        ExplainedTranslation(
             translation,
             job.translator.sentence_level_of(translation) if compare else None,
             [job.translator.explain(part) for part in translation.parts] if explain else [],

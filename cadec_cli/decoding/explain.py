@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cadec_cli.decoding.scorer import Scorer
-from cadec_cli.decoding.translation import TranslatedPart
+from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
@@ -66,6 +66,15 @@ class Explanation:
 
     context: tuple[str, ...]
     rows: tuple[ExplainedRow, ...]
+
+
+@dataclass(frozen=True)
+class ExplainedTranslation:
+    """A translation with what a terminal or a report shows beside it; views run no models themselves."""
+
+    translation: Translation
+    sentence_level: str | None = None  # what the S-NMT alone would have said, if it was asked for
+    explanations: Sequence[Explanation] = ()  # one per part, if they were asked for
 
 
 def explain(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
-from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.protection.defects import (
     defects,
     judge_for,
@@ -189,6 +189,16 @@ class Translator:
         if part.choice.index:
             rows.append(ExplainedText.of("first", part, 0))
         return explain(self.models.language, rows, Context(part.choice.context), self.options.scoring_options)
+
+    def explain_translation(self, translation: Translation) -> ExplainedTranslation:
+        """A translation beside the S-NMT's own, and token by token, as far as the models can say."""
+        alone = self.options.search == "sentence"
+        has_pmi = self.options.weighted_objective.uses_lm and self.models.language is not None
+        return ExplainedTranslation(
+            translation,
+            None if alone else self.sentence_level_of(translation),
+            [self.explain(part) for part in translation.parts] if has_pmi else (),
+        )
 
     def _nbest(self, cores: Sequence[Core], count: int | None = None) -> list[NBest]:
         """Make n-best lists, in one batch."""

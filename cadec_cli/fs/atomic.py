@@ -1,10 +1,9 @@
-"""Files and directories on their way to their names: beside them, under another name, until they are whole.
+"""Files and directories that appear under their names whole, or not at all.
 
-Each is locked by whoever writes it. The kernel frees a lock when the process ends, however it ends, so one
-that nobody holds is dead for certain: the next who writes the same output removes it. Where there are no
-locks, as on some network file systems, nothing is certain and everything is left alone.
-
-How a directory takes another's place is known here too, since that may be cut short in the middle.
+Until then each is beside its final name, under another one, and locked by the process that writes it. The
+kernel frees the lock when the process ends, however it ends. So what nobody has locked is a leftover, and the
+next process that writes the same output removes it. On file systems without locks nothing is certain, and
+leftovers stay.
 """
 
 import contextlib
@@ -33,201 +32,23 @@ from cadec_cli.fs.paths import (
     shorten_name,
 )
 
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# Errors of file systems that have nothing to do when a directory is to be synced.
+_NO_SYNC = {errno.EINVAL, errno.EACCES, errno.EBADF, errno.ENOTSUP}
+
 _PART, _OLD = ".part", ".old"
 _ATTEMPTS = 100
-# Whatever is unfinished, and whose it is.
+# The name of anything unfinished, with the name of what it is to become.
 _ANY = re.compile(rf"\.(.+)\.cadec-[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})", re.DOTALL)
-# Two write one place at once: it was empty and is no more, or the other way round.
+# Another process writes the same directory: it was there and is gone, or the other way round.
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}
-
-
-@dataclass(frozen=True)
-class Part:
-    """Something unfinished, and the descriptor that holds its lock; spawned processes do not inherit it."""
-
-    path: Path
-    descriptor: int
-
-    def close(self) -> None:
-        """Let go of it."""
-        os.close(self.descriptor)
-
-
-def new_part(place: Path, *, directory: bool, mode: int) -> Part:
-    """Begin a file or a directory for a place, locked; what is dead of earlier ones is removed first."""
-    remove_leftovers(place)
-    for _ in range(_ATTEMPTS):
-        path = place.with_name(f"{_prefix(place)}{secrets.token_hex(4)}{_PART}")
-        try:
-            descriptor = _create_directory(path, mode) if directory else _create_file(path, mode)
-        except (FileExistsError, FileNotFoundError):
-            if not place.parent.is_dir():
-                raise
-            continue
-        # Between the two another process may have taken it for dead: then it is gone.
-        lock(descriptor, wait=True)
-        if is_at(descriptor, path):
-            return Part(path, descriptor)
-        os.close(descriptor)
-    raise FileExistsError(f"no name is left beside {place}")
-
-
-def remove_leftovers(place: Path) -> None:
-    """Remove what processes that are no more have left beside a place.
-
-    A directory that was moved out of the way, with nothing put in its place, is moved back.
-    """
-    restore_directory(place)
-    for path in _leftovers(place):
-        # Whatever stands in the way, the work that is to be done now does not depend on it.
-        with contextlib.suppress(OSError), _lock_orphan(path) as kind:
-            if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
-                shutil.rmtree(path, ignore_errors=True)
-            elif stat.S_ISREG(kind):
-                path.unlink()
-
-
-def remove_leftovers_in(directory: Path) -> None:
-    """Remove, or move back, what processes that are no more have left in a directory, of whatever place."""
-    names = set()
-    with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        names = {match[1] for entry in entries if (match := _ANY.fullmatch(entry.name))}
-    for name in sorted(names):
-        remove_leftovers(directory / name)
-
-
-def restore_directory(path: Path) -> None:
-    """Move a directory back to its place that a kill left out of it, with nothing in its place.
-
-    For those who would otherwise say that it is not there.
-    """
-    try:
-        place = resolve_path(path)
-        if os.path.lexists(place):
-            return
-    except (CadecError, OSError, ValueError):
-        return  # no place at all: whoever reads it says so
-    for old in _leftovers(place):
-        with contextlib.suppress(OSError):
-            if old.suffix == _OLD:
-                with _lock_orphan(old):
-                    if not os.path.lexists(place):
-                        old.rename(place)
-
-
-def _leftovers(place: Path) -> list[Path]:
-    own = re.compile(re.escape(_prefix(place)) + f"[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})")
-    with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
-        return sorted(Path(entry.path) for entry in entries if own.fullmatch(entry.name))
-    return []
-
-
-@contextlib.contextmanager
-def scratch_directory() -> Iterator[Path]:
-    """A directory among the system's temporary ones, for this block; one that a kill left is removed."""
-    part = new_part(Path(tempfile.gettempdir(), "cadec-scratch"), directory=True, mode=0o700)
-    try:
-        yield part.path
-    finally:
-        shutil.rmtree(part.path, ignore_errors=True)
-        part.close()
-
-
-def move_into_place(part: Part, place: Path) -> None:
-    """Give a directory its name; another one of that name is deleted once it is out of the way."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            if not place.is_dir():
-                part.path.rename(place)
-            elif _exchange(part.path, place):
-                shutil.rmtree(part.path, ignore_errors=True)
-            else:
-                _replace_in_two_steps(part.path, place)
-            return
-        except OSError as error:
-            if error.errno not in _TAKEN or attempt == _ATTEMPTS - 1:
-                raise
-
-
-def _replace_in_two_steps(new: Path, place: Path) -> None:
-    """Replace a directory in two steps; between them, it is under a name that `remove_leftovers` knows."""
-    old = new.with_suffix(_OLD)
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        lock(descriptor, wait=False)
-        place.rename(old)
-        try:
-            new.rename(place)
-        except BaseException:
-            if not place.is_dir():  # else somebody else has replaced it
-                old.rename(place)
-            raise
-        finally:
-            if place.is_dir():  # else it is all that there is
-                shutil.rmtree(old, ignore_errors=True)
-    finally:
-        os.close(descriptor)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names at once, so that there is no moment without either; tell whether the system can."""
-    import ctypes
-
-    system = ctypes.CDLL(None)
-    names, swap = (os.fsencode(one), os.fsencode(other)), 2  # RENAME_EXCHANGE, RENAME_SWAP
-    # Neither does on every file system.
-    if hasattr(system, "renameat2"):  # Linux
-        here = -100  # AT_FDCWD
-        return bool(system.renameat2(here, names[0], here, names[1], swap) == 0)
-    if hasattr(system, "renamex_np"):  # macOS
-        return bool(system.renamex_np(*names, swap) == 0)
-    return False
-
-
-def _prefix(place: Path) -> str:
-    """How the names of all unfinished things for a place begin, however long its own is."""
-    return f".{shorten_name(place.name, name_limit(place.parent) - ROOM_FOR_PARTS)}.cadec-"
-
-
-def _create_file(path: Path, mode: int) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-
-
-def _create_directory(path: Path, mode: int) -> int:
-    path.mkdir(mode)
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-
-
-@contextlib.contextmanager
-def _lock_orphan(path: Path) -> Iterator[int]:
-    """Hold the lock of something of ours, whose kind this gives; OSError if somebody else holds it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.geteuid() or not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
-            raise PermissionError(f"{path} is none of ours")
-        if not lock(descriptor, wait=False):
-            raise BlockingIOError(f"{path} may be another process's")
-        if not is_at(descriptor, path):
-            raise FileNotFoundError(f"{path} has got its name, or is gone")
-        yield found.st_mode
-    finally:
-        os.close(descriptor)
-
-
-# Files and directories that appear under their names whole, or not at all.
-
-
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-# Answers of file systems that have nothing to do for a directory that is to be written to disk.
-_NO_SYNC = {errno.EINVAL, errno.EACCES, errno.EBADF, errno.ENOTSUP}
 
 
 @contextlib.contextmanager
 def write_errors(path: Path, hint: str = "") -> Iterator[None]:
-    """Turn whatever goes wrong while writing `path` into a WriteError that names it.
+    """Turn any OSError while writing `path` into a WriteError that names it.
 
-    A reader that has gone away is nothing wrong, and stays a BrokenPipeError.
+    A BrokenPipeError is raised as it is: the reader of a pipe has gone, which is not our failure.
     """
     try:
         yield
@@ -245,8 +66,8 @@ def write_errors(path: Path, hint: str = "") -> Iterator[None]:
 def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only once it is complete and on disk.
 
-    If it is there already it keeps its permissions and, where that is allowed, its owner. If not, it gets the
-    usual ones; a private one is for nobody else to read.
+    It gets the permissions and, where that is allowed, the owner of the file that it replaces. A new file
+    gets the usual permissions; if it is `private`, nobody else can read it. A pipe is written to directly.
     """
     with write_errors(path, hint):
         check_writable(path)
@@ -257,7 +78,7 @@ def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterato
         place = resolve_path(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         before = _status(place)
-        # On its way it is never open to more people than at the end.
+        # While it is written, it is never open to more people than at the end.
         part = new_part(place, directory=False, mode=0o600 if private or before else 0o666)
         try:
             with os.fdopen(part.descriptor, "wb") as stream:
@@ -277,7 +98,7 @@ def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterato
 def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[Path]:
     """Fill a directory that appears under its name only once everything in it is on disk.
 
-    An existing directory of that name is replaced, and its permissions are kept. With a marker, see
+    An existing directory of that name is replaced, and its permissions are kept. For `marker`, see
     `check_marker`.
     """
     with write_errors(path, hint):
@@ -305,10 +126,9 @@ def atomic_directory(path: Path, hint: str = "", marker: str = "") -> Iterator[P
 
 
 def check_marker(path: Path, marker: str) -> None:
-    """Refuse to replace a directory of somebody's own.
+    """Raise a CadecError if a directory is not empty and has no file of the name `marker`.
 
-    The marker is the name of a file that all directories of a kind have. One without it is of another kind,
-    unless it is empty.
+    Every directory of a kind has its marker. One without it holds something else, and must not be replaced.
     """
     with write_errors(path):
         if marker and path.is_dir() and not (path / marker).is_file() and any(path.iterdir()):
@@ -321,10 +141,187 @@ def check_marker(path: Path, marker: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a value as readable JSON, whole or not at all."""
     with atomic_file(path) as stream:
-        # A path that is not UTF-8 has halves of characters, which JSON has escapes for.
+        # A path that is not UTF-8 has lone surrogates, which JSON can escape.
         stream.write(
             (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
         )
+
+
+@dataclass(frozen=True)
+class Part:
+    """An unfinished file or directory, and the descriptor that holds its lock."""
+
+    path: Path
+    descriptor: int
+
+    def close(self) -> None:
+        """Free the lock."""
+        os.close(self.descriptor)
+
+
+def new_part(place: Path, *, directory: bool, mode: int) -> Part:
+    """Create an unfinished file or directory beside `place`, locked; leftovers are removed first."""
+    remove_leftovers(place)
+    for _ in range(_ATTEMPTS):
+        path = place.with_name(f"{_prefix(place)}{secrets.token_hex(4)}{_PART}")
+        try:
+            descriptor = _create_directory(path, mode) if directory else _create_file(path, mode)
+        except (FileExistsError, FileNotFoundError):
+            if not place.parent.is_dir():
+                raise
+            continue
+        # Before it was locked, another process may have taken it for a leftover: then it is gone.
+        lock(descriptor, wait=True)
+        if is_at(descriptor, path):
+            return Part(path, descriptor)
+        os.close(descriptor)
+    raise FileExistsError(f"no name is left beside {place}")
+
+
+def remove_leftovers(place: Path) -> None:
+    """Remove what killed processes have left beside a file or directory.
+
+    A directory that was moved out of the way, and never replaced, is moved back.
+    """
+    restore_directory(place)
+    for path in _leftovers(place):
+        # Whatever fails here, the work to be done now does not depend on it.
+        with contextlib.suppress(OSError), _lock_orphan(path) as kind:
+            if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
+                shutil.rmtree(path, ignore_errors=True)
+            elif stat.S_ISREG(kind):
+                path.unlink()
+
+
+def remove_leftovers_in(directory: Path) -> None:
+    """Remove, or move back, everything that killed processes have left in a directory."""
+    names = set()
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        names = {match[1] for entry in entries if (match := _ANY.fullmatch(entry.name))}
+    for name in sorted(names):
+        remove_leftovers(directory / name)
+
+
+def restore_directory(path: Path) -> None:
+    """Move a directory back that was moved out of the way by a process that was then killed.
+
+    Call it before saying that a directory does not exist.
+    """
+    try:
+        place = resolve_path(path)
+        if os.path.lexists(place):
+            return
+    except (CadecError, OSError, ValueError):
+        return  # no such path: reading it says why
+    for old in _leftovers(place):
+        with contextlib.suppress(OSError):
+            if old.suffix == _OLD:
+                with _lock_orphan(old):
+                    if not os.path.lexists(place):
+                        old.rename(place)
+
+
+def _leftovers(place: Path) -> list[Path]:
+    own = re.compile(re.escape(_prefix(place)) + f"[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})")
+    with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
+        return sorted(Path(entry.path) for entry in entries if own.fullmatch(entry.name))
+    return []
+
+
+@contextlib.contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A temporary directory for this block; if the process is killed, the next one removes it."""
+    part = new_part(Path(tempfile.gettempdir(), "cadec-scratch"), directory=True, mode=0o700)
+    try:
+        yield part.path
+    finally:
+        shutil.rmtree(part.path, ignore_errors=True)
+        part.close()
+
+
+def move_into_place(part: Part, place: Path) -> None:
+    """Give a directory its final name; an existing one is moved out of the way and deleted."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            if not place.is_dir():
+                part.path.rename(place)
+            elif _exchange(part.path, place):
+                shutil.rmtree(part.path, ignore_errors=True)
+            else:
+                _replace_in_two_steps(part.path, place)
+            return
+        except OSError as error:
+            if error.errno not in _TAKEN or attempt == _ATTEMPTS - 1:
+                raise
+
+
+def _replace_in_two_steps(new: Path, place: Path) -> None:
+    """Replace a directory by two renames; between them it has a name that `remove_leftovers` recognises."""
+    old = new.with_suffix(_OLD)
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        lock(descriptor, wait=False)
+        place.rename(old)
+        try:
+            new.rename(place)
+        except BaseException:
+            if not place.is_dir():  # else another process has replaced it
+                old.rename(place)
+            raise
+        finally:
+            if place.is_dir():  # else it is all that there is
+                shutil.rmtree(old, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two directories in one step, so that both names always exist; tell whether the system can."""
+    import ctypes
+
+    system = ctypes.CDLL(None)
+    names, swap = (os.fsencode(one), os.fsencode(other)), 2  # RENAME_EXCHANGE, RENAME_SWAP
+    # Neither works on every file system.
+    if hasattr(system, "renameat2"):  # Linux
+        here = -100  # AT_FDCWD
+        return bool(system.renameat2(here, names[0], here, names[1], swap) == 0)
+    if hasattr(system, "renamex_np"):  # macOS
+        return bool(system.renamex_np(*names, swap) == 0)
+    return False
+
+
+def _prefix(place: Path) -> str:
+    """How the names of all that is unfinished for a path begin, however long its own name is."""
+    return f".{shorten_name(place.name, name_limit(place.parent) - ROOM_FOR_PARTS)}.cadec-"
+
+
+def _create_file(path: Path, mode: int) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+
+
+def _create_directory(path: Path, mode: int) -> int:
+    path.mkdir(mode)
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+@contextlib.contextmanager
+def _lock_orphan(path: Path) -> Iterator[int]:
+    """Lock an unfinished file or directory of this user; yield its mode.
+
+    An OSError if a process may still be writing it, which is also assumed where there are no locks.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid() or not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+            raise PermissionError(f"{path} belongs to another user, or is a special file")
+        if not lock(descriptor, wait=False):
+            raise BlockingIOError(f"{path} may be another process's")
+        if not is_at(descriptor, path):
+            raise FileNotFoundError(f"{path} was renamed or removed")
+        yield found.st_mode
+    finally:
+        os.close(descriptor)
 
 
 def _status(place: Path) -> os.stat_result | None:
@@ -334,21 +331,21 @@ def _status(place: Path) -> os.stat_result | None:
 
 
 def _inherit(part: Part, before: os.stat_result) -> None:
-    """Give what is written the owner and the permissions of what it replaces, as far as the system allows."""
+    """Give a new file or directory the owner and permissions of the one it replaces, as far as allowed."""
     mode = stat.S_IMODE(before.st_mode) & (0o7777 if stat.S_ISDIR(before.st_mode) else 0o777)
     try:
         os.fchown(part.descriptor, before.st_uid, before.st_gid)
     except OSError:
         try:
             os.fchown(part.descriptor, -1, before.st_gid)
-        except OSError:  # another group than it was meant for may do what everybody may
+        except OSError:  # its group is another one: that may do only what everybody may
             mode &= ~0o070 | (mode & 0o007) << 3
     with contextlib.suppress(OSError):  # a file system without permissions
         os.fchmod(part.descriptor, mode)
 
 
 def _sync(path: Path) -> None:
-    """Have a file, or the names in a directory, on disk."""
+    """Wait until a file, or the list of names in a directory, is on disk."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:

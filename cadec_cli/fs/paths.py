@@ -1,6 +1,6 @@
-"""Where something is to be written: what a name leads to, and whether it can be, known before the work.
+"""Paths: where output goes and whether it can be written, known before the work; and the user's directories.
 
-Links are followed, as a shell follows them. A name may also be that of a stream: a pipe, a terminal,
+Links are followed, as a shell follows them. A path may also be that of a stream: a pipe, a terminal,
 `/dev/null`, or an open descriptor as in `/dev/stdout` and `>(…)`. Nothing is created here.
 """
 
@@ -15,11 +15,11 @@ from typing import IO
 
 from cadec_cli.errors import CadecError
 
-# What almost every file system allows for a name, in bytes; and Linux for a path, with the zero at its end.
+# Bytes that almost every file system allows for a name, and Linux for a path with the zero at its end.
 NAME_LIMIT = 255
 _PATH_LIMIT = 4096
-_MAX_DEPTH = 200  # directories in each other, which are made one by one
-# What a name gets besides on its way: see `unfinished`.
+_MAX_DEPTH = 200  # directories in each other, which are created one by one
+# Bytes that the name of an unfinished file has besides: see `atomic`.
 ROOM_FOR_PARTS = 32
 
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/(?:self|thread-self)/fd)/([0-9]{1,9})")
@@ -29,7 +29,7 @@ _UNWRITABLE = {stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
 
 
 def resolve_path(path: Path) -> Path:
-    """The path behind all links, whether something is there or not; links in a circle are a CadecError."""
+    """The path behind all links, whether it exists or not; links in a circle are a CadecError."""
     try:
         place = Path(os.path.realpath(path))  # Path.resolve would fail with links in a circle
     except ValueError:  # a zero byte, or half a character
@@ -41,7 +41,7 @@ def resolve_path(path: Path) -> Path:
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether a name is that of a pipe, a character device or an open descriptor."""
+    """Tell whether a path is that of a pipe, a character device or an open descriptor."""
     if _own_descriptor(path) is not None:
         return True
     try:
@@ -52,17 +52,17 @@ def is_stream(path: Path) -> bool:
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open what `is_stream` for writing; a named pipe waits for its reader."""
+    """Open a stream (see `is_stream`) for writing; a named pipe waits for its reader."""
     number = _own_descriptor(path)
-    # A copy of the descriptor, not what it leads to opened again: that would write over a file's beginning.
+    # A copy of the descriptor: to open what it leads to again would overwrite the beginning of a file.
     descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY) if number is None else os.dup(number)
     return os.fdopen(descriptor, "wb")
 
 
 def check_writable(path: Path, *, directory: bool = False) -> None:
-    """Raise an error, OSError or CadecError, if nothing could be written under this name, as far as is known.
+    """Raise an OSError or a CadecError if nothing can be written to this path, as far as is known.
 
-    What is there already is none unless it is of another kind: a directory, where a file is to be written.
+    Something that exists there is an error only if it is of another kind: a directory instead of a file.
     """
     if is_stream(path):
         _check_stream(path, directory)
@@ -85,22 +85,22 @@ def check_writable(path: Path, *, directory: bool = False) -> None:
 
 
 def shorten_name(name: str, room: int) -> str:
-    """A name that takes no more than so many bytes: itself, or its beginning and a digest of all of it."""
+    """A name of at most `room` bytes: the name itself, or its beginning and a digest of all of it."""
     raw = os.fsencode(name)
     if len(raw) <= room:
         return name
     digest = hashlib.sha256(raw).hexdigest()[:12]
-    # Half a character at the end would be no UTF-8.
+    # A character that was cut in half would not be UTF-8.
     return raw[: room - 13].decode("utf-8", "ignore") + "~" + digest
 
 
 def sibling_path(path: Path, ending: str) -> Path:
-    """The companion of a file: its name with an ending, shortened if that would be too long."""
+    """The path beside a file whose name has an ending besides; it is shortened if it would be too long."""
     return path.with_name(shorten_name(path.name, NAME_LIMIT - len(ending)) + ending)
 
 
 def name_limit(directory: Path) -> int:
-    """How many bytes a name in a directory may have."""
+    """How many bytes a name in a directory may take."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         limit = os.pathconf(directory, "PC_NAME_MAX")
         return limit if limit > 0 else NAME_LIMIT
@@ -108,7 +108,7 @@ def name_limit(directory: Path) -> int:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """The number of the descriptor that a name stands for, by whatever links."""
+    """The number of the open descriptor that a path stands for, links followed."""
     path = path.absolute()
     for _ in range(_LINKS_IN_A_ROW):
         if match := _OWN_DESCRIPTOR.fullmatch(os.path.normpath(path)):
@@ -137,7 +137,7 @@ def _check_stream(path: Path, directory: bool) -> None:
 
 
 def _check_parent(place: Path) -> None:
-    """The directory that is to hold it is there and open to us, or can be made."""
+    """Raise an OSError unless the directory of a path can be written to, or can be created."""
     parent = next((above for above in place.parents if os.path.lexists(above)), place)
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a file, not a directory")
@@ -153,34 +153,31 @@ def _check_parent(place: Path) -> None:
         raise PermissionError(errno.EACCES, f"you may not write to the directory {parent}")
 
 
-# Where cadec keeps things between runs (the XDG specification), and locks between those who share them.
-
-
-# Below it nothing can be made or found. A user of whom no home is known has no cache, and none is made up.
+# Nothing can be created or found below it: for users whose home is not known.
 _NOWHERE = Path(os.devnull)
 
 
 def cache_directory() -> Path:
-    """$CADEC_CACHE, or cadec's place in the user's cache: what is there can be made again."""
+    """$CADEC_CACHE, or cadec's directory in the user's cache: everything in it can be made again."""
     if named := os.environ.get("CADEC_CACHE"):
         return expand_user(named)
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
 def data_directory() -> Path:
-    """$CADEC_DATA, or cadec's place among the user's data: models that were fetched or added by name."""
+    """$CADEC_DATA, or cadec's directory in the user's data: models that were fetched or added by name."""
     if named := os.environ.get("CADEC_DATA"):
         return expand_user(named)
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
 def state_directory() -> Path:
-    """cadec's place among the user's state, where sessions and histories are kept."""
+    """cadec's directory in the user's state: sessions and histories."""
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
 def expand_user(path: str | Path) -> Path:
-    """A path with ~ for what it stands for; that of a user who is not there is a CadecError."""
+    """A path with ~ expanded; the home of an unknown user is a CadecError."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -194,7 +191,7 @@ def _xdg(variable: str, usual: str) -> Path:
 
 
 def _home() -> Path:
-    """The user's home, by $HOME if that can be one, else by the system's list of users."""
+    """The user's home: $HOME if it is an absolute path, else what the system's list of users says."""
     if (named := os.environ.get("HOME")) and Path(named).is_absolute():
         return Path(named)
     try:

@@ -1,10 +1,10 @@
-"""Files as everyone here reads them: compressed or not, text in an encoding, JSON. `whole_files` writes them.
+"""Reading files: compressed or not, as text in an encoding, line by line, as a stream, as JSON.
 
-Whoever reads text passes an encoding only if its user could name one with --encoding. Without, a file is
-UTF-8 or an error, and the error says to convert it.
+Pass an encoding only where the user could name one. Without it a file is UTF-8 or an error, and the error
+says to convert it.
 
-A small file can unpack to more than there is memory. So whatever is read whole is counted as it is unpacked,
-and refused above a limit; so is a single line of what is read as a stream.
+A small compressed file can become larger than memory. So a file that is read whole is counted while it is
+decompressed, and refused above a limit; so is a single line of a file that is read line by line.
 """
 
 import codecs
@@ -26,12 +26,9 @@ from typing import Any, BinaryIO, cast
 
 from cadec_cli.errors import CadecError, UsageError, option
 
-# Compressed files, unpacked as they are read, in bounded memory: `.xz`, `.gz` and `.zst`.
-
-
-# Bytes unpacked at once: of four can come 128 KiB, so of these no more than 32 MiB.
+# Compressed bytes read at a time: four of them can become 128 KiB, so all of them no more than 32 MiB.
 _PACKED = 1 << 10
-# What unpacking may hold in memory beside the result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
+# Bytes that decompressing may take besides its result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
 MEMORY = 1 << 28
 _ZSTD_WINDOW = 1 << 27
 _GZIP_ONLY = 31  # for zlib, which has formats of its own
@@ -39,7 +36,7 @@ _GZIP_ONLY = 31  # for zlib, which has formats of its own
 
 @dataclass(frozen=True)
 class _Format:
-    """How frames begin, what unpacks one, and in what multiples zeros may follow one; 0 is none at all."""
+    """How frames begin, what decompresses one, and in what multiples zeros may follow it; 0: none may."""
 
     name: str
     beginnings: tuple[bytes, ...]  # all of one length
@@ -82,8 +79,8 @@ def _frames(path: Path, form: _Format) -> BinaryIO:
 class _Frames(io.RawIOBase):
     """The content of a compressed file, frame after frame.
 
-    Unlike the libraries' own readers it can be read by lines, tells when the file is truncated or has
-    something else at its end, and keeps the limits on memory that the decompressor was made with.
+    Unlike the libraries' own readers it can be read line by line, notices when the file is truncated or has
+    something else at its end, and keeps the memory limits of its decompressor.
     """
 
     def __init__(self, stream: BinaryIO, form: _Format) -> None:
@@ -111,7 +108,7 @@ class _Frames(io.RawIOBase):
         return len(taken)
 
     def _begin_frame(self) -> bool:
-        """Go to the next frame, if there is one; the first there has to be."""
+        """Go to the next frame, if there is one; there has to be a first."""
         padded = self._frame is not None and self._format.padding
         if padded and self._skip_zeros() % padded:
             raise OSError(f"zeros follow its {self._format.name} data that are no padding")
@@ -129,7 +126,7 @@ class _Frames(io.RawIOBase):
         return True
 
     def _skip_zeros(self) -> int:
-        """Pass over zeros, and tell how many there were."""
+        """Skip zeros, and return how many there were."""
         count = 0
         while packed := self._packed or self._stream.read(_PACKED):
             self._packed = packed.lstrip(b"\0")
@@ -143,7 +140,7 @@ class _Frames(io.RawIOBase):
         super().close()
 
 
-# What opens a file, by the end of its name.
+# What opens a compressed file, by its suffix.
 UNPACKED: dict[str, Callable[[Path], BinaryIO]] = {".xz": _open_xz, ".gz": _open_gzip, ".zst": _open_zstd}
 
 
@@ -158,9 +155,9 @@ _TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
 _MAX_MARK_LENGTH = 4
 _BLOCK = 1 << 16  # bytes that are read of a stream at once
 
-# What a text that is read whole may hold, in bytes, unless --max-input says otherwise: a hundred novels.
+# Bytes that a text that is read whole may have, unless the user sets another limit: a hundred novels.
 MAX_INPUT_BYTES = 64_000_000
-MAX_LINE_LENGTH = 16_000_000  # bytes; a corpus has no such line, so this is no text, or not of lines
+MAX_LINE_LENGTH = 16_000_000  # bytes; no corpus has such a line, so a file with one is not lines of text
 _MAX_JSON = 1_000_000_000
 _MAX_JSON_DEPTH = 100  # objects and lists in each other
 
@@ -182,7 +179,7 @@ class WholeText:
     """All that a text file holds."""
 
     name: str  # what messages call the file
-    text: str  # a byte order mark is kept as its first character
+    text: str  # a byte order mark stays as its first character
     encoding: str  # turns the text into the file's bytes again
 
 
@@ -204,7 +201,7 @@ def read_data(path: Path, *, most: int = MAX_INPUT_BYTES) -> bytes:
 
 
 def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
-    """All that a stream has; never more than the limit and a chunk of it are in memory."""
+    """All bytes of a stream; no more than the limit and one chunk are ever in memory."""
     data = bytearray()
     while chunk := stream.read(_CHUNK):
         data += chunk
@@ -214,7 +211,7 @@ def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> by
 
 
 def too_large(path: Path, most: int, hint: str = "") -> CadecError:
-    """What there is to say of a file that is larger than it may be."""
+    """The error for a file that is larger than it may be."""
     packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
@@ -225,7 +222,7 @@ def too_large(path: Path, most: int, hint: str = "") -> CadecError:
 
 
 def _enough(path: Path, most: int) -> int:
-    """A limit that will do for a file, if its size tells; else a larger one."""
+    """A limit that is large enough for a file, if its size is known; else twice the limit."""
     packed = str(path) == "-" or path.suffix in UNPACKED
     with contextlib.suppress(OSError):
         if not packed and (size := path.stat().st_size) > most:
@@ -235,7 +232,7 @@ def _enough(path: Path, most: int) -> int:
 
 
 def size_name(size: int) -> str:
-    """A number of bytes as --max-input takes it: 64MB."""
+    """A number of bytes as users write it: 64MB."""
     for unit, count in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
         if size >= count and size % (count // 10 or 1) == 0:
             return f"{size / count:g}{unit}"
@@ -243,12 +240,12 @@ def size_name(size: int) -> str:
 
 
 def name_of(path: Path) -> str:
-    """Return what messages call a file; names that are not Unicode can be shown too."""
+    """What messages call a file; a name that is not Unicode can be shown too."""
     return "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
-    """Decode a file, and return with it the encoding that turns the text into the same bytes again."""
+    """The text of a file, and the encoding that turns it into the same bytes again."""
     try:
         exact = _exact(encoding, data)
         return data.decode(exact), exact
@@ -260,7 +257,7 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
 
 
 def _exact(encoding: str | None, start: bytes) -> str:
-    """The encoding that turns the text of a file that starts like this into its bytes again."""
+    """The encoding that turns the text of a file with this start into its bytes again."""
     exact = codecs.lookup("utf-8" if encoding is None else encoding).name
     if exact in _TOLD_BY_MARK:
         marked = (wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark) and wide[:6] == exact)
@@ -269,12 +266,12 @@ def _exact(encoding: str | None, start: bytes) -> str:
 
 
 def _guess(start: bytes) -> str:
-    """The encoding that a file may be in which is not in the one that was named."""
+    """An encoding that a file may be in, if it is not in the one that was named."""
     return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
 
 
 def is_streamed(path: Path) -> bool:
-    """Tell whether a file may have to be waited for: standard input, if it is a pipe or a terminal."""
+    """Tell whether reading may have to wait for more: standard input, if it is a pipe or a terminal."""
     if str(path) != "-" or sys.stdin is None:
         return False
     try:
@@ -284,14 +281,14 @@ def is_streamed(path: Path) -> bool:
 
 
 def stream_text(encoding: str | None = None) -> "TextStream":
-    """Standard input as text that can be read as it comes; how much of it to hold is the reader's to say."""
+    """Standard input as text that can be read as it arrives; the caller limits how much it keeps."""
     stream = sys.stdin.buffer
     # The buffer would wait until it is full.
     return TextStream(getattr(stream, "raw", stream), name_of(Path("-")), encoding)
 
 
 class TextStream:
-    """Text that comes bit by bit: the same text, in the end, as `decode` makes of all its bytes."""
+    """Text that arrives bit by bit: in the end, the same text that `decode` makes of all its bytes."""
 
     def __init__(self, stream: io.RawIOBase | BinaryIO, name: str, encoding: str | None = None) -> None:
         self.name = name
@@ -309,7 +306,7 @@ class TextStream:
         self._failure: CadecError | None = None
 
     def waiting(self) -> bool:
-        """Tell whether more can be read without a wait."""
+        """Tell whether `read` would return at once."""
         if self._ended or self._failure is not None:
             return True
         try:
@@ -320,7 +317,7 @@ class TextStream:
             return False
 
     def read(self) -> str:
-        """Wait for more text and return it; "" is the end. What comes before an error is returned first."""
+        """Wait for more text and return it; "" at the end. Text before an error is returned first."""
         while True:
             if self._failure is not None:
                 raise self._failure
@@ -334,7 +331,7 @@ class TextStream:
     def _bytes(self) -> bytes:
         with read_errors(Path(self.name)):
             while (data := self._stream.read(_BLOCK)) is None:
-                select.select([self._stream.fileno()], [], [])  # somebody told the pipe never to wait
+                select.select([self._stream.fileno()], [], [])  # the pipe was set to never block
             return data
 
     def _decode(self, data: bytes) -> str:
@@ -359,7 +356,7 @@ class TextStream:
             return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
 
     def _complete_mark(self) -> None:
-        """Read on while what was read may be the first part of a byte order mark: guesses go by it."""
+        """Read on while the start may be a part of a byte order mark, which `_guess` needs."""
         while any(mark.startswith(self._start) and mark != self._start for mark in _WIDE_MARKS.values()):
             if not (more := self._bytes()):
                 return
@@ -367,9 +364,9 @@ class TextStream:
 
 
 def read_lines(path: Path, encoding: str | None = None, *, most: int | None = None) -> Iterator[str]:
-    """Yield the lines of a text file without their ends. Streams; a BOM and CR before LF are dropped.
+    """Yield the lines of a text file, one at a time, without their ends; a byte order mark is dropped.
 
-    Whoever keeps all of them says how many bytes they may have at `most`.
+    A file of more than `most` bytes is a CadecError: give a limit if you keep all lines.
     """
     size = 0
     with read_errors(path), open_binary(path) as stream:
@@ -410,7 +407,7 @@ def _unknown(encoding: str | None) -> UsageError:
 
 @contextlib.contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong while reading `path` into a CadecError that names it."""
+    """Turn any error while reading or decompressing `path` into a CadecError that names it."""
     try:
         yield
     except FileNotFoundError:
@@ -426,7 +423,7 @@ def read_errors(path: Path) -> Iterator[None]:
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None
     except OSError as error:
-        # Without a number it is what unpacks that complains, not the system.
+        # Without a number the error is of the decompressor, not of the system.
         hint = "" if error.errno else "the file may be truncated or of another format"
         raise CadecError(f"can't read {path}: {error.strerror or error}", hint) from None
     except (zlib.error, EOFError) as error:
@@ -451,7 +448,7 @@ def _unpacking_needs(path: Path) -> CadecError:
 
 
 def check_name(path: Path) -> None:
-    """Refuse a name that no file can have."""
+    """Raise a CadecError for a name that no file can have."""
     try:
         possible = "\0" not in str(path) and bool(os.fsencode(path))
     except UnicodeEncodeError:
@@ -463,8 +460,7 @@ def check_name(path: Path) -> None:
 def read_json(path: Path, *, strict: bool = False) -> Any:
     """Read a JSON file; a broken one is a CadecError.
 
-    A `strict` one, as we write them, has no key twice, of which readers would take one or the other, and no
-    NaN or Infinity, which are no JSON.
+    With `strict`, so is one with the same key twice, or with NaN or Infinity, which are not JSON.
     """
     with read_errors(path):
         check_name(path)
@@ -479,7 +475,7 @@ def read_json(path: Path, *, strict: bool = False) -> Any:
 
 
 def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
-    """A JSON value; why something is none, and what is nested so deeply that nobody wrote it, ValueErrors."""
+    """The value of a JSON text; a ValueError says why it has none, or that it is nested too deeply."""
     deep = f"it is nested more than {_MAX_JSON_DEPTH} deep"
     try:
         if strict:
@@ -488,7 +484,7 @@ def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
             value = json.loads(text)
     except RecursionError:
         raise ValueError(deep) from None
-    # Parsing it is not all: whoever copies or writes it again must not run out of stack either.
+    # To copy or to write it again must not run out of stack either.
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     brackets = raw.count(b"[") + raw.count(b"{")
     if brackets > _MAX_JSON_DEPTH and _depth(value) > _MAX_JSON_DEPTH:
@@ -497,7 +493,7 @@ def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
 
 
 def _depth(value: Any) -> int:
-    """How many objects and lists are in each other."""
+    """How deeply objects and lists are nested."""
     level, depth = [value], 0
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
@@ -517,6 +513,6 @@ def _no_number(constant: str) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of a file, in hexadecimal."""
+    """The SHA-256 checksum of a file, in hexadecimal."""
     with read_errors(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, FlaggedSentence, Judge, flagged_sentences
+from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
@@ -50,17 +51,26 @@ class SegmentRecord:
     made: Any
 
 
+# (an explained translation, who judges it) → plain data
+Segment = Callable[[ExplainedTranslation, Judge], Any]
+
+
 @dataclass(frozen=True)
 class SideOutput:
     """A file that is written beside the translation, such as a report.
 
-    `maker(translator, judge)` returns what turns a translation into plain data, which the journal keeps. It
-    is a top-level function, since workers are sent it. `write` gets the records of all sentences, in order.
+    `segment(explained, judge)` turns an explained translation into plain data, which the journal keeps. It is
+    a top-level function, since workers are sent it. `write` gets the records of all sentences, in order.
     """
 
     path: Path
-    maker: Callable[[Translator, Judge], Callable[[Translation], Any]]
+    segment: Segment
     write: Callable[[Iterable[SegmentRecord]], None]
+
+
+def segment_maker(segment: Segment, translator: Translator, judge: Judge) -> Callable[[Translation], Any]:
+    """What makes segments of translations: the translator explains, so that `segment` runs no model."""
+    return lambda translation: segment(translator.explain_translation(translation), judge)
 
 
 # (number of the input, the file as it was read, what was written of it)
@@ -190,7 +200,9 @@ class FileTranslation:
 
     def _translate(self, journal: Journal | _InMemoryJournal, json_lines: bool, track: Track) -> None:
         translations = self._missing(journal)
-        beside = None if self.side_output is None else self.side_output.maker(self.translator, self.judge)
+        beside = None
+        if self.side_output is not None:
+            beside = segment_maker(self.side_output.segment, self.translator, self.judge)
         for translation in track(translations, self.sentences - len(journal.outputs)):
             done = journal_record(translation, self.judge, json_lines=json_lines, beside=beside)
             journal.add(translation.document, translation.sentence, done)
@@ -272,7 +284,7 @@ def attach(
     if side_output is None:
         yield from translations
         return
-    make = side_output.maker(translator, judge)
+    make = segment_maker(side_output.segment, translator, judge)
     records = []
     for one in translations:
         records.append(SegmentRecord(*place(one.document), one.sentence, one.place, make(one)))

@@ -30,7 +30,13 @@ from cadec_cli.fs.paths import is_stream
 from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, read_errors, stream_text
 from cadec_cli.jobs.by_document import BulkTranslation, DocumentWorker
 from cadec_cli.jobs.done import RECORD, FinishedFiles, document_key, remove_complete
-from cadec_cli.jobs.in_step import FileTranslation, SideOutput, translation_settings
+from cadec_cli.jobs.in_step import (
+    FileTranslation,
+    Segment,
+    SideOutput,
+    segment_maker,
+    translation_settings,
+)
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.jobs.output_names import (
     OutputPlan,
@@ -291,7 +297,7 @@ class TranslationJob:
             before,
             self.below,
             outputs.json_lines,
-            side_output.maker if side_output is not None else None,
+            side_output.segment if side_output is not None else None,
         )
         finished = None
         if outputs.resume and side_output is None:  # a side output is about all files, finished or not
@@ -391,7 +397,7 @@ class WorkerInstructions:
     after: tuple[str, ...]
     below: float
     json_lines: bool = False
-    side_output: Callable[[Translator, Judge], Callable[[Translation], Any]] | None = None
+    segment: Segment | None = None  # of a side output
 
 
 def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
@@ -399,11 +405,11 @@ def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
     job = TranslationJob.open(
         instructions.models, instructions.options, after=instructions.after, below=instructions.below
     )
-    make = instructions.side_output
+    segment = instructions.segment
     return DocumentWorker(
         job.translator,
         job.judge,
         instructions.json_lines,
         job.before,
-        make(job.translator, job.judge) if make is not None else None,
+        segment_maker(segment, job.translator, job.judge) if segment is not None else None,
     )

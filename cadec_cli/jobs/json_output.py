@@ -1,6 +1,7 @@
-"""Translations as plain data, one JSON object per sentence: written by `translate`, read by `rerank`.
+"""Translations as plain data, one object per sentence: JSON lines, and the records of journals.
 
-A term that was not computed is absent; so is the confidence of what was only copied.
+`cadec rerank` reads the same lines. A term that was not computed is absent, and so is the confidence of a
+sentence that was only copied.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cadec_cli.decoding.translation import TranslatedPart, Translation
 
 
 def json_records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
-    """One object per part, that is one, unless the sentence was too long."""
+    """One object per part: one, unless the sentence was too long for the model and was split."""
     judge = judge or Judge()
     return [
         {
@@ -31,7 +32,7 @@ def json_records(translation: Translation, judge: Judge | None = None) -> list[d
 
 
 def text_record(translation: Translation, judge: Judge) -> dict[str, Any]:
-    """What is left of a translation whose hypotheses nobody asked for: its text, and what to think of it."""
+    """The text of a translation and its confidence, without its hypotheses."""
     return {"text": translation.text, **confidence_record(judge.of(translation), judge)}
 
 
@@ -42,13 +43,13 @@ def journal_record(
     json_lines: bool,
     beside: Callable[[Translation], Any] | None = None,
 ) -> Any:
-    """What is kept of a sentence until all of its file is there: what is written, and what goes beside it."""
+    """What a journal keeps of a sentence until its file is written; with `beside`, a pair with its result."""
     written: Any = (json_records if json_lines else text_record)(translation, judge)
     return written if beside is None else [written, beside(translation)]
 
 
 def confidence_record(found: Confidence | None, judge: Judge) -> dict[str, Any]:
-    """A confidence, and what makes it so low where that is worth a flag."""
+    """A confidence, and its reasons if it is low enough for a flag; {} where there is none."""
     if found is None:
         return {}
     flags = {"flags": list(found.reasons)} if judge.is_flagged(found) else {}
@@ -56,14 +57,14 @@ def confidence_record(found: Confidence | None, judge: Judge) -> dict[str, Any]:
 
 
 def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[bytes]:
-    """Translations as lines."""
+    """Translations as JSON lines."""
     for translation in translations:
         for record in json_records(translation, judge):
             yield json_line(record)
 
 
 def json_line(record: dict[str, Any]) -> bytes:
-    """An object as a line; half a character, which UTF-8 lacks, as JSON's escape."""
+    """An object as a line; a lone surrogate, which UTF-8 can't encode, as an escape."""
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 

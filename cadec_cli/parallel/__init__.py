@@ -7,10 +7,11 @@ each item. A pool hands out the items, returns the results, and begins again wha
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from cadec_cli.errors import CadecError
 
@@ -77,20 +78,22 @@ class SerialPool:
             yield number, work(item)
 
 
-def in_order(results: Iterable[tuple[int, Result | WorkerLostError]]) -> Iterator[Result]:
-    """The results of all items in the items' order; those that come early wait in memory.
+def in_order(results: Results[Result]) -> Iterator[Result]:
+    """The results of a pool in the order of the items; those that come early wait in memory.
 
-    A WorkerLostError is raised at once: all results after it would have to wait.
+    A WorkerLostError is raised at once: all results after it would have to wait. The workers' work ends when
+    this does, however it ends.
     """
     early: dict[int, Result] = {}
     following = 0
-    for number, result in results:
-        if isinstance(result, WorkerLostError):
-            raise result
-        early[number] = result
-        while following in early:
-            yield early.pop(following)
-            following += 1
+    with contextlib.closing(cast("Generator[Any, None, None]", results)):
+        for number, result in results:
+            if isinstance(result, WorkerLostError):
+                raise result
+            early[number] = result
+            while following in early:
+                yield early.pop(following)
+                following += 1
 
 
 def available_cores() -> int:

@@ -1,8 +1,8 @@
-"""A pool of actors on a Ray cluster, or on one that is started here for as long as it takes.
+"""A pool of actors on a Ray cluster, or on one that is started here and ends with the work.
 
-Ray says where there is room and keeps the machines together. What workers are told and answer is the same as
-on one machine, so that errors come back as they were raised, and all that Ray itself raises here is the loss
-of a worker. Ray's own words stay out of the terminal.
+Ray says where there is room and connects the machines. Workers get and send the same messages as on one
+machine, so errors come back as they were raised, and an error of Ray itself means that a worker is lost.
+Ray's own messages stay out of the terminal.
 """
 
 from __future__ import annotations
@@ -31,20 +31,19 @@ from cadec_cli.parallel import Item, Result, Results, Task, available_cores
 from cadec_cli.parallel.dispatch import FAILED, LOST, WorkItem, dispatch
 from cadec_cli.version import __version__
 
-# Seconds until an address counts as one where nobody answers.
+# Seconds to wait for an answer from an address.
 _ANSWERING = 20
 
-# Seconds between two looks at how large the cluster is; machines may join or go.
+# Seconds between two looks at the size of the cluster; machines may join or leave.
 _LOOKING = 5.0
 
-# How often it is tried to start a cluster: parts of Ray wait 15 seconds for others, and no longer, however
-# busy the machine is.
+# How often to try to start a cluster: parts of Ray wait only 15 seconds for others, however busy the machine.
 _STARTS = 3
 
-# Seconds that Ray's processes have to leave.
+# Seconds that Ray's processes have to end.
 _LEAVING = 5.0
 
-# Bytes of shared memory of a cluster that is started here: what is handed out is text.
+# Bytes of shared memory of a cluster that is started here: items and results are text.
 _SHARED_MEMORY = 128 * 2**20
 
 # The longest path of a directory in which there is room for one of ours, and in that for Ray's sockets, whose
@@ -68,11 +67,11 @@ class RayPool:
 
     @property
     def size(self) -> int:
-        """How many work at a time, as far as that is known before the cluster is seen."""
+        """How many work at a time, as far as known before the cluster is."""
         return self._asked or max(1, int(available_cores() // self._cores))
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield each item's number with what was made of it, as they are done."""
+        """Yield each item's number with its result, as they are done."""
         ray = _import_ray()
         pickled = pickle.dumps(task)
         with _connection(ray, self._address, self._asked * self._cores) as signals:
@@ -87,19 +86,19 @@ class RayPool:
 
 @dataclass(eq=False)
 class _RayWorker:
-    """One actor, seen from here."""
+    """One actor, as this process sees it."""
 
     ray: Any
     actor: Any
-    reference: Any  # of what it will answer
+    reference: Any  # to its next answer
     work_item: WorkItem[Any] | None = None
 
     def take(self, item: bytes) -> None:
-        """Hand it an item; if it is lost already, its answer will tell."""
+        """Give it an item; if it is lost already, its answer will tell."""
         self.reference = self.actor.work.remote(item)
 
     def answer(self) -> tuple[str, Any]:
-        """What it says; what Ray says in its place is that it was lost."""
+        """Its message; an error of Ray in its place means that it is lost."""
         try:
             said = self.ray.get(self.reference)
         except self.ray.exceptions.RayTaskError as error:  # nothing of the task: that is in its answers
@@ -113,7 +112,7 @@ class _RayWorker:
 
 
 class _RayWorkerSet:
-    """All actors that there are."""
+    """All actors, and how many have room."""
 
     kind = "Ray workers"
     hint = f"perhaps memory ran out: try fewer {option('workers')}, or give each more {option('threads')}"
@@ -135,7 +134,7 @@ class _RayWorkerSet:
             )
 
     def capacity(self) -> int:
-        """As many as were asked for and fit onto the machines, whatever else these are doing."""
+        """As many as were asked for and fit onto the machines, whatever else these do."""
         now = time.monotonic()
         if not self._looked or now - self._looked > _LOOKING:
             self._looked = now
@@ -148,12 +147,12 @@ class _RayWorkerSet:
         return min(int(machine.get(name, 0) // count) for name, count in self._each.items() if count)
 
     def add(self) -> None:
-        """Ask for one more actor; it begins when there is a place for it."""
+        """Ask for one more actor; it starts when there is room for it."""
         actor = self._actor.remote()
         self.workers.append(_RayWorker(self._ray, actor, actor.begin.remote(__version__, self._task)))
 
     def wait_for_answers(self) -> list[_RayWorker]:
-        """Wait until something is heard of some, but not longer than until it is time to look for room."""
+        """Wait until some have answered or are lost, at most until it is time to look for room again."""
         of = {worker.reference: worker for worker in self.workers}
         done, _ = self._ray.wait(list(of), num_returns=1, timeout=_LOOKING)
         return [of[reference] for reference in done]
@@ -165,7 +164,7 @@ class _RayWorkerSet:
 
 
 def _actor_class() -> type:
-    """What an actor is. As a class within a function it travels whole, also to where there is no cadec."""
+    """The class of an actor; within a function it is sent whole, also to machines without cadec."""
 
     class CadecWorker:
         def begin(self, version: str, task: bytes) -> bytes | str:
@@ -187,10 +186,10 @@ def _actor_class() -> type:
 
 
 def _import_ray() -> Any:
-    """Ray, which is asked to be quiet and to report to nobody."""
+    """Import Ray; it is told to be quiet and to send no usage statistics."""
     for name, value in (
         ("RAY_USAGE_STATS_ENABLED", "0"),
-        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),  # its new way, which it else announces
+        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),  # its new default, which it would announce
         ("RAY_enable_metrics_collection", "0"),
         ("RAY_prestart_worker_first_driver", "0"),  # nothing but the actors will run
         ("RAY_enable_worker_prestart", "0"),
@@ -206,7 +205,7 @@ def _import_ray() -> Any:
 
 @contextlib.contextmanager
 def _connection(ray: Any, address: str | None, cores: float) -> Iterator[_Signals]:
-    """A cluster to work on, which ends with this if it was started for it."""
+    """Connect to a cluster; without an address, one is started, and ends with this block."""
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(_own_signals())
         if address is None:
@@ -223,30 +222,30 @@ def _connection(ray: Any, address: str | None, cores: float) -> Iterator[_Signal
 
 @dataclass(frozen=True)
 class _Signals:
-    """What ends a command, and what is done about it in the main thread, which alone may say so."""
+    """The handlers of the signals that end a command; only the main thread may change them."""
 
     before: Mapping[signal.Signals, Any]
 
     def take_back(self) -> None:
-        """Take SIGTERM back from Ray, which tells of it at length: all is ended first, in silence."""
+        """Take SIGTERM back from Ray, which would log it at length: everything ends quietly instead."""
         if signal.SIGTERM in self.before:
             handler = self.before[signal.SIGTERM]
             signal.signal(signal.SIGTERM, _exit if handler == signal.SIG_DFL else handler)
 
     def ignore(self) -> None:
-        """Ctrl-C pressed again would leave half of Ray's processes behind, and all is ending anyway."""
+        """Ignore a second Ctrl-C: it would leave half of Ray's processes behind, and all is ending anyway."""
         for number in self.before:
             signal.signal(number, signal.SIG_IGN)
 
     def restore(self) -> None:
-        """Leave them as they were."""
+        """Put back the handlers of before."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[_Signals]:
-    """Signals, which are as before when this ends."""
+    """The signal handlers, which are restored at the end of this block."""
     ours = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if ours else ()
     signals = _Signals({number: signal.getsignal(number) for number in numbers})
@@ -261,7 +260,7 @@ def _exit(number: int, frame: object) -> None:
 
 
 def _start(ray: Any, cores: float, directory: Path) -> None:
-    """Start a cluster of this machine alone; it has the cores that were asked for, be they there or not."""
+    """Start a cluster of this machine alone; it claims the cores that were asked for, there or not."""
     for attempt in range(1, _STARTS + 1):
         try:
             ray.init(
@@ -271,7 +270,7 @@ def _start(ray: Any, cores: float, directory: Path) -> None:
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.CRITICAL,
-                _node_ip_address="127.0.0.1",  # nobody else is to hear of it
+                _node_ip_address="127.0.0.1",  # not reachable from other machines
                 _temp_dir=str(directory),
             )
             return
@@ -299,10 +298,10 @@ def _connect(ray: Any, address: str) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Raise an OSError unless something answers as Ray does: Ray itself would wait for minutes."""
+    """Raise an OSError unless Ray answers at a port: Ray itself would wait for minutes."""
     with socket.create_connection((host, port), timeout=_ANSWERING) as connection:
         if os.environ.get("RAY_USE_TLS", "0") not in ("0", ""):
-            return  # then only Ray knows how to ask
+            return  # only Ray has the certificates
         connection.sendall(_HTTP_2)
         answer = connection.recv(len(_SETTINGS))
         if answer[3:4] != _SETTINGS[3:4]:
@@ -310,7 +309,7 @@ def _check_port(host: str, port: int) -> None:
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    """Where to knock before Ray does, which takes long to find that nobody is there; '' where it can tell."""
+    """The host and port of an address; '' for `auto`, where Ray finds out by itself."""
     if address == "auto":
         return "", 0
     found = re.fullmatch(r"(?:ray://)?\[?([^/\[\]]+?)\]?:(\d{1,5})", address)
@@ -322,9 +321,9 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _short_directory() -> Iterator[Path]:
-    """A directory for Ray's sockets and logs, which ends with this; its name is short enough for those.
+    """A directory for Ray's sockets and logs, removed after this block; sockets need a short path.
 
-    One that a killed command left is removed: it can't do that itself.
+    One that a killed command left behind is removed, too.
     """
     usual = Path(tempfile.gettempdir())
     place = (usual if len(str(usual)) <= _MAX_DIRECTORY_LENGTH else Path("/tmp")) / "ray"
@@ -340,6 +339,6 @@ def _short_directory() -> Iterator[Path]:
 
 
 def _line(error: BaseException) -> str:
-    """What an error says in one line; Ray's go on for many."""
+    """The first line of an error; Ray's have many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__

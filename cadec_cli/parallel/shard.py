@@ -1,6 +1,6 @@
-"""Shares: which of many items one of several jobs does, when the jobs know nothing of each other.
+"""Shards: which of many items one of several jobs does, when the jobs know nothing of each other.
 
-Every job finds the same division by itself, from the items' sizes alone.
+Every job computes the same division, from the sizes of the items alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cadec_cli.errors import UsageError
 
 @dataclass(frozen=True)
 class Shard:
-    """The share of one job, counted from 1, of as many as there are."""
+    """The part of one job: its number, from 1, and how many there are."""
 
     number: int
     of: int
@@ -23,17 +23,17 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read `2/8`, the second of eight."""
         first, _, second = text.partition("/")
-        # Not everything that is a digit somewhere is one that `int` reads; and nobody has so many jobs.
+        # `isdigit` accepts digits that `int` does not; and nobody has a million jobs.
         if all(part.isascii() and part.isdigit() and len(part) < 6 for part in (first, second)):
-            share = cls(int(first), int(second))
-            if 1 <= share.number <= share.of:
-                return share
-        raise UsageError(f"no share is {text!r}", "give its number and of how many it is one, e.g. 2/8")
+            shard = cls(int(first), int(second))
+            if 1 <= shard.number <= shard.of:
+                return shard
+        raise UsageError(f"{text!r} is no shard", "give its number and how many there are, e.g. 2/8")
 
     def of_sizes(self, sizes: Sequence[int]) -> list[int]:
-        """The numbers of this share's items, in their order.
+        """The numbers of this shard's items, in their order.
 
-        The largest go first, each to the share that has least so far: all of them are about equal.
+        The largest items go first, each to the shard with least so far: so all are about equal.
         """
         filled = [(0, number) for number in range(1, self.of + 1)]  # a heap
         own = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
-from cadec_cli.decoding.explain import Explanation, TokenPMI
-from cadec_cli.decoding.translation import TranslatedPart, Translation
-from cadec_cli.decoding.translator import Translator
+from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
+from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.options import TranslationOptions
@@ -20,7 +19,7 @@ COLUMNS = ("source", "sentence level", "in context")
 
 
 def translation_report(path: Path, job: TranslationJob, names: Sequence[str]) -> SideOutput:
-    """A report that is made along with a translation; `names` are those of the files, to be shown."""
+    """A report that is written along with a translation; `names` are the names of the files to show."""
 
     def write(records: Iterable[SegmentRecord]) -> None:
         segments = (put(one.made, group(one), _label(one.place, one.sentence)) for one in records)
@@ -31,12 +30,12 @@ def translation_report(path: Path, job: TranslationJob, names: Sequence[str]) ->
         document = f"document {one.document + 1}"
         return f"{names[one.file]}, {document}" if len(names) > 1 else document
 
-    return SideOutput(path, segment_maker, write)
+    return SideOutput(path, plain_segment, write)
 
 
-def segment_maker(translator: Translator, judge: Judge) -> Callable[[Translation], dict[str, Any]]:
-    """What turns a translation into a segment of the page, wherever it will stand."""
-    return lambda translation: plain(segment_of(translator, translation, "", judge))
+def plain_segment(explained: ExplainedTranslation, judge: Judge) -> dict[str, Any]:
+    """A segment of the page as plain data; `put` gives it its place."""
+    return plain(segment_of(explained, judge))
 
 
 def _page(names: Sequence[str], options: TranslationOptions, bundle: str, languages: tuple[str, str]) -> Page:
@@ -52,32 +51,27 @@ def _page(names: Sequence[str], options: TranslationOptions, bundle: str, langua
 
 
 def _label(place: str, sentence: int) -> str:
-    """Which sentence of its document it is."""
+    """The number of a sentence in its document."""
     return place.removeprefix("line ") or str(sentence + 1)
 
 
-def segment_of(
-    translator: Translator,
-    translation: Translation,
-    group: str,
-    judge: Judge | None = None,
-) -> ReportSegment:
-    """A sentence as a page shows it; its tokens are scored anew, if there is a D-LM to ask."""
-    alone = translator.options.search == "sentence"
-    explained = translator.options.weighted_objective.uses_lm and translator.models.language is not None
-    judge = judge or Judge()
+def segment_of(explained: ExplainedTranslation, judge: Judge) -> ReportSegment:
+    """A sentence as a page shows it, in no group yet."""
+    translation = explained.translation
     confidence = judge.of(translation)
-    doubted = confidence is not None and judge.is_flagged(confidence)
+    flagged = confidence is not None and judge.is_flagged(confidence)
+    explanations: Sequence[Explanation | None] = explained.explanations or [None] * len(translation.parts)
     return ReportSegment(
-        group,
+        "",
         _label(translation.place, translation.sentence),
         translation.source,
         translation.text,
-        None if alone else translator.sentence_level_of(translation),
+        explained.sentence_level,
         confidence.value if confidence is not None else None,
-        confidence.reasons if confidence is not None and doubted else (),
+        confidence.reasons if confidence is not None and flagged else (),
         parts=tuple(
-            _part(part, translator.explain(part) if explained else None) for part in translation.parts
+            _part(part, explanation)
+            for part, explanation in zip(translation.parts, explanations, strict=True)
         ),
     )
 
@@ -105,12 +99,12 @@ def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:
 
 
 def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
-    """Tokens of an explanation."""
+    """The tokens of an explanation as a page shows them."""
     return tuple(ReportToken(token.text, token.pmi) for token in tokens)
 
 
 def _facts(options: TranslationOptions) -> dict[str, str]:
-    """How it was translated, as far as that counts for this search."""
+    """The options that matter for this search."""
     facts = {"search": options.search}
     if options.weighted_objective.uses_lm:
         weights = "".join(

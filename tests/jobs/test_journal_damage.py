@@ -12,7 +12,7 @@ import pytest
 
 from cadec_cli.decoding import waves
 from cadec_cli.decoding.confidence import Judge
-from cadec_cli.decoding.translation import Translation
+from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
@@ -76,10 +76,10 @@ def report(directory: Path) -> SideOutput:
     def write(records: Iterable[SegmentRecord]) -> None:
         (directory / "report").write_text(json.dumps([asdict(record) for record in records]))
 
-    def maker(translator: Translator, judge: Judge) -> Callable[[Translation], Any]:
-        return lambda translation: [translation.text, len(translation.parts)]
+    def segment(explained: ExplainedTranslation, judge: Judge) -> Any:
+        return [explained.translation.text, explained.sentence_level, len(explained.explanations)]
 
-    return SideOutput(directory / "report", maker, write)
+    return SideOutput(directory / "report", segment, write)
 
 
 def made(

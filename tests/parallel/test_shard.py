@@ -1,4 +1,4 @@
-"""Shares of jobs that know nothing of each other: together they are all of it."""
+"""Shards of jobs that know nothing of each other: together they are all of it."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,16 +11,16 @@ from cadec_cli.parallel.shard import Shard
 @pytest.mark.parametrize(
     "text", ["0/4", "5/4", "a/b", "1", "1/", "/4", "1/2/3", "-1/4", "1/0", "¹/²", "1/1000000"]
 )
-def test_no_share(text: str) -> None:
-    with pytest.raises(UsageError, match="no share"):
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no shard"):
         Shard.parse(text)
 
 
 @given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 12))
 @settings(max_examples=60)
-def test_shares_are_all_of_it_once_and_about_equal(sizes: list[int], count: int) -> None:
-    shares = [Shard.parse(f"{number}/{count}").of_sizes(sizes) for number in range(1, count + 1)]
-    assert sorted(item for share in shares for item in share) == list(range(len(sizes)))
-    assert all(share == sorted(share) for share in shares)
-    filled = [sum(sizes[item] for item in share) for share in shares]
+def test_shards_are_all_of_it_once_and_about_equal(sizes: list[int], count: int) -> None:
+    shards = [Shard.parse(f"{number}/{count}").of_sizes(sizes) for number in range(1, count + 1)]
+    assert sorted(item for shard in shards for item in shard) == list(range(len(sizes)))
+    assert all(shard == sorted(shard) for shard in shards)
+    filled = [sum(sizes[item] for item in shard) for shard in shards]
     assert max(filled) - min(filled) <= max(sizes, default=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cadec_cli.bundle.load import LoadedModels
@@ -80,19 +81,23 @@ def start_scoring_worker(
 
 
 def score_sets(
-    sets: Iterable[ContrastiveSet],
+    sets: Sequence[ContrastiveSet],
     models: ContrastiveModels,
     pool: WorkerPool | None,
     request: ModelRequest,
     options: ContrastiveOptions,
-) -> Iterator[Terms]:
-    """The terms of all groups of all sets, in order: by a pool, or by this process with `models`."""
+) -> Iterator[tuple[ContrastiveSet, Iterator[Terms]]]:
+    """Score sets with a pool, or in this process with `models`: each set with the terms of its groups.
+
+    Take all terms of a set before the next set: a pool may have begun with that already.
+    """
     if pool is None:
         for one in sets:
-            yield from models.terms(one)
+            yield one, models.terms(one)
         return
     results = pool.run(
         Task(start_scoring_worker, (request, options)), (part for one in sets for part in parts(one))
     )
-    for terms in in_order(results):
-        yield from terms
+    terms = itertools.chain.from_iterable(in_order(results))
+    for one in sets:
+        yield one, itertools.islice(terms, len(one.groups))

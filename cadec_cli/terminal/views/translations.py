@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.decoding.explain import Explanation, TokenPMI
+from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.terminal import console
 from cadec_cli.terminal.console import SafeConsole, visible
@@ -114,16 +114,7 @@ class ReadingSpeeds:
 _STRONG = 2.0
 
 
-@dataclass(frozen=True)
-class TranslationView:
-    """A translation with what a person wants to see beside it."""
-
-    translation: Translation
-    sentence_level: str | None
-    explanations: Sequence[Explanation]
-
-
-def show(translations: Iterable[TranslationView], *, compare: bool) -> None:
+def show(translations: Iterable[ExplainedTranslation], *, compare: bool) -> None:
     """Show translations to a person, as they come."""
     out = stdout_console()
     if compare:
