@@ -112,7 +112,7 @@ class _ProcessWorkerSet:
     def add(self) -> None:
         """Start one more process."""
         context = multiprocessing.get_context("spawn")
-        with _held_interrupts():
+        with _hold_interrupts():
             ours, theirs = context.Pipe()
             process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
             process.start()
@@ -150,7 +150,7 @@ def _worker_set(task: bytes, most: int, hint: str) -> Iterator[_ProcessWorkerSet
         yield worker_set
         worker_set.end(_LEAVING)
     finally:
-        with _held_interrupts():
+        with _hold_interrupts():
             worker_set.end(patience=0)
 
 
@@ -182,7 +182,7 @@ def _end_with_the_parent() -> None:
 
 
 @contextlib.contextmanager
-def _held_interrupts() -> Iterator[None]:
+def _hold_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back; processes that are started meanwhile ignore it from their first moment on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
