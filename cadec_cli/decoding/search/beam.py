@@ -83,7 +83,7 @@ class BeamDecoding:
 
     def _at_once(self, wave: Wave[str], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         assert self.quick is not None
-        flat = [(number, text) for number, texts in enumerate(wave.documents) for text in texts]
+        flat = list(wave)
         best = self.quick.nbest([text for _, text in flat], self.search.options.beam)
         contexts = []
         for (number, _), nbest in zip(flat, best, strict=True):

@@ -31,9 +31,8 @@ class PassageSearch:
     def run(self, waves: Iterable[Wave[Passage]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         """Translate the sentence in question of every passage, and choose its likeliest hypothesis."""
         for wave in waves:
-            flat = [(number, one) for number, passages in enumerate(wave.documents) for one in passages]
-            lists = self.translate([passage for _, passage in flat])
-            for (number, _), nbest in zip(flat, lists, strict=True):
+            lists = self.translate([passage for _, passage in wave])
+            for (number, _), nbest in zip(wave, lists, strict=True):
                 yield number, _best(nbest)
 
 
