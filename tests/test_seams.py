@@ -219,10 +219,9 @@ def test_a_search_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
             for wave in waves:
-                for number, lists in enumerate(wave.documents):
-                    for nbest in lists:
-                        scores = tuple(hypothesis.log_prob for hypothesis in nbest.hypotheses)
-                        yield number, TranslatedPart(nbest, Choice(len(scores) - 1, scores))
+                for number, nbest in wave:
+                    scores = tuple(hypothesis.log_prob for hypothesis in nbest.hypotheses)
+                    yield number, TranslatedPart(nbest, Choice(len(scores) - 1, scores))
 
     kind = SearchKind("the last of each list", LISTS, lambda models, options, ahead: Last())
     monkeypatch.setitem(SEARCHES, "last", kind)

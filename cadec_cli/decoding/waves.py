@@ -24,9 +24,13 @@ class Wave(Generic[Item]):
     documents: list[list[Item]]
     ends: list[bool]  # for each document, whether this is the end of it
 
+    def __iter__(self) -> Iterator[tuple[int, Item]]:
+        """Yield all items with the numbers of their documents, document by document."""
+        return ((number, item) for number, items in enumerate(self.documents) for item in items)
+
     def map(self, batch: Callable[[list[Item]], Iterable[Other]]) -> Wave[Other]:
         """Return the wave with other items, made of all items in one call; `batch` keeps their order."""
-        made = iter(batch([item for items in self.documents for item in items]))
+        made = iter(batch([item for _, item in self]))
         return Wave(self.taken, [[next(made) for _ in items] for items in self.documents], self.ends)
 
     def steps(self) -> Iterator[dict[int, Item]]:

@@ -1,1 +1,1 @@
-"""Keeping what must not change: defects, stand-ins, where tags go."""
+"""Protection of translations: lost spans, defects, and the places of tags."""

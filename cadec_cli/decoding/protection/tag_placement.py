@@ -1,8 +1,8 @@
-"""Which words of a translation stand for which of the source, as far as tags need to know.
+"""Putting the tags of a source around the right words of its translation.
 
-By occlusion: the source is read again without the words in question, and what becomes less likely of the
-translation stands for them. Any model that scores given translations token by token can tell; where none
-can, the words in proportion are taken.
+The words are found by occlusion: the source is scored again without the words between two tags, and the words
+of the translation that become less likely are their translation. This needs a model that scores given
+translations token by token; without one, positions are taken in proportion.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from cadec_cli.engines.protocols import TokenScores
 from cadec_cli.text.protected.core import Core
 from cadec_cli.text.protected.tags import with_tags
 
-# Nats per word that a range of words loses for each word by which its share differs from the source's.
+# Cost, in nats, of each word by which a range is longer or shorter than its share of the source.
 _SHARE_COST = 0.5
-_MAX_WORDS = 120  # of a translation whose ranges are all looked at
+_MAX_WORDS = 120  # of a translation; all ranges of its words are compared
 _EDGES = ".,;:!?…«»“”„\"'()—–-"
 
 Range = tuple[int, int]
 
 
 def place_tags(core: Core, translation: str, model: object) -> str:
-    """A translation of a core by some model, if any, with the tags of the core in it, and in its case."""
+    """Return a translation of a core with the core's tags, and in its case; the model finds the words."""
     cased = core.case(translation)
     said = translation if len(cased) == len(translation) else cased
 
@@ -45,7 +45,7 @@ def _align_range(source: str, start: int, end: int, translation: str, model: obj
         return 0, len(translation)
     there = [match.span() for match in re.finditer(re.escape(inside), translation)]
     if len(there) == 1 and _outside_code(there[0], translation) == there[0]:
-        return there[0]  # a span, a name: it stands for itself
+        return there[0]  # a span or a name, which is copied
     without = " ".join((source[:start] + " " + source[end:]).split())
     if not isinstance(model, TokenScores) or not without or len(words) > _MAX_WORDS:
         return _proportional(source, start, end, translation)
@@ -59,7 +59,7 @@ def _align_range(source: str, start: int, end: int, translation: str, model: obj
 
 
 def _outside_code(found: Range, translation: str) -> Range:
-    """A range that ends nowhere inside of code, which has to stay as it is."""
+    """Extend a range that begins or ends inside code, because code must not be changed."""
     start, end = found
     for code in re.finditer(r"`[^`\n]+`", translation):
         if code.start() < start < code.end() or code.start() < end < code.end():
@@ -68,7 +68,7 @@ def _outside_code(found: Range, translation: str) -> Range:
 
 
 def _best_range(drops: Sequence[float], share: float) -> Range:
-    """The words in a row that lose most, more than the mean; about as many of all as in the source."""
+    """Return the range of words that loses most above the mean, with about the given share of all words."""
     mean = sum(drops) / len(drops)
     sums = [0.0, *accumulate(drop - mean for drop in drops)]
     wanted = share * len(drops)
@@ -80,7 +80,7 @@ def _best_range(drops: Sequence[float], share: float) -> Range:
 
 
 def _trim_punctuation(start: int, end: int, translation: str, inside: str) -> Range:
-    """Leave punctuation at the ends outside where the source has none there."""
+    """Leave out punctuation at the ends of a range, unless the source has punctuation there."""
     if inside[-1] not in _EDGES:
         while end > start + 1 and translation[end - 1] in _EDGES:
             end -= 1
@@ -91,7 +91,7 @@ def _trim_punctuation(start: int, end: int, translation: str, inside: str) -> Ra
 
 
 def _proportional(source: str, start: int, end: int, translation: str) -> Range:
-    """The nearest ends of words, in proportion."""
+    """Return the range at the same proportion of the text, from the nearest ends of words."""
     ends = [0, *(match.end() for match in re.finditer(r"\S+", translation))]
     scale = len(translation) / max(1, len(source))
     first = min(ends, key=lambda place: abs(place - start * scale))

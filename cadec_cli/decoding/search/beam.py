@@ -20,7 +20,7 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.protocols import (
-    ContextFreeTerm,
+    AnyTerm,
     GrowingLanguage,
     LanguageModel,
     LanguageSteps,
@@ -44,7 +44,7 @@ TOGETHER = 32
 WORDS_TOGETHER = 4
 
 
-def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]) -> BeamDecoding:
+def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> BeamDecoding:
     """Build the search from the options."""
     objective = options.weighted_objective
     language = models.language if objective.uses_lm else None
@@ -83,7 +83,7 @@ class BeamDecoding:
 
     def _at_once(self, wave: Wave[str], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         assert self.quick is not None
-        flat = [(number, text) for number, texts in enumerate(wave.documents) for text in texts]
+        flat = list(wave)
         best = self.quick.nbest([text for _, text in flat], self.search.options.beam)
         contexts = []
         for (number, _), nbest in zip(flat, best, strict=True):

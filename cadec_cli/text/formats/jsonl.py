@@ -31,7 +31,7 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the file: its text, and which of its sentences are translated (None: it is no object)."""
+    """One line of the file: its text, and which of its sentences are translated; None for a blank line."""
 
     before: str
     json: str
@@ -91,12 +91,12 @@ class JsonlLines:
         )
 
     def end(self) -> Iterator[Line[JsonlLayout]]:
-        """No line waits for another."""
+        """Return nothing: no line is held back."""
         return iter(())
 
 
 def read_jsonl(source: Source) -> tuple[tuple[Document, ...], JsonlLayout]:
-    """Read JSON lines into documents and the layout."""
+    """Read JSON lines; return their documents and the layout that restores them."""
     cutter, reader = LineCutter(), JsonlLines(source.name, source.language, source.lines)
     cut = itertools.chain(cutter.cut(source.text), cutter.end())
     lines = [line for text, end in cut for line in reader.read(text, end)]
@@ -132,7 +132,7 @@ def _sentences(found: dict[str, Any], where: str) -> tuple[list[str], bool]:
 
 
 def _clean(sentence: str) -> str:
-    """Return one line without white space around it; half a surrogate pair is no character."""
+    """Return a sentence on one line, without white space around it and without lone surrogates."""
     start, end = visible_span(sentence, 0, len(sentence))
     return _SURROGATES.sub("\ufffd", " ".join(sentence[start:end].splitlines()))
 
@@ -143,6 +143,6 @@ def _add_translation(line: str, translation: str | list[str]) -> str:
     if "translation" in found:
         found["translation"] = translation
         written = json.dumps(found, ensure_ascii=False)
-        # half a surrogate pair has no bytes in UTF-8; it came as an escape and has to go as one
+        # UTF-8 can't encode half a surrogate pair, which came as an escape.
         return json.dumps(found) if _SURROGATES.search(written) else written
     return f'{line[:-1].rstrip()}, "translation": {json.dumps(translation, ensure_ascii=False)}}}'

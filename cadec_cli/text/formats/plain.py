@@ -1,11 +1,11 @@
-"""Plain text: sentences, and exactly what stands between them.
+"""Plain text: sentences, and the exact text between them.
 
 A line is a paragraph, split into sentences; with `lines` a line is one sentence. Lines are never joined,
 because hard-wrapped lines can't be told from poems, lists and headings, and joining them would lose the line
-breaks that have to be put back. A blank line ends a document. What stands between two lines of ``` is code,
-and no sentence.
+breaks that have to be put back. A blank line ends a document. Lines between two lines of ``` are code, which
+is not translated.
 
-Lines end with LF, CRLF, or CR where the file has no LF at all. Knows nothing of files and encodings.
+Lines end with LF, CRLF, or CR if the file has no LF at all. Knows nothing about files and encodings.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 # Settings at the head of a Markdown page, between two lines of ---.
 _HEAD, _SETTING = r"\ufeff?---[ ]*\n", r"(?:[\w-]+:.*\n|[ ]+.*\n|- .*\n|#.*\n|\n)"
 _FRONT_MATTER = re.compile(_HEAD + _SETTING + r"{1,60}?---[ ]*(?:\n|$)")
-_OPEN_FRONT_MATTER = re.compile(_HEAD + _SETTING + r"{0,60}")  # so far: the lines to come will tell
+_OPEN_FRONT_MATTER = re.compile(_HEAD + _SETTING + r"{0,60}")  # the next lines decide
 _FENCE = re.compile(r"\s{0,3}(?:```+|~~~+)[^`]*$")
 
 
@@ -32,10 +32,10 @@ class PlainLayout:
     sentences: tuple[str, ...]
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
-        """Yield the text with translations for sentences, as soon as each translation is there."""
+        """Yield the text with translations for sentences, each as soon as its translation is there."""
         incoming = iter(translations)
         for gap, sentence in zip(self.gaps[:-1], self.sentences, strict=True):
-            # what stands before a sentence may be shown while the sentence is still being translated
+            # The text before a sentence may be shown while the sentence is still being translated.
             if gap:
                 yield gap
             translation = take(incoming)
@@ -54,11 +54,11 @@ class PlainLines:
         self._language, self._whole_lines = language, whole_lines
         self._number = 0
         self._in_code = self._in_header = False
-        # The first lines, until it is known whether they are settings.
+        # The first lines are held back until it is known whether they are settings.
         self._head: list[tuple[str, str]] | None = []
 
     def read(self, text: str, end: str) -> Iterator[Line[PlainLayout]]:
-        """Read the next line; the first ones wait for as long as they may be settings."""
+        """Read the next line; the first lines are held back while they may be settings."""
         if self._head is None:
             yield self._read(text, end)
             return
@@ -67,7 +67,7 @@ class PlainLines:
             yield from self.end()
 
     def end(self) -> Iterator[Line[PlainLayout]]:
-        """Read the first lines as what they are."""
+        """Read the lines that are held back."""
         head, self._head = self._head or [], None
         self._in_header = self._in_header or _FRONT_MATTER.match(_without_cr(head)) is not None
         for text, end in head:
@@ -96,7 +96,7 @@ def _without_cr(lines: Iterable[tuple[str, str]]) -> str:
 
 
 def read_plain(source: Source) -> tuple[tuple[Document, ...], PlainLayout]:
-    """Read plain text into documents and the layout that puts it together again."""
+    """Read plain text; return its documents and the layout that restores it."""
     reader = PlainLines(source.name, source.language, source.lines)
     cutter = LineCutter(old_ends=reader.old_ends)
     cut = itertools.chain(cutter.cut(source.text), cutter.end())

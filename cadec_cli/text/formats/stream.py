@@ -1,7 +1,6 @@
-"""Text that is translated as it comes, in the formats whose lines need not know what comes after them.
+"""Text that is translated while it is still being read, in formats whose lines can be read one by one.
 
-What is held in memory is what was not translated and written yet, whatever comes before and after that. All
-other formats are read whole.
+Only lines that are not yet translated and written are held in memory. All other formats are read whole.
 """
 
 from collections import deque
@@ -14,9 +13,9 @@ from cadec_cli.fs.read import TextStream
 from cadec_cli.text.formats import format_named
 from cadec_cli.text.formats.layout import Layout, Line, LineCutter, LineReader
 
-# Lines, and characters, that are handed over together, if there are so many without a wait.
+# At most so many lines, and about so many characters, are handed over together.
 LINES, CHARACTERS = 1024, 1 << 20
-# Characters that may come before anything can be handed over: what never ends must not fill the memory.
+# Characters of one line or document; more are an error, so that endless input can't fill the memory.
 MAX_HELD = 1 << 26
 
 
@@ -29,9 +28,9 @@ def stream_lines(
     whole_documents: bool = False,
     most_held: int = MAX_HELD,
 ) -> Iterator[list[Line[Layout]]]:
-    """The lines of a stream, all that are there at a time; or those of whole documents only.
+    """Yield the lines of a stream, all that are available at a time; or only those of whole documents.
 
-    Where the input goes wrong, the lines before that come first.
+    If reading fails, the lines before the failure are yielded before the error is raised.
     """
     readers = format_named(format).lines
     assert readers is not None, f"{format} can't be read line by line"
@@ -66,7 +65,7 @@ def stream_lines(
 
 
 def _lines(stream: TextStream, cutter: LineCutter, reader: LineReader) -> Iterator[Line[Layout] | int]:
-    """Lines, and after those of a piece of text how long it was."""
+    """Yield the lines of each piece of text, and then the length of the piece."""
     while text := stream.read():
         for line, end in cutter.cut(text):
             yield from reader.read(line, end)
@@ -77,7 +76,7 @@ def _lines(stream: TextStream, cutter: LineCutter, reader: LineReader) -> Iterat
 
 
 def _ready(held: list[Line[Layout]], before: int) -> int:
-    """How many of the lines belong to documents that are complete, now that there is another one."""
+    """Return how many lines belong to complete documents, now that another line has come."""
     newest = held[-1]
     if newest.ends_after or (newest.ends_before and not newest.sentences):
         return len(held)
@@ -93,23 +92,23 @@ def _too_much(name: str, what: str, most: int) -> CadecError:
 
 
 class StreamedText:
-    """Lines as they come, for two: who translates them, and who puts them together again, if anybody does.
+    """The lines of a stream for two readers: one translates them, the other restores the text around them.
 
-    Whoever is first waits for more. It is a layout as others are, but that of a text that is not there yet.
+    The reader that is ahead waits for more input. To the other it is a layout like that of any file.
     """
 
     def __init__(self, lines: Iterator[list[Line[Layout]]]) -> None:
         self._lines = lines
         self._untranslated: deque[list[Line[Layout]]] = deque()
-        self._unwritten: deque[list[Line[Layout]]] | None = None  # nobody has asked for the text so far
+        self._unwritten: deque[list[Line[Layout]]] | None = None  # None until `restore` is called
 
     def to_translate(self) -> Iterator[list[Line[Layout]]]:
-        """Lines, as many at once as there are."""
+        """Yield lines, as many at once as are available."""
         while self._untranslated or self._more():
             yield self._untranslated.popleft()
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
-        """Yield the text with translations for sentences, as early as they come."""
+        """Yield the text with translations for sentences, each as soon as its translation is there."""
         self._unwritten = deque()
         incoming = iter(translations)
         while self._unwritten or self._more():

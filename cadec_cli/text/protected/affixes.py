@@ -1,8 +1,8 @@
-"""What stands around the words of a sentence and is kept as it is: dashes, bullets, brackets, names, notes.
+"""Affixes: dashes, bullets, brackets, names of speakers and music notes around the words of a sentence.
 
-Knows nothing of formats but what it is told: only in subtitles does a name before a colon say who is
-speaking, a description in brackets come before what is said, and a `#` stand for music. Ellipses and
-quotation marks are part of the words: models know what to do with them.
+They are kept unchanged. Only in subtitles does a name before a colon say who is speaking, does a description
+in brackets come before what is said, and does a `#` mean music; callers say whether a sentence is from
+subtitles. Ellipses and quotation marks are not affixes: models know how to translate them.
 """
 
 import re
@@ -15,7 +15,7 @@ _NAME = re.compile(r"([^\s:][^:\n]{0,58}?)\s?:(?=\s|$)\s*")
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^][]*\])$")  # JOHN (quietly):
 _NAME_WORD = re.compile(r"[^\W\d_](?:[^\W_]|['’.-])*$|#?\d{1,3}$|&$")
 _SPEECH = re.compile(r"[\"'“”‘’«„(\[¿¡♪♫—–…. -]*([^\W_])")
-# First words that stand before a colon and name nobody.
+# First words before a colon that are not names.
 _NOBODY_WORDS = {
     "en": "note notes warning caution attention important tip hint example examples question answer"
     " remember listen look see chapter part episode season volume book section step act scene day week"
@@ -65,7 +65,7 @@ class Affixes:
 
 
 def affixes(text: str, *, speakers: bool = False) -> Affixes:
-    """Find what stands around the words of a sentence; `speakers` says that it is one of subtitles."""
+    """Split a sentence into its affixes and its words; `speakers` says that it comes from subtitles."""
     start, end = visible_span(text, 0, len(text))
     while start < end:
         before, after = _outermost(text[start:end], speakers)
@@ -76,7 +76,7 @@ def affixes(text: str, *, speakers: bool = False) -> Affixes:
 
 
 def speaker_name(text: str) -> int:
-    """Return how long the name of a speaker is, with its colon and the space after it; 0 if there is none."""
+    """Return the length of a speaker's name with its colon and the space after it; 0 if there is none."""
     found = _NAME.match(text)
     if not found:
         return 0
@@ -90,14 +90,14 @@ def speaker_name(text: str) -> int:
         return 0
     if all(letter.isupper() or not letter.islower() for letter in letters):
         return found.end() if any(letter.isupper() for letter in letters) else 0
-    # a name in small letters is one only where a sentence begins after it
+    # A name that is not in capitals counts only if a sentence begins after it.
     named = all(word[0].isupper() or not word[0].isalpha() for word in words)
     speech = _SPEECH.match(text, found.end())
     return found.end() if named and speech and not speech[1].islower() else 0
 
 
 def _outermost(text: str, speakers: bool) -> tuple[int, int]:
-    """Return how many characters of an affix are at the beginning and at the end of a text."""
+    """Return the lengths of the outermost affix at the beginning and at the end of a text."""
     for around in _AROUND:
         pair = around.match(text)
         if pair and _MATCHING.get(pair[1], pair[1]) == pair[2]:

@@ -1,7 +1,7 @@
-"""Placeholders: characters that a model of ours learns to copy, whatever they stand for.
+"""Placeholders: private-use characters that our models learn to copy, whatever they stand for.
 
-They are private-use characters, which no text has and Moses takes for words of their own. Corpora are taught
-them where both sides of a pair have the same thing to copy: a number, an address, a word in another script.
+No text has them, and Moses tokenises them as words. In training data they replace spans that both sides of a
+pair have: a number, an address, a word in another script.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PLACEHOLDERS = tuple(map(chr, range(0xE010, 0xE018)))
 
 
 def with_placeholders(source: str, target: str, languages: tuple[str, str]) -> tuple[str, str] | None:
-    """A pair with placeholders for what both sides have exactly once; None where there is nothing such.
+    """Replace the spans that both sides of a pair have exactly once; None if there are none.
 
-    Which placeholder it is depends on the pair alone, but on nothing that a model could learn.
+    Which placeholders are used depends on a checksum of the pair, so a model can't predict them.
     """
     sides = (source, target)
     found = [

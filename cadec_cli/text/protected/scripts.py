@@ -1,11 +1,11 @@
-"""Which script a language is written in, and which letters are of another."""
+"""The scripts that languages are written in."""
 
 import re
 from functools import cache
 
 from cadec_cli.text.sentences import base_language
 
-# Inside of a character class of a regular expression.
+# Ranges for a character class of a regular expression.
 _SCRIPTS = {
     "Latin": "A-Za-zªºÀ-ÖØ-öø-\u02af\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff5a",
     "Greek": "\u0370-\u03ff\u1f00-\u1fff",
@@ -52,7 +52,7 @@ _LANGUAGES: dict[tuple[str, ...], str] = {
 
 
 def scripts_of(language: str) -> tuple[str, ...]:
-    """Return the scripts a language is written in; none when it is not in our table."""
+    """Return the scripts a language is written in; an empty tuple for an unknown language."""
     code = base_language(language)
     return next((scripts for scripts, codes in _LANGUAGES.items() if code in codes.split()), ())
 

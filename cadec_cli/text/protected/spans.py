@@ -1,7 +1,7 @@
-"""What no translation may change: URLs, numbers with their units, code, placeholders, text in other scripts.
+"""Spans: what no translation may change, such as URLs, numbers with units, code and text in other scripts.
 
-Finds where such spans are in a sentence, and tells which of them a translation has lost. Knows nothing of
-models, and nothing of what stands around a sentence (see `affixes`) or of tags inside it (see `tags`).
+Finds the spans of a sentence, and which of them a translation has lost. Affixes around a sentence and tags
+inside it are found elsewhere (`affixes`, `tags`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cadec_cli.text.protected.scripts import foreign_letter
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a sentence that is not to be translated."""
+    """A part of a sentence that is copied, not translated."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Span:
 
     @property
     def required_text(self) -> str:
-        """What of it has to be in a translation: of “21st” the number, for languages end it in their way."""
+        """The part that a translation must have: of “21st” the number, because its ending is translated."""
         return self.text.rstrip("stndrh") if self.kind == "ordinal" else self.text
 
 
@@ -39,14 +39,14 @@ _ENDINGS = (
     "cpp|hpp|rs|java|rb|php|sql|srt|vtt|ass|ssa|zip|gz|xz|tar|7z|rar|exe|dll|deb|rpm|apk|dmg|iso|png|jpe?g|gif|svg|"
     "webp|mp[34]|mkv|avi|mov|wav|flac|ogg|bak|tmp|pem|db"
 )
-# Small or capital throughout: where a space is missing after a full stop, a word begins with a capital.
+# All in lower or all in upper case: “end.Py” is a full stop with a missing space.
 _EXTENSIONS = f"(?:{_ENDINGS}|{_ENDINGS.upper()})"
 _MONEY = "[$€£¥₽₴₹¢]"
 _NUMBER = r"\d+(?:[.,:/’'\u00a0\u202f]\d+)*"
-_NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # what a URL does not end with belongs to the sentence
+_NOT_LAST = r"[^\s<>\"«»().,;:!?\]}'’”]"  # a URL does not end in punctuation
 _STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version
 _KEYS = "Ctrl|Control|Alt|Shift|Cmd|Command|Option|Win|Super|Meta|Fn"
-# In this order: what comes first wins where two begin at the same place.
+# The order matters: of two kinds that begin at the same position, the first wins.
 _PATTERNS: dict[str, str] = {
     "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
     "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
@@ -85,18 +85,18 @@ _PATTERNS: dict[str, str] = {
 _ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in enumerate(_PATTERNS.values())))
 _KINDS = tuple(_PATTERNS)
 
-# Signs that are part of the letter before them are no letters to Python.
+# Marks that belong to the letter before them; Python does not count them as letters.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0f00-\u109f"
 _WORD = re.compile(rf"[^\W\d_](?:[\w{_MARKS}’'-]*[\w{_MARKS}])?")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
-# What may stand between two words of a quotation in another script.
+# Characters between two words of a quotation in another script.
 _BETWEEN = " ,«»“”\"'()-–—.!?…:;"
 
 
 def find_spans(text: str, language: str = "") -> list[Span]:
-    """Return what in a sentence of a language is not to be translated, in order and apart from each other.
+    """Return the spans of a sentence in order; they do not overlap.
 
-    Without a language, scripts are not looked at.
+    With a language, words in another script than the language's are spans too.
     """
     found = [
         Span(match.start(), match.end(), match[0], _KINDS[int((match.lastgroup or "k0")[1:])])
@@ -109,7 +109,7 @@ def find_spans(text: str, language: str = "") -> list[Span]:
 
 
 def has_words(text: str, spans: list[Span]) -> bool:
-    """Tell whether there is anything to translate beside the spans: a letter."""
+    """Tell whether a text has anything to translate: a letter outside its spans."""
     done = 0
     for span in spans:
         if any(map(str.isalpha, text[done : span.start])):
@@ -119,9 +119,9 @@ def has_words(text: str, spans: list[Span]) -> bool:
 
 
 def lost_spans(spans: list[Span], translation: str) -> list[str]:
-    """Return those of the spans that a translation does not have as often as they were there.
+    """Return the spans that a translation lacks, or has less often than the source.
 
-    The longest are looked for first, and what was found once is found for no other.
+    Long spans are looked for first, and no part of the translation counts for two spans.
     """
     missing = []
     for text, count in sorted(
@@ -135,7 +135,7 @@ def lost_spans(spans: list[Span], translation: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _whole(text: str) -> re.Pattern[str]:
-    """Finds a span that is not part of a longer number or word."""
+    """Return a pattern for a span that is not part of a longer number or word."""
     before = after = ""
     if text[0].isdigit():
         before = r"(?<!\d)(?<!\d[.,:])"
@@ -149,15 +149,15 @@ def _whole(text: str) -> re.Pattern[str]:
 
 
 def _foreign(text: str, language: str, taken: list[Span]) -> list[Span]:
-    """Words in another script than the language's, as far as they are not taken.
+    """Return runs of words in another script than the language's, outside the spans that are taken.
 
-    Latin letters are foreign nowhere: names of firms and abbreviations are written in them everywhere.
+    Latin letters never count as foreign: all languages use them for brands and abbreviations.
     """
     foreign = foreign_letter(language)
     if foreign is None or text.isascii():
         return []
     runs: list[tuple[int, int]] = []
-    goes_on = False  # the last run may be continued
+    goes_on = False  # whether the last run may be continued
     for word in _WORD.finditer(text):
         inside = any(span.start < word.end() and word.start() < span.end for span in taken)
         letters = [character for character in word[0] if character.isalpha()]

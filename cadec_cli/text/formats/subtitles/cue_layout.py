@@ -1,7 +1,7 @@
-"""A subtitle file without its sentences: cells of lines to be filled, and everything around them as it was.
+"""The layout of a subtitle file: cells of lines that translations fill, and the exact text around them.
 
-A cell holds the lines of one cue that sentences have in common. One that nothing was translated in stays as
-it is, byte for byte.
+A cell is the lines of one cue that share sentences. A cell whose sentences are unchanged stays as it is, byte
+for byte.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,17 +21,17 @@ from cadec_cli.text.markup import TAGS
 
 @dataclass(frozen=True)
 class Cell:
-    """Lines of one cue that share sentences, and what stands around them."""
+    """Lines of one cue that share sentences, and the text around them."""
 
-    before: str  # what is between the cue before and this one, if it is the first cell of its cue
-    gap: str  # what is before it in its cue
+    before: str  # between the cue before and this one, if this is the first cell of its cue
+    gap: str  # before it in its cue
     lines: tuple[str, ...]
     joints: tuple[str, ...]  # between the lines
     after: str  # the rest of the cue, if it is the last cell of it
     last: bool
     sentences: int
-    wanted: Effect  # what the rest of the cue relies on
-    room: int  # lines that a translation may take
+    wanted: Effect  # the effect that the rest of the cue relies on
+    room: int  # the most lines of a translation
 
     def original_text(self) -> str:
         """The lines as they were."""
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CueShare:
-    """The part of a sentence that stands in one cell."""
+    """The part of a sentence that is in one cell."""
 
     cell: int
     text: str
@@ -51,7 +51,7 @@ class CueShare:
 
 @dataclass(frozen=True)
 class PlacedSentence:
-    """A sentence, the tags in it, and where it stands."""
+    """A sentence, its tags, and the cells that it is in."""
 
     text: str
     tags: tuple[str, ...]
@@ -100,7 +100,7 @@ class SubtitleLayout:
                     del waiting[share.cell]
                     filled = share.cell in changed
                     complete[share.cell] = self._fill_cell(cell, texts) if filled else cell.original_text()
-            # cells come in the order of the file, sentences in the order of time
+            # Cells are in the order of the file, sentences in the order of time.
             while shown in complete:
                 yield self.cells[shown], complete.pop(shown)
                 shown += 1
@@ -111,7 +111,7 @@ class SubtitleLayout:
         return Ruler(TAGS[self.markup] if self.tags else None, escaped=self.markup == "vtt")
 
     def _parts(self, sentence: PlacedSentence, translation: str) -> list[str]:
-        """Divide a translation over the cells of its sentence, and write it as the format wants it."""
+        """Divide a translation over the cells of its sentence, escaped for the format."""
         same = [share.text for share in sentence.shares] if translation == sentence.text else None
         weights = [share.width for share in sentence.shares]
         if not self.tags:
@@ -125,7 +125,7 @@ class SubtitleLayout:
         return carry_open_tags(divide(shown, weights, self._ruler), self.markup)
 
     def _fill_cell(self, cell: Cell, texts: list[str]) -> str:
-        """Put translations in; line breaks that are no longer needed go, and tags inside with them."""
+        """Fill a cell with translations; line breaks that are not needed are dropped, with tags in them."""
         ruler = self._ruler
         wrapped = wrap(join(texts, ruler), cell.room, self.screen.max_chars, ruler)
         more = max(0, len(wrapped) - len(cell.lines))
@@ -136,13 +136,13 @@ class SubtitleLayout:
         return fix_open_tags(shown, Effect.of(cell.original_text(), self.markup), cell.wanted, self.markup)
 
     def _cue(self, source: str, shown: str) -> str:
-        """Return a cue's text, with that of its source if both are wanted and say different things."""
+        """Return a cue's text, with that of its source if both are wanted and differ."""
         where = self.screen.bilingual
         if where is None or shown == source:
             return shown
         if not TAGS[self.markup].sub("", shown).strip():
             return source
         above, below = (source, shown) if where == "above" else (shown, source)
-        # overrides of ASS hold until the end of the cue
+        # Overrides of SubStation hold until the end of the cue.
         reset = r"{\r}" if self.markup == "ass" and "{" in above else ""
         return above + self.line_break + reset + below

@@ -1,8 +1,8 @@
-"""Where the cues of a subtitle file are: their times, and the lines of text that may be translated.
+"""The cues of a subtitle file: their times, and where their lines of text are.
 
-pysubs2 reads events and drawings of SubStation. Times of the others, and all places, are found here. The file
-is later put together from its own text, because pysubs2's writers leave out what it does not model: WebVTT
-headers, notes, styles and cue settings, SubRip coordinates, comments in ASS.
+pysubs2 reads the events of SubStation. The times of the other formats, and all positions, are found here. The
+file is restored from its own text, because pysubs2's writers drop what it does not model: WebVTT headers,
+notes, styles and cue settings, SubRip coordinates, comments in ASS.
 """
 
 import re
@@ -19,7 +19,7 @@ from cadec_cli.text.sentences import Span
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
 _TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")
-# pysubs2 reads 100 hours as none, and fails where there is nothing before a colon.
+# pysubs2 reads 100 hours as 0, and fails if there is nothing before a colon.
 _TIME = re.compile(
     r"(?<![\d:])(?P<sign>-)?(?:(?P<hours>\d{1,6}):)?"
     r"(?P<minutes>\d{1,2}):(?P<seconds>\d{1,2})[.,](?P<fraction>\d+)"
@@ -31,7 +31,7 @@ _ASS_BREAK = re.compile(r"\\[Nn]")
 
 @dataclass(frozen=True)
 class Cue:
-    """A cue with text: times in milliseconds, and a style that changes where another voice or sign begins."""
+    """A cue with text: times in milliseconds, and a style, which differs between voices and signs."""
 
     start: int
     end: int
@@ -53,13 +53,13 @@ class _RawLine:
 
 
 def clock(milliseconds: int) -> str:
-    """A time as people find it in a film: 1:02:03."""
+    """Write a time as players show it: 1:02:03."""
     seconds = milliseconds // 1000
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def detect(text: str, stated: str) -> str:
-    """Return the format that a file's first words show, or the one stated by its name."""
+    """Return the format that the beginning of a file shows, or else the stated one."""
     head = text[:4096].lstrip("\ufeff \t\r\n")
     if head.startswith("WEBVTT"):
         return "vtt"
@@ -69,10 +69,10 @@ def detect(text: str, stated: str) -> str:
 
 
 def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False) -> list[Cue]:
-    """Find the cues that hold text, in the order in which they are read; with `tags`, tags are text too."""
+    """Find the cues with text, in the order of reading; with `tags`, tags are part of the text."""
     if subtitle_format in ("ass", "ssa"):
         cues = _ass_cues(text, subtitle_format, name, tags)
-        # signs and dialogue are often kept apart in the file; on the screen they alternate
+        # Signs and dialogue are often apart in the file, but alternate on the screen.
         return sorted(cues, key=lambda cue: cue.start)
     return _timed_cues(text, subtitle_format, name, tags)
 
@@ -84,7 +84,7 @@ def _raw_lines(text: str) -> Iterator[_RawLine]:
 
 
 def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
-    """Read SubRip or WebVTT: what follows a line with two times is text."""
+    """Read SubRip or WebVTT: the lines after a line with two times are text."""
     blocks = _timed_blocks(text, subtitle_format, name)
     trim = _until_blank if subtitle_format == "vtt" else _without_number
     cues = []
@@ -97,13 +97,13 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
 
 
 def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, str]]:
-    """Start, end and text of all cues of SubRip or WebVTT, tags and all; blank lines inside are dropped."""
+    """Return start, end and text of all cues of SubRip or WebVTT, with tags but without blank lines."""
     found = []
     blocks = _timed_blocks(text, subtitle_format, name)
     for position, (start, end, block) in enumerate(blocks):
         if subtitle_format == "vtt":
             kept = _until_blank(block, False)
-        elif position == len(blocks) - 1:  # no number can follow: whatever stands there is text
+        elif position == len(blocks) - 1:  # no number can follow: all lines are text
             kept = [line for line in block if not line.blank]
         else:
             kept = _without_number(block, False)
@@ -112,7 +112,7 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
 
 
 def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
-    """Start, end and all that follows, up to the times of the next cue."""
+    """Return start, end and all lines up to the times of the next cue."""
     blocks: list[tuple[int, int, list[_RawLine]]] = []
     lines = list(_raw_lines(text))
     for line in lines:
@@ -138,10 +138,10 @@ def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int,
 
 
 def _times(line: str, subtitle_format: str) -> list[int]:
-    """All times in a line, in milliseconds; only those of WebVTT may have no hours."""
+    """Return all times in a line, in milliseconds; only WebVTT has times without hours."""
     return [
         0
-        if match["sign"]  # before the film begins is when it begins
+        if match["sign"]  # negative times count as 0
         else int(match["hours"] or 0) * 3_600_000
         + int(match["minutes"]) * 60_000
         + int(match["seconds"]) * 1000
@@ -152,16 +152,16 @@ def _times(line: str, subtitle_format: str) -> list[int]:
 
 
 def _until_blank(block: list[_RawLine], last: bool) -> list[_RawLine]:
-    """WebVTT: a blank line ends the cue; notes and the next cue's name come after it."""
+    """Return the text of a WebVTT cue, which a blank line ends; notes and identifiers come after that."""
     blank = next((position for position, line in enumerate(block) if line.blank), len(block))
     return block[:blank]
 
 
 def _without_number(block: list[_RawLine], last: bool) -> list[_RawLine]:
-    """SubRip: blank lines may be part of a cue; the number of the next cue is not."""
+    """Return the text of a SubRip cue, which may have blank lines, without the number of the next cue."""
     filled = [position for position, line in enumerate(block) if not line.blank]
     if last:
-        # a file cut short may end in the number and half the times of a cue that is not there
+        # A truncated file may end with the number and half of the times of another cue.
         while filled and _follows_blank(block, filled[-1]) and _TORN_TIME.match(block[filled[-1]].text):
             filled.pop()
         if len(filled) > 1 and _TORN_TIME.match(block[filled[-1]].text) and ":" in block[filled[-1]].text:
@@ -178,7 +178,7 @@ def _follows_blank(block: list[_RawLine], position: int) -> bool:
 
 
 def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cue]:
-    """Read (Advanced) SubStation Alpha: the text is what follows the ninth comma of an event."""
+    """Read (Advanced) SubStation Alpha: the text of an event is all after its ninth comma."""
     places = [(line, match) for line in _raw_lines(text) if (match := _ASS_EVENT.match(line.text))]
     events = list(ass_file(text, subtitle_format, name).events)
     if len(places) != len(events) or (not events and "[" not in text and text.strip("\ufeff \t\r\n")):
@@ -198,7 +198,7 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
 
 
 def ass_file(text: str, subtitle_format: str, name: str) -> pysubs2.SSAFile:
-    """(Advanced) SubStation Alpha as pysubs2 has it."""
+    """Read (Advanced) SubStation Alpha with pysubs2."""
     lines = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         with warnings.catch_warnings():

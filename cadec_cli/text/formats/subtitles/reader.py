@@ -2,9 +2,8 @@
 
 A pause of more than seven seconds starts a new document. A sentence may run over lines and cues; a speaker's
 dash or name, a change of style, a sound in brackets or a song ends it. Its translation is divided over its
-cues in proportion to the source, and wrapped where the source had several lines. Times, order, number of
-cues, and everything that is not text stay as they are; where a sentence comes back unchanged, so does its
-markup (see `markup`).
+cues in proportion to the source, and wrapped where the source had several lines. Times, order and number of
+cues, and everything that is not text stay as they are. A sentence that is not changed keeps its tags exactly.
 """
 
 import re
@@ -28,9 +27,6 @@ from cadec_cli.text.markup import Tag, without_tags
 from cadec_cli.text.protected.affixes import speaker_name
 from cadec_cli.text.sentences import Span, stays_open
 
-# What the head of a subtitle file says of its language.
-
-
 _BLANK_LINE = re.compile(r"\r\n\r\n|\n\n|\r\r")
 _LANGUAGE = re.compile(r"(?<=[\r\n])(Language[ \t]*:[ \t]*)[\w-]+")
 
@@ -46,7 +42,7 @@ def with_language(text: str, language: str) -> str:
 
 PAUSE_MS = 7000
 
-# Captions made by machines have no punctuation: what would be one endless sentence is then taken cue by cue.
+# Automatic captions have no punctuation. A sentence that would be longer than this is taken cue by cue.
 _MAX_CUES = 8
 _MAX_CHARACTERS = 600
 
@@ -57,7 +53,7 @@ _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
 
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
-    """Read subtitles of any format into documents and the layout."""
+    """Read subtitles of any format; return their documents and the layout that restores them."""
     builder = _Builder(source.language)
     documents = []
     for cues in _documents(find_cues(source.text, source.format, source.name, tags=source.tags)):
@@ -75,7 +71,7 @@ def _documents(cues: list[Cue]) -> Iterator[list[Cue]]:
     current: list[Cue] = []
     latest = 0
     for cue in filter(lambda cue: cue.lines, cues):
-        # times that jump back belong to another part, such as a second disc put into the same file
+        # Times that jump back begin another part, such as a second disc in the same file.
         if current and (cue.start - latest > PAUSE_MS or current[-1].start - cue.start > PAUSE_MS):
             yield current
             current, latest = [], 0
@@ -103,12 +99,12 @@ def _runs(cues: list[Cue], language: str) -> Iterator[_Run]:
 
 def _breaks(before: CueLine, after: CueLine, language: str) -> bool:
     ending, beginning = before.visible_text.rstrip(), after.visible_text.lstrip()
-    # ended with its line, begun with the next: rules for running text may take a name for an abbreviation
+    # A sentence ends with its line and another begins: rules for running text may see an abbreviation here.
     if _ENDED.search(ending) and _BEGUN.match(beginning) and not stays_open(ending, language):
         return True
     if after.speaker or speaker_name(beginning) or _SOUND_START.match(beginning) or _SOUND_END.search(ending):
         return True
-    # a caption in capitals, such as a place or a chapter, is no beginning of what is said next
+    # A caption in capitals, such as a place or a chapter, is not the beginning of speech.
     return ending.isupper() and len(ending) > 3 and not beginning.isupper() and beginning[0].isupper()
 
 
@@ -119,9 +115,9 @@ class _CellDraft:
     cue: Span  # where the cue is in the file
 
     def effect(self, text: str, markup: str, tags: bool) -> Effect:
-        """Find what the rest of the cue relies on.
+        """Find the effect of its tags that the rest of the cue relies on.
 
-        Where translations have tags, a pair that reaches over the end of a cue is closed there.
+        If translations have tags, a pair that reaches over the end of a cue is closed there.
         """
         start = self.lines[0].start
         effect = Effect.of(text[start : self.lines[-1].end], markup)
@@ -213,7 +209,7 @@ class _Builder:
 
 
 def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
-    """Return how many lines each cell of a cue may take: as many as it has, if nothing is said."""
+    """Return how many lines each cell of a cue may take: as many as it has, unless there is a limit."""
     if most is None:
         return [len(cell.lines) for cell in cells]
     rooms = [1] * len(cells)
@@ -236,7 +232,7 @@ def _inside(tags: list[Tag], start: int, end: int) -> list[Tag]:
 
 
 def _limit_spans(spans: list[Span], run: _Run, places: list[Span]) -> list[Span]:
-    """Take a sentence that never seems to end cue by cue."""
+    """Split sentences that are too long into one per cue."""
     bounded: list[Span] = []
     for start, end in spans:
         parts: dict[int, Span] = {}
@@ -263,6 +259,6 @@ def _cell_ranges(run: _Run, places: list[Span], spans: list[Span]) -> Iterator[S
 
 
 def _overlapping(spans: list[Span], start: int, end: int) -> range:
-    """Return which of the spans, in order and apart from each other, share something with start:end."""
+    """Return the indices of the spans that overlap start:end; spans are in order and do not overlap."""
     first = bisect_right(spans, start, key=lambda span: span[1])
     return range(first, bisect_left(spans, end, lo=first, key=lambda span: span[0]))

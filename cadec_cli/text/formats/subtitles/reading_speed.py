@@ -1,6 +1,6 @@
-"""How fast the cues of a subtitle file have to be read, and how wide they are.
+"""The reading speed and the width of subtitle cues.
 
-Characters are those on the screen, spaces and punctuation included, line breaks and tags not.
+Characters are those on the screen: with spaces and punctuation, without line breaks and tags.
 """
 
 import html
@@ -13,7 +13,7 @@ from cadec_cli.text.markup import TAGS
 
 @dataclass(frozen=True)
 class TooFast:
-    """A cue that is gone before it can be read."""
+    """A cue that is on the screen for too short a time."""
 
     start: int  # in milliseconds
     characters: int
@@ -34,7 +34,7 @@ def reading_speed(text: str, subtitle_format: str, limit: float) -> list[TooFast
 
 
 def too_wide(text: str, subtitle_format: str, characters: int, lines: int | None) -> list[int]:
-    """Return when the cues begin that have a longer line than that, or more lines, in the order of time."""
+    """Return the starts of the cues with longer or more lines than the limits, in the order of time."""
     subtitle_format = detect(text, subtitle_format)
     starts = []
     for cue in find_cues(text, subtitle_format, "subtitles"):
@@ -49,7 +49,7 @@ def _characters(text: str, cue: Cue, markup: str) -> int:
 
 
 def _lines(text: str, cue: Cue, markup: str) -> list[str]:
-    """What is seen of a cue, line by line."""
+    """Return the lines of a cue as they are on the screen."""
     shown = TAGS[markup].sub("", text[slice(*cue.span)])
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")

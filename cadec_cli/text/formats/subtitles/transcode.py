@@ -1,9 +1,8 @@
-"""Subtitles of one format as another: cues, times, text, and what is bold, italic, underlined or struck.
+"""Conversion between subtitle formats: cues, times, text, and bold, italic, underlined or struck styles.
 
-Fonts, colours and places are lost where the other format is SubRip or WebVTT; so are comments and drawings.
-pysubs2 reads and writes SubStation. The cues of the other two are read by our own code, because its reader
-takes notes, names of cues and numbers in the last line for something else than they are, and it escapes
-nothing.
+Fonts, colours, positions, comments and drawings are lost if the new format is SubRip or WebVTT. pysubs2 reads
+and writes SubStation. The cues of the other two are read by our own code, because the reader of pysubs2
+misreads notes, identifiers of cues and numbers in the last line, and its writer escapes nothing.
 """
 
 import html
@@ -24,7 +23,7 @@ from cadec_cli.text.markup import subtitle_tags
 
 _SUBSTATION = ("ass", "ssa")
 
-# the first time, in hours, that a format can't write
+# The first hour that a format can't write.
 _TOO_LATE = {"srt": 100, "vtt": 100, "ass": 10, "ssa": 10}
 
 _STYLES = {"b": "b", "i": "i", "u": "u", "s": "s", "em": "i", "strong": "b"}
@@ -35,7 +34,7 @@ _READ_AS_BREAK = re.compile(r"\\(?=[Nnh])")
 
 @dataclass(frozen=True)
 class _Fragment:
-    """Text, lines parted by \\n, that looks the same all through."""
+    """Text in one style; a line break is \\n."""
 
     text: str
     styles: frozenset[str] = frozenset()  # of b, i, u and s
@@ -46,11 +45,11 @@ class _StyledCue:
     start: int  # milliseconds
     end: int
     fragments: tuple[_Fragment, ...]
-    place: str = ""  # \an8 and its like, if it is told
+    place: str = ""  # an alignment such as \an8, if there is one
 
 
 def converted_subtitles(text: str, found: str, wanted: str, name: str) -> str:
-    """A subtitle file's text in another format; `name` is what messages call the file."""
+    """Convert a subtitle file's text to another format; `name` is the file's name in messages."""
     text = text.removeprefix("\ufeff")
     end_of_line = "\r\n" if "\r\n" in text else "\n"
     if found in _SUBSTATION and wanted in _SUBSTATION:
@@ -96,7 +95,7 @@ def _unescape(text: str, found: str) -> str:
 
 
 def _ass_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
-    """The events that show text, in the order of their times: signs and dialogue may stand apart."""
+    """Yield the events that show text, in the order of their times."""
     subtitles = ass_file(text, found, name)
     shown = (event for event in subtitles.events if event.type == "Dialogue" and not event.is_drawing)
     for event in sorted(shown, key=lambda event: event.start):
@@ -119,7 +118,7 @@ def _ass_cues(text: str, found: str, name: str) -> Iterator[_StyledCue]:
 
 
 def _merge_fragments(fragments: Iterable[_Fragment]) -> tuple[_Fragment, ...]:
-    """Fragments without empty ones, neighbours that look the same put together."""
+    """Drop empty fragments, and join neighbours of the same style."""
     filled = (fragment for fragment in fragments if fragment.text)
     return tuple(
         _Fragment("".join(fragment.text for fragment in same), styles)
@@ -136,7 +135,7 @@ def _srt(cues: list[_StyledCue]) -> str:
 
 
 def _vtt(cues: list[_StyledCue]) -> str:
-    # WebVTT wants its cues in the order of their times
+    # WebVTT requires cues in the order of their times.
     return "WEBVTT\n\n" + "".join(
         f"{WebVTTFormat.ms_to_timestamp(cue.start)} --> {WebVTTFormat.ms_to_timestamp(cue.end)}\n"
         f"{_in_html(cue.fragments, lambda text: html.escape(text, quote=False))}\n\n"
@@ -154,7 +153,7 @@ def _in_html(fragments: tuple[_Fragment, ...], escaped: Callable[[str], str]) ->
             open_.append(style)
             written += f"<{style}>"
         written += escaped(fragment.text)
-    # a blank line would end the cue
+    # A blank line would end the cue.
     return "\n".join(line for line in written.split("\n") if line.strip())
 
 
@@ -182,7 +181,7 @@ def _in_substation(cue: _StyledCue) -> str:
             f"\\{style}{int(style in fragment.styles)}" for style in sorted(on ^ fragment.styles)
         )
         on = fragment.styles
-        # braces are tags here, and have no other way to be written
+        # Braces can't be escaped in SubStation.
         shown = fragment.text.replace("{", "(").replace("}", ")")
         shown = _READ_AS_BREAK.sub("\\\\\u2060", shown)  # a word joiner: C:\New has no line break
         shown = shown.replace("\n", r"\N").replace("\xa0", r"\h")

@@ -1,7 +1,7 @@
 """Dividing a translation over the cues and lines of its source.
 
-Knows only strings and lengths, and by a `Ruler` what of a string is not seen. Breaks fall between words,
-nearest to where the source had them, rather after punctuation than after a short word.
+Breaks fall between words, near to where the source had them, and rather after punctuation than after a short
+word. Knows only strings and lengths; a `Ruler` says which parts of a string are invisible.
 """
 
 import html
@@ -17,7 +17,7 @@ _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\
 _PUNCTUATION = frozenset(",;:.!?…—–)»”。、，！？；：")
 _PUNCTUATION_BONUS = 8  # characters that a break may move to stand after punctuation
 _SHORT_WORD = 3
-# No cue has more lines, or more words, but by mistake; balancing them takes the square of their number.
+# Beyond these, lines are not balanced, which takes time quadratic in the number of words.
 _MAX_BALANCED = 4
 _MAX_WORDS = 500
 _SHORT_WORD_COST = 3
@@ -25,7 +25,7 @@ _SHORT_WORD_COST = 3
 
 @dataclass(frozen=True)
 class Ruler:
-    """What of a text takes room: nothing `hidden` does, and what is `escaped` (`&lt;`) is one character."""
+    """Measures text on the screen: `hidden` parts take no room, and if `escaped`, `&lt;` is one character."""
 
     hidden: re.Pattern[str] | None = None
     escaped: bool = False
@@ -46,7 +46,7 @@ class Ruler:
         words: list[str] = []
         for word in re.findall(rf"(?:{hidden}|\S)+\s*", text, flags):
             if _SPACELESS.search(self.visible_text(word)):
-                # closing punctuation never begins a line
+                # Closing punctuation never begins a line.
                 character = r"(?:&\w+;|.)" if self.escaped else "."
                 words += re.findall(
                     rf"(?:{hidden})+$|(?:{hidden})*{character}[。、，！？；：」』）…]*\s*", word, flags
@@ -56,7 +56,7 @@ class Ruler:
         return self._with_text(words)
 
     def _with_text(self, words: list[str]) -> list[str]:
-        """Join what is hidden to the word after it, or before it at the end."""
+        """Join invisible parts to the word after them, or to the last word."""
         joined: list[str] = []
         waiting = ""
         for word in words:
@@ -75,7 +75,7 @@ PLAIN = Ruler()
 def divide(text: str, weights: Sequence[int], ruler: Ruler = PLAIN) -> list[str]:
     """Divide a text into as many parts as there are weights, in proportion to them.
 
-    Every part gets some text for as long as there are words; the last parts stay empty after that.
+    If there are fewer words than parts, the last parts are empty.
     """
     if len(weights) == 1:
         return [text.strip()]
@@ -97,9 +97,9 @@ def divide(text: str, weights: Sequence[int], ruler: Ruler = PLAIN) -> list[str]
 
 
 def wrap(text: str, lines: int, width: int = LINE_WIDTH, ruler: Ruler = PLAIN) -> list[str]:
-    """Wrap a text into at most `lines` balanced lines, and only where it is too long for one.
+    """Wrap a text into at most `lines` balanced lines, if it is too long for one.
 
-    A line is wider than `width` only where words leave no choice.
+    A line is wider than `width` only if the words leave no choice.
     """
     room = ruler.width(text)
     if lines == 1 or room <= width or not text.strip():
@@ -120,7 +120,7 @@ def wrap(text: str, lines: int, width: int = LINE_WIDTH, ruler: Ruler = PLAIN) -
 
 
 def _line_ends(words: list[str], count: int, width: int) -> list[int]:
-    """Choose after which words lines end: the least beyond the width, and then the least cost."""
+    """Choose after which words lines end: least beyond the width first, then least cost."""
     ends = [0, *accumulate(map(len, words))]
     target = ends[-1] / max(1, count)
     best: dict[int, tuple[float, float, list[int]]] = {0: (0, 0, [])}
@@ -150,7 +150,7 @@ def join(parts: Sequence[str], ruler: Ruler = PLAIN) -> str:
 
 
 def separator(before: str, after: str) -> str:
-    """Return what stands between two texts that are read one after the other."""
+    """Return the separator between two consecutive texts."""
     if not before or not after:
         return ""
     return "" if _SPACELESS.match(before[-1]) and _SPACELESS.match(after[0]) else " "
