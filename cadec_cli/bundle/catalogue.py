@@ -16,7 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.find import path_of
 from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, option
@@ -205,6 +204,8 @@ def pull(
     note: Note = silence,
 ) -> PullResult:
     """Fetch the models of a name, and make a bundle of them."""
+    from cadec_cli.bundle.build import BundleRequest, build_bundle  # which imports torch
+
     check_pull(wanted, source, target)
     directory = path_of(name or bundle_name(wanted, source, target))
     if directory.exists() and not force:

@@ -112,7 +112,7 @@ def _is_known(name: str, forms: Mapping[str, str]) -> bool:
 
 
 def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
-    """Why a file can't be a link to a place; None where it can, as `cadec convert --link` makes it."""
+    """Why a file of a linked bundle can't be a link to a place; None if it can."""
     part, _, file = name.partition("/")
     engine = ENGINES[manifest.engine(part)] if part in OWN_ENGINES else None
     if engine is None or not engine.links or not re.fullmatch(engine.links, file):
