@@ -1,9 +1,10 @@
 """Checks the files of a bundle against its manifest: every listed file is there, and nothing else is.
 
 Files must be ordinary ones, in ordinary directories. A link is followed only if the manifest says that it is
-one and where it leads. The directories of parts hold nothing that is not listed, except files that operating systems leave behind and no loader takes for a model. So a library that
-reads such a directory finds only what was checked. Beside the parts, at the top, there may be anything (a
-README, docs/, names that start with a dot): it is never read or copied.
+one and where it leads. The directories of parts hold nothing that is not listed, except files that operating
+systems leave behind and no loader takes for a model. So a library that reads such a directory finds only what
+was checked. Beside the parts, at the top, there may be anything (a README, docs/, names that start with a
+dot): it is never read or copied.
 
 The bundle that came with cadec may consist of links, which some installers make (uv, Nix, Bazel). Anybody
 who could change those could change the program too. Its checksums are computed like all others.
