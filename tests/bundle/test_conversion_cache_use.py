@@ -109,7 +109,7 @@ def test_a_conversion_of_another_converter_is_not_used(
     copied: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = Bundle.open(copied).conversion("float32")
-    monkeypatch.setattr("converters.version.CONVERTER_VERSION", 2)
+    monkeypatch.setattr("cadec_cli.bundle.conversion_cache.CONVERTER_VERSION", 2)
     bundle = Bundle.open(copied)
     assert bundle.conversion("int8").is_relative_to(cache)
     assert bundle.conversion("float32") != before
