@@ -301,9 +301,10 @@ class Translator:
             [given],
             InputOptions(encoding, lines, format),
             OutputRequest(escaped, output_encoding, force=force, resume=resume),
+            before=before,
         )
         assert isinstance(work, FileTranslation) and work.plan is not None, "it goes to a file"
-        dataclasses.replace(work, before=before).to_files(json_lines=False, resume=resume)
+        work.to_files(json_lines=False, resume=resume)
         return work.plan.paths[0]
 
     def _context(self, after: str | Sequence[str]) -> Context:

@@ -204,7 +204,7 @@ def translate(
             f"--search {job.options.search} asks no D-LM, so there is nothing to explain",
             "leave out --explain",
         )
-    work = job.translation_of(paths, reading, outputs, side_output)
+    work = job.translation_of(paths, reading, outputs, side_output=side_output)
     if isinstance(work, StreamTranslation) and sys.stdin.isatty():
         by_line = search_kind(job.options.search).is_greedy
         ends = "" if by_line else "a blank line ends a document, "

@@ -1,6 +1,7 @@
-"""What the rest of cadec knows of models: two small protocols, and two more for the beam.
+"""What the rest of cadec knows of models: two small protocols, and a few for what only some models can do.
 
-Whoever has these methods is a model: ours, another toolkit's, or a table of numbers in a test.
+Any object with these methods is a model: ours, another toolkit's, or a table of numbers in a test. Use
+`ModelSet` to translate with models that are not in a bundle.
 """
 
 from __future__ import annotations
@@ -293,6 +294,23 @@ class ContextFreeTerm(Protocol):
         ...
 
 
+@runtime_checkable
+class ContextTerm(Protocol):
+    """Terms that depend on the context: on what was chosen for the sentences before."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms."""
+        ...
+
+    def terms_after(self, lists: Sequence[NBest], contexts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """The terms of every list after its context, which are target sentences in order."""
+        ...
+
+
+AnyTerm = ContextFreeTerm | ContextTerm
+
+
 def trie_for(model: LanguageModel, hypotheses: Sequence[Ids]) -> Trie:
     """Merge hypotheses; what does not fit the D-LM's positions even without context is not scored."""
     return Trie.of(hypotheses, model.text.boundary, model.positions - 1)
@@ -333,9 +351,6 @@ class Models(Protocol):
     def seed(self, register: str) -> Sequence[str]:
         """Sentences of the target language that are formal, or informal; none known is a CadecError."""
         ...
-
-
-# Models that somebody has already, whatever they are: what a bundle's loaded ones are to everyone else.
 
 
 class ModelSet:

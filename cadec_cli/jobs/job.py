@@ -51,6 +51,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
+from cadec_cli.method.terms import term_origin
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.shard import Shard
 from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
@@ -180,6 +181,7 @@ class TranslationJob:
             origin.append(("seed", "\n".join(seed)))
         if self.drafts:
             origin.append(("repair", "yes"))
+        origin += term_origin(self.options.term)
         return tuple(origin)
 
     def check_translates(self) -> None:
@@ -217,11 +219,14 @@ class TranslationJob:
         paths: Sequence[Path],
         inputs: InputOptions,
         outputs: OutputRequest,
+        *,
         side_output: SideOutput | None = None,
+        before: Context | None = None,
     ) -> FileTranslation | StreamTranslation:
         """Files to be translated in step, all else checked and read, the models loaded last.
 
-        What comes on a pipe and goes to standard output is not read yet, if its format allows that.
+        What comes on a pipe and goes to standard output is not read yet, if its format allows that. `before`
+        is the context of the first document of each file; None is the job's own.
         """
         self.check_translates()
         codes = self.languages.source_code, self.languages.target_code
@@ -229,14 +234,18 @@ class TranslationJob:
         plan = outputs.plan(paths, *codes, also_read=read)
         _check_side_output(plan, side_output)
         if plan is None and self._is_streamed(paths, inputs):
-            return self._stream(inputs, outputs, side_output)
+            return self._stream(inputs, outputs, side_output, before)
         files = outputs.convert([self.read(path, inputs) for path in paths], paths, plan, codes[1])
         _check_style(files, inputs)
-        before = self.before
+        before = self.before if before is None else before
         return FileTranslation(self.translator, files, self.origin, plan, self.below, before, side_output)
 
     def _stream(
-        self, inputs: InputOptions, outputs: OutputRequest, side_output: SideOutput | None
+        self,
+        inputs: InputOptions,
+        outputs: OutputRequest,
+        side_output: SideOutput | None,
+        before: Context | None,
     ) -> StreamTranslation:
         stream = stream_text(inputs.encoding)
         input_format = inputs.format or "text"
@@ -252,7 +261,8 @@ class TranslationJob:
         )
         file = TextFile((), text, stream.encoding, input_format)
         written = outputs.convert_stream(file, self.languages.target_code)
-        return StreamTranslation(self.translator, text, written, self.below, self.before, side_output)
+        before = self.before if before is None else before
+        return StreamTranslation(self.translator, text, written, self.below, before, side_output)
 
     def by_document(
         self,

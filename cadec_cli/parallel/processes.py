@@ -12,11 +12,13 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from types import ModuleType
 from typing import Any
 
 from cadec_cli.errors import option
@@ -112,7 +114,7 @@ class _ProcessWorkerSet:
     def add(self) -> None:
         """Start one more process."""
         context = multiprocessing.get_context("spawn")
-        with _held_interrupts():
+        with _hold_interrupts(), _hide_main_module():
             ours, theirs = context.Pipe()
             process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
             process.start()
@@ -150,7 +152,7 @@ def _worker_set(task: bytes, most: int, hint: str) -> Iterator[_ProcessWorkerSet
         yield worker_set
         worker_set.end(_LEAVING)
     finally:
-        with _held_interrupts():
+        with _hold_interrupts():
             worker_set.end(patience=0)
 
 
@@ -182,7 +184,21 @@ def _end_with_the_parent() -> None:
 
 
 @contextlib.contextmanager
-def _held_interrupts() -> Iterator[None]:
+def _hide_main_module() -> Iterator[None]:
+    """Keep processes that are started from importing the program's main module, which is the command line.
+
+    Tasks are functions of modules, so nothing in it is needed, and scripts need no guard against it.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _hold_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back; processes that are started meanwhile ignore it from their first moment on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

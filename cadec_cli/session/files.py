@@ -27,11 +27,11 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
-# Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
-# those of 2 had no checksum, and identities of bundles that no bundle has any more.
+# Of earlier formats only the text is read: format 1 did not say which context a translation was chosen in,
+# format 2 had no checksum, and identities that bundles no longer have.
 FORMAT = "cadec session 3"
 LOG_SUFFIX = ".log"
 
@@ -54,7 +54,7 @@ def session_json(session: Session) -> str:
     head = {
         "format": FORMAT,
         "bundle": session.direction.identity,
-        "options": dataclasses.asdict(session.options),
+        "options": options_record(session.options),
         "after": session.after,
     }
     documents = ",\n".join(
@@ -197,7 +197,7 @@ def read_session(
 
 
 def _end(content: bytes) -> str:
-    """How a session ends that begins like this."""
+    """The end of a session's JSON, with the checksum of all before it."""
     return f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"}}\n'
 
 
@@ -208,7 +208,10 @@ def stored_session(
     name: str,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
-    """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
+    """Check a session's data; anything that does not fit is one CadecError.
+
+    `options` are for texts without any of their own. Messages call the file `name`.
+    """
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
         whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
@@ -269,7 +272,7 @@ class _EntryReader:
         return entry
 
     def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
-        """A sentence of which source and target are all that is known."""
+        """A sentence of which only source and target are known."""
         if self.reader is None:
             return Entry(source, (), (), (), self.options, target)
         ids = tuple(self.reader.text.encode(target))
@@ -307,14 +310,19 @@ class _EntryReader:
 
 
 def _options(data: Any) -> TranslationOptions:
-    """Options as stored: every value of its own type, and possible."""
+    """Options as they were saved; a value of another type, or out of range, does not fit."""
     _require(isinstance(data, dict), "its options are no object")
     weights = data.get("weight", {})
     _require(
         isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are no numbers"
     )
+    terms = data.get("term", {})
+    _require(
+        isinstance(terms, dict) and all(isinstance(value, str) for value in terms.values()),
+        "its options of terms are not text",
+    )
     for item in dataclasses.fields(TranslationOptions):
-        if item.name == "weight":
+        if item.name in ("weight", "term"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind
