@@ -19,6 +19,7 @@ from cadec_cli.terminal.flags import (
     Report,
     ScoringWorkers,
     SetLayout,
+    TermOptions,
     Weight,
     contrastive_objectives,
     model_flags,
@@ -45,6 +46,7 @@ def eval_contrastive(
         ),
     ] = None,
     weight: Weight = None,
+    term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     errors: Annotated[
@@ -103,7 +105,7 @@ def eval_contrastive(
     opened = open_models(models)
     temperatures = temperature or [opened.bundle.defaults.temperature]
     reading = ScoringOptions(tuple(dict.fromkeys(temperatures)), alpha)
-    options = ContrastiveOptions(tuple(objective or ["all"]), weight, reading, context)
+    options = ContrastiveOptions(tuple(objective or ["all"]), weight, reading, context, tuple(term or ()))
     objectives, scoring = options.models(opened)
     contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
     for contrastive_set in contrastive_sets:

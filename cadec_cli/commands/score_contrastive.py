@@ -17,6 +17,7 @@ from cadec_cli.terminal.flags import (
     MaxInput,
     ScoringWorkers,
     SetLayout,
+    TermOptions,
     Weight,
     contrastive_objectives,
     model_flags,
@@ -44,6 +45,7 @@ def score_contrastive(
         typer.Option(help="Softmax temperature T of the D-LM. [dim]\\[default: the bundle's][/dim]"),
     ] = None,
     weight: Weight = None,
+    term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     plain: Annotated[
@@ -95,7 +97,7 @@ def score_contrastive(
     reading = ScoringOptions(
         (opened.bundle.defaults.temperature if temperature is None else temperature,), alpha
     )
-    options = ContrastiveOptions((objective,), weight, reading, context)
+    options = ContrastiveOptions((objective,), weight, reading, context, tuple(term or ()))
     objectives, scoring = options.models(opened)
     contrastive_set = read_set(set_path, layout, most=max_input)
     if contrastive_set.left_out:

@@ -28,7 +28,7 @@ from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, joined_first
 from cadec_cli.decoding.units import Splitter, Unit
 from cadec_cli.decoding.waves import Wave, waves
-from cadec_cli.engines.protocols import ContextFreeTerm, Models, Passage, TranslationModel
+from cadec_cli.engines.protocols import AnyTerm, Models, Passage, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -61,7 +61,7 @@ class Translator:
         self,
         models: Models,
         options: TranslationOptions | None = None,
-        extra_terms: tuple[ContextFreeTerm, ...] = (),
+        extra_terms: tuple[AnyTerm, ...] = (),
         *,
         language: str = "",
     ) -> None:
@@ -297,7 +297,7 @@ def choose(
     options: TranslationOptions,
     *,
     contexts: Sequence[Context] | None = None,
-    extra_terms: tuple[ContextFreeTerm, ...] = (),
+    extra_terms: tuple[AnyTerm, ...] = (),
     language: str = "",
     placing: Callable[[], TranslationModel | None] = lambda: None,
 ) -> Iterator[Translation]:

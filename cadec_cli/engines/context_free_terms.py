@@ -1,18 +1,26 @@
-"""Terms that depend on no context: how likely the source is after a translation, and how long that is.
+"""Our own terms, and building the terms that an objective needs from the table `method.terms.TERMS`.
 
-Bayes' rule (Yu et al. 2020) asks for both: log p_back(x | y) by a model of the other direction, and |y|.
+Bayes' rule (Yu et al. 2020) needs two that depend on no context: log p_back(x | y), by a model of the other
+direction, and |y|.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cadec_cli.engines.protocols import ContextFreeTerm, Models, TranslationModel
+from cadec_cli.engines.protocols import AnyTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError, option
+from cadec_cli.extensions import load
 from cadec_cli.method.hypotheses import NBest, TokenText
 from cadec_cli.method.objectives import BACK, LENGTH, Objective
+from cadec_cli.method.terms import NEEDS, rows_of, term_values
+
+_HINTS = {
+    "backward": f"add one with `cadec convert BUNDLE {option('back')} REVERSE`, a bundle of the other "
+    "direction"
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class BackwardScores:
     names: tuple[str, ...] = (BACK,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
-        """All lists in one call."""
+        """Score all lists in one call; a list without a source is a CadecError."""
         texts = [hypothesis.text for nbest in lists for hypothesis in nbest.hypotheses]
         sources = [nbest.source for nbest in lists for _ in nbest.hypotheses]
         for text, source in zip(texts, sources, strict=True):
@@ -47,27 +55,42 @@ class Lengths:
     names: tuple[str, ...] = (LENGTH,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
-        """Counted in the D-LM's tokens, whoever wrote the list."""
+        """Count tokens of the D-LM, even in lists that another model made."""
         return [{LENGTH: [float(len(ids)) for ids in nbest.ids_for(self.text)]} for nbest in lists]
 
 
-def context_free_terms(
-    models: Models, objective: Objective, given: Sequence[ContextFreeTerm] = ()
-) -> tuple[ContextFreeTerm, ...]:
-    """What computes the terms of an objective ahead of any context; a model that is missing is an error.
+def backward_scores(models: Models, options: Mapping[str, Any]) -> BackwardScores:
+    """Build the term back."""
+    assert models.backward is not None, "the table says that it is needed"
+    return BackwardScores(models.backward)
 
-    Whatever is given computes its terms itself.
+
+def lengths(models: Models, options: Mapping[str, Any]) -> Lengths:
+    """Build the term length."""
+    assert models.language is not None, "the table says that it is needed"
+    return Lengths(models.language.text)
+
+
+def build_terms(
+    models: Models,
+    objective: Objective,
+    given: Sequence[AnyTerm] = (),
+    options: Mapping[str, str] | None = None,
+) -> tuple[AnyTerm, ...]:
+    """Build what computes the terms of an objective, given the options of terms as text.
+
+    Terms that `given` computes are not looked up in the table. A model or an option that is missing is a
+    CadecError.
     """
-    found: list[ContextFreeTerm] = list(given)
-    own = {name for source in given for name in source.names}
-    if objective.uses(BACK) and BACK not in own:
-        if models.backward is None:
-            raise CadecError(
-                f"{objective.name} needs a backward model, and this bundle has none",
-                f"add one with `cadec convert BUNDLE {option('back')} REVERSE`, a bundle of the other "
-                "direction",
-            )
-        found.append(BackwardScores(models.backward))
-    if objective.uses(LENGTH) and LENGTH not in own and models.language is not None:
-        found.append(Lengths(models.language.text))
+    found = list(given)
+    known = {name for source in given for name in source.names}
+    for term in rows_of(objective):
+        if term.name in known:
+            continue
+        for need in term.needs:
+            if getattr(models, need) is None:
+                raise CadecError(
+                    f"{objective.name} needs {NEEDS[need]}, and this bundle has none", _HINTS.get(need, "")
+                )
+        found.append(load(term.build)(models, term_values(term, options or {})))
     return tuple(found)

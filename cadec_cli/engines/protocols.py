@@ -293,6 +293,23 @@ class ContextFreeTerm(Protocol):
         ...
 
 
+@runtime_checkable
+class ContextTerm(Protocol):
+    """Terms that depend on the context: on what was chosen for the sentences before."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terms."""
+        ...
+
+    def terms_after(self, lists: Sequence[NBest], contexts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+        """The terms of every list after its context, which are target sentences in order."""
+        ...
+
+
+AnyTerm = ContextFreeTerm | ContextTerm
+
+
 def trie_for(model: LanguageModel, hypotheses: Sequence[Ids]) -> Trie:
     """Merge hypotheses; what does not fit the D-LM's positions even without context is not scored."""
     return Trie.of(hypotheses, model.text.boundary, model.positions - 1)

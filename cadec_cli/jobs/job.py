@@ -51,6 +51,7 @@ from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
+from cadec_cli.method.terms import term_origin
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.shard import Shard
 from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
@@ -188,6 +189,7 @@ class TranslationJob:
             origin.append(("seed", "\n".join(seed)))
         if self.drafts:
             origin.append(("repair", "yes"))
+        origin += term_origin(self.options.term)
         return tuple(origin)
 
     def check_translates(self) -> None:

@@ -1,6 +1,7 @@
-"""How translations are searched for and chosen: what a bundle has defaults for, and what else can be said.
+"""Options of a translation: how hypotheses are searched for, scored and chosen.
 
-The fields are at once the keys of files and the flags of commands: their help texts stand here, once.
+`DecodingDefaults` are the options that a bundle stores defaults for; `TranslationOptions` are all of them.
+The fields are also keys of files and flags of commands, so their help texts are written here, once.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
+from cadec_cli.method.terms import parse_term_options, rows_of
 from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
 
 CONTEXT_SOURCES = ("chosen", "sentence")
 LONG_SENTENCES = ("split", "refuse")
 AUTO = "auto"
 FORMALITIES = (AUTO, "formal", "informal")
-# At what temperature a formality that was asked for is heard: a flattened D-LM says too little of it.
+# With a formality, T is at most this: at higher temperatures the D-LM is too weak to enforce it.
 FORMALITY_TEMPERATURE = 1.0
 
-# Hypotheses, beams and paths: what memory and time grow with. The command line refuses more as well.
+# The most hypotheses, beams and paths; memory and time grow with them.
 MAX_HYPOTHESES = 1000
 
-# What is said in files as on the command line.
+# What the values may be, in files as on the command line.
 _BOUNDS: Mapping[str, Bound] = {
     "search": OneOf(SEARCHES),
     "objective": OneOf(OBJECTIVES),
@@ -55,18 +57,28 @@ def option_field(
     kind: type | None = None,
     choices: Iterable[str] | Callable[[], Iterable[str]] = (),
     stored: bool = True,
+    rare: bool = False,
+    metavar: str | None = None,
 ) -> Any:
-    """A field that is a flag too: its help, its type where the default tells none, and what it may be.
+    """A field that is also a flag, with its help and its choices; `kind` is its type if not the default's.
 
-    `stored` options have defaults in a bundle.
+    `stored` options have defaults in a bundle. `rare` ones are listed apart. `metavar` is what help shows in
+    place of the value.
     """
-    metadata = {"help": text, "type": kind or type(default), "choices": choices, "stored": stored}
+    metadata = {
+        "help": text,
+        "type": kind or type(default),
+        "choices": choices,
+        "stored": stored,
+        "rare": rare,
+        "metavar": metavar,
+    }
     return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class DecodingDefaults:
-    """How a bundle is used unless its user says otherwise. Weights not given are the objective's own."""
+    """The options that a bundle stores defaults for. Weights that are not given are the objective's own."""
 
     search: str = option_field(
         "rerank",
@@ -91,47 +103,60 @@ class DecodingDefaults:
         weights = named_weights(self.weight)
         known = OBJECTIVES.get(self.objective) if isinstance(self.objective, str) else None
         if isinstance(self.weight, int | float) and known is not None and not known.weights:
-            weights = {}  # in earlier bundles a number stands beside objectives that never looked at it
+            weights = {}  # earlier bundles may have a number for an objective without weights
         object.__setattr__(self, "weight", weights)
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        objective(self.objective, self.weight)  # refuses weights that it does not have
+        objective(self.objective, self.weight)  # raises for weights that it does not have
 
 
 @dataclass(frozen=True)
 class TranslationOptions(DecodingDefaults):
-    """How to choose a translation: what a bundle has defaults for, and more. Defaults are the paper's."""
+    """All options of a translation. The defaults are the paper's."""
 
     rolling: bool = option_field(
-        False, "keep all context that the D-LM has positions for, not only the last few", stored=False
+        False,
+        "keep as much context as the D-LM has positions for, not only the last few sentences",
+        stored=False,
+        rare=True,
     )
-    alpha: float = option_field(0.0, "add-alpha smoothing of the D-LM's probabilities", stored=False)
+    alpha: float = option_field(
+        0.0, "add-alpha smoothing of the D-LM's probabilities", stored=False, rare=True
+    )
     paths: int = option_field(5, f"number of paths (B′) of {option('search', 'lattice')}", stored=False)
     context_from: str = option_field(
         "chosen",
-        f"with {option('search', 'beam')}: take the context from chosen translations, or from "
-        "sentence-level ones "
-        "(faster, approximate)",
+        f"with {option('search', 'beam')}: take the context from the chosen translations, or from the "
+        "sentence-level ones (faster, approximate)",
         choices=CONTEXT_SOURCES,
         stored=False,
+        rare=True,
     )
     long: str = option_field(
         "split",
-        "what to do with sentences too long for the model: split or refuse",
+        "what to do with sentences that are too long for the model: split or refuse",
         choices=LONG_SENTENCES,
         stored=False,
+        rare=True,
     )
-
+    term: Mapping[str, str] = option_field(
+        None,
+        "an option of a term that an installed package adds; can be repeated. Installed: {term_options}",
+        list[str],
+        stored=False,
+        rare=True,
+        metavar="TERM.OPTION=VALUE",
+    )
     protect: bool = option_field(
         True,
         "keep URLs, numbers, code, placeholders and tags as they are, and never choose a broken hypothesis "
-        "where there is a sound one",
+        "if there is a sound one",
         stored=False,
     )
     formality: str = option_field(
         AUTO,
-        f"how people are addressed: auto (as the context has it), formal or informal; the latter two mean "
+        f"how people are addressed: auto (as in the context), formal or informal; the latter two set "
         f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
         choices=FORMALITIES,
         stored=False,
@@ -139,9 +164,17 @@ class TranslationOptions(DecodingDefaults):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "term", parse_term_options(self.term))
         if wrong := misfits(self, _MORE_BOUNDS):
-            told = "; ".join(wrong).replace("context_from", "context-from")
-            raise CadecError(told, "0 is no smoothing" if told.startswith("alpha") else "")
+            message = "; ".join(wrong).replace("context_from", "context-from")
+            raise CadecError(message, "0 is no smoothing" if message.startswith("alpha") else "")
+        for name in self.term:
+            if not self.weighted_objective.uses(name.partition(".")[0]):
+                raise UsageError(
+                    f"{self.weighted_objective.name} does not use {name.partition('.')[0]}, so "
+                    f"{option('term', name)} has no effect",
+                    f"choose an {option('objective')} that uses it",
+                )
         if search_kind(self.search).needs == STEPS and not self.weighted_objective.uses(NMT):
             raise CadecError(
                 f"{option('search', self.search)} can't maximise {self.objective}, which does not "
@@ -163,29 +196,27 @@ class TranslationOptions(DecodingDefaults):
 
     @property
     def reads_context(self) -> bool:
-        """Tell whether what stands before, in the target language, makes a difference."""
-        return self.weighted_objective.uses(CONDITIONAL)
+        """Tell whether the translations of the sentences before make a difference."""
+        chosen = self.weighted_objective
+        return chosen.uses(CONDITIONAL) or any(term.reads_context for term in rows_of(chosen))
 
     @property
     def without_context(self) -> str:
-        """Which of the options it is that reads no context."""
-        kind = search_kind(self.search)
-        return (
-            f"{option('objective', self.objective)}"
-            if kind.reads_context
-            else f"{option('search', self.search)}"
-        )
+        """The option, for messages, because of which no context is read."""
+        if search_kind(self.search).reads_context:
+            return option("objective", self.objective)
+        return option("search", self.search)
 
     @property
     def weighted_objective(self) -> Objective:
-        """The objective with its weights; without context, that is the S-NMT's own score."""
+        """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
         return objective(self.objective, self.weight)
 
     @property
     def policy(self) -> ContextPolicy:
-        """What is read as context; a stepped search reads the last few sentences in any case."""
+        """What is read as context. A search that steps always reads the last few sentences."""
         return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
 
     @property
@@ -195,13 +226,13 @@ class TranslationOptions(DecodingDefaults):
 
     @property
     def list_size(self) -> int:
-        """How many hypotheses a list has, if the search is to choose from lists."""
+        """How many hypotheses the search needs per sentence, if it chooses from lists."""
         return int(getattr(self, search_kind(self.search).size))
 
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """How a D-LM's probabilities are read: at which temperatures, all in one pass, and how smoothed."""
+    """How a D-LM's probabilities are read: at which temperatures, in one pass, and with what smoothing."""
 
     temperatures: tuple[float, ...] = (1.0,)
     alpha: float = 0.0
@@ -215,20 +246,29 @@ class ScoringOptions:
 
 @as_usage_error()
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
-    """Options with what was asked for; of weights, those not named stay, unless the objective is another.
+    """Change the options that `flags` names.
 
-    Whoever asks for a formality means it: the temperature then is no higher than it takes to be heard.
+    Weights and options of terms that are not named stay, unless the objective changes. A formality lowers the
+    temperature to `FORMALITY_TEMPERATURE`, unless one is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
     if unknown:
         raise CadecError(f"no option {', '.join(unknown)}", f"there are {', '.join(known)}")
     changed = dict(flags)
-    kept = options.weight if changed.get("objective", options.objective) == options.objective else {}
-    changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
+    same = changed.get("objective", options.objective) == options.objective
+    changed["weight"] = {**(options.weight if same else {}), **named_weights(changed.get("weight"))}
+    if isinstance(options, TranslationOptions):
+        changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
     if changed.get("formality", AUTO) != AUTO:
         changed.setdefault("temperature", min(FORMALITY_TEMPERATURE, options.temperature))
     return dataclasses.replace(options, **changed)
+
+
+def options_record(options: TranslationOptions) -> dict[str, Any]:
+    """Options as plain data, for files. Options of terms are left out if there are none."""
+    record = dataclasses.asdict(options)
+    return {name: value for name, value in record.items() if name != "term" or value}
 
 
 def named_weights(given: Any) -> dict[str, float]:
@@ -245,5 +285,7 @@ def named_weights(given: Any) -> dict[str, float]:
         try:
             weights[name.strip() if separator else "lm"] = float(value)
         except ValueError:
-            raise CadecError(f"no weight: {part!r}", "give a number, or names with numbers: lm=0.5") from None
+            raise CadecError(
+                f"{part!r} is not a weight", "give a number, or names with numbers: lm=0.5"
+            ) from None
     return weights

@@ -27,7 +27,7 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
 # Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
@@ -54,7 +54,7 @@ def session_json(session: Session) -> str:
     head = {
         "format": FORMAT,
         "bundle": session.direction.identity,
-        "options": dataclasses.asdict(session.options),
+        "options": options_record(session.options),
         "after": session.after,
     }
     documents = ",\n".join(
@@ -313,8 +313,13 @@ def _options(data: Any) -> TranslationOptions:
     _require(
         isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are no numbers"
     )
+    terms = data.get("term", {})
+    _require(
+        isinstance(terms, dict) and all(isinstance(value, str) for value in terms.values()),
+        "its options of terms are not text",
+    )
     for item in dataclasses.fields(TranslationOptions):
-        if item.name == "weight":
+        if item.name in ("weight", "term"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind

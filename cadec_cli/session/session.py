@@ -21,7 +21,7 @@ from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document
 from cadec_cli.text.languages import iso_code
@@ -91,7 +91,7 @@ class Entry:
             "pinned": self.pinned,
             "picked": self.picked,
             "speakers": self.speakers,
-            "options": dataclasses.asdict(self.options),
+            "options": options_record(self.options),
             "parts": [part_json(part) for part in self.parts],
         }
 

@@ -15,6 +15,7 @@ from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
+from cadec_cli.method.terms import describe_term_options
 from cadec_cli.parallel.shard import Shard
 from cadec_cli.text.formats import FORMATS
 
@@ -29,6 +30,7 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{formats}": lambda: FORMATS,
     "{endings}": lambda: [ending for known in FORMATS.usable() for ending in known.endings[:1]],
     "{objectives}": lambda: OBJECTIVES,
+    "{term_options}": lambda: list(describe_term_options()) or ["none"],
     "{scorers}": lambda: contrastive_objectives(),
 }
 
@@ -40,7 +42,8 @@ def fill_lists(text: str) -> str:
     """
     for placeholder, find_names in _LISTS.items():
         if placeholder in text:
-            text = text.replace(placeholder, ", ".join(find_names()))
+            # the backslash keeps brackets in texts of packages from being read as markup
+            text = text.replace(placeholder, ", ".join(find_names()).replace("[", r"\["))
     return text
 
 
@@ -141,7 +144,8 @@ def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., N
                 )
 
         def run(**arguments: Any) -> None:
-            given = {name: value for name in names if (value := arguments.pop(name)) is not None}
+            values = ((name, arguments.pop(name)) for name in names)
+            given = {name: value for name, value in values if value is not None and value != []}
             command(**arguments, flags=given)
 
         _take_over(run, command, parameters, hints)
@@ -182,7 +186,14 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
             str | None, one_of(names, declaration, help=text, also=also, panel=panel, show_default=False)
         ]
     return Annotated[
-        kind | None, typer.Option(declaration, help=text, rich_help_panel=panel, show_default=False)
+        kind | None,
+        typer.Option(
+            declaration,
+            help=text,
+            rich_help_panel=panel,
+            show_default=False,
+            metavar=item.metadata.get("metavar"),
+        ),
     ]
 
 
@@ -373,6 +384,15 @@ Weight = Annotated[
     typer.Option(
         help="Weights of the objective by name, as lm=0.5; a bare number is the D-LM's. "
         "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]",
+        show_default=False,
+    ),
+]
+TermOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--term",
+        help="Option of a term that an installed package adds. Can be repeated. Installed: {term_options}.",
+        metavar="TERM.OPTION=VALUE",
         show_default=False,
     ),
 ]

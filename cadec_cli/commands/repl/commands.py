@@ -70,6 +70,10 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
     item = _FIELDS[own]
     if item.name == "weight" and value.lower() == "default":
         return dataclasses.replace(options, weight={})
+    if item.name == "term":
+        if value.lower() == "default":
+            return dataclasses.replace(options, term={})
+        return with_flags(options, {"term": [value]})
     return with_flags(options, {item.name: _read(own, item, value)})
 
 
@@ -99,6 +103,8 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
     if name == "weight":
         weights = ", ".join(f"{key}={number:g}" for key, number in options.weighted_objective.weights.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
+    if name == "term":
+        return ", ".join(f"{key}={text}" for key, text in value.items()) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.engines.protocols import ContextFreeTerm
+from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import DEFECTS
 from cadec_cli.method.options import TranslationOptions
@@ -121,9 +121,7 @@ def _count(defects: int | None) -> float:
     return float(defects)
 
 
-def with_defect_term(
-    extra_terms: tuple[ContextFreeTerm, ...], options: TranslationOptions
-) -> tuple[ContextFreeTerm, ...]:
+def with_defect_term(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
     """Add the term for defects, if the options ask for protection."""
     return (*extra_terms, DefectTerm()) if options.protect else extra_terms
 

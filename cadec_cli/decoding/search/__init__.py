@@ -7,16 +7,16 @@ order of that document.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.context_free_terms import context_free_terms
-from cadec_cli.engines.protocols import ContextFreeTerm, Models, check_temperatures
+from cadec_cli.engines.context_free_terms import build_terms
+from cadec_cli.engines.protocols import AnyTerm, Models, check_temperatures
 from cadec_cli.errors import CadecError, option
+from cadec_cli.extensions import load
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import search_kind
 
@@ -29,9 +29,7 @@ class Search(Protocol):
         ...
 
 
-def build(
-    models: Models, options: TranslationOptions, extra_terms: tuple[ContextFreeTerm, ...] = ()
-) -> Search:
+def build(models: Models, options: TranslationOptions, extra_terms: tuple[AnyTerm, ...] = ()) -> Search:
     """Build the search that the options name. Only the models that it needs are loaded."""
     if options.weighted_objective.uses_lm and models.language is None:
         raise CadecError(
@@ -40,11 +38,6 @@ def build(
         )
     if options.weighted_objective.uses_lm:
         check_temperatures(models.language, options.scoring_options.temperatures)
-    builder = search_kind(options.search).builder
-    if isinstance(builder, str):
-        module, _, name = builder.partition(":")
-        builder = getattr(importlib.import_module(module), name)
-    search: Search = builder(
-        models, options, context_free_terms(models, options.weighted_objective, extra_terms)
-    )
+    terms = build_terms(models, options.weighted_objective, extra_terms, options.term)
+    search: Search = load(search_kind(options.search).builder)(models, options, terms)
     return search

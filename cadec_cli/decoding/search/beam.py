@@ -20,7 +20,7 @@ from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
 from cadec_cli.engines.protocols import (
-    ContextFreeTerm,
+    AnyTerm,
     GrowingLanguage,
     LanguageModel,
     LanguageSteps,
@@ -44,7 +44,7 @@ TOGETHER = 32
 WORDS_TOGETHER = 4
 
 
-def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]) -> BeamDecoding:
+def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> BeamDecoding:
     """Build the search from the options."""
     objective = options.weighted_objective
     language = models.language if objective.uses_lm else None

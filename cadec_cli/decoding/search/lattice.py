@@ -6,7 +6,7 @@ paths with the same context have the same future: only the better one is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from cadec_cli.decoding.search.score_cache import Column, Request, ScoreCache
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.protocols import ContextFreeTerm, LanguageModel, Models
+from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids, NBest
@@ -28,34 +28,33 @@ from cadec_cli.method.terms import Scoring
 from cadec_cli.method.trie import Trie
 
 
-def reranking(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
-) -> LatticeSearch:
+def reranking(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> LatticeSearch:
     """C-aware rerank: choose the best of each list, one after the other."""
     return _search(models, options, extra_terms, 1)
 
 
-def lattice(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
-) -> LatticeSearch:
+def lattice(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> LatticeSearch:
     """Lattice search: follow several paths through the lists of a document."""
     return _search(models, options, extra_terms, options.paths)
 
 
 def sentence_level(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
+    models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]
 ) -> LatticeSearch:
     """Choose the S-NMT's best, whatever the context."""
     return _search(models, options, extra_terms, 1)
 
 
 def _search(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm], width: int
+    models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
+    reads_context = any(isinstance(source, ContextTerm) for source in extra_terms)
+    if reads_context and models.language is None:
+        raise CadecError(f"{objective.name} reads the context, which needs a D-LM, and this bundle has none")
     return LatticeSearch(
         penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
-        models.language if objective.uses_lm else None,
+        models.language if objective.uses_lm or reads_context else None,
         scoring_options=options.scoring_options,
         width=width,
         policy=context_policy(models, options),
@@ -72,13 +71,13 @@ class _Extension:
     scoring: Scoring
     context: Context
     conditional: ConditionalScores | None  # absent if the objective does not use it
+    context_terms: Mapping[str, Floats]  # those of `extra_terms` that depend on the context
 
     @property
     def terms(self) -> dict[str, Floats]:
         """The terms of the column after this path."""
-        if self.conditional is None:
-            return self.column.terms
-        return {**self.column.terms, CONDITIONAL: self.conditional.totals}
+        terms = {**self.column.terms, **self.context_terms}
+        return terms if self.conditional is None else {**terms, CONDITIONAL: self.conditional.totals}
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class LatticeSearch:
     scoring_options: ScoringOptions = field(default_factory=ScoringOptions)
     width: int = 1
     policy: ContextPolicy = field(default_factory=ContextPolicy)
-    extra_terms: Sequence[ContextFreeTerm] = ()
+    extra_terms: Sequence[AnyTerm] = ()
 
     @property
     def scorer(self) -> Scorer | None:
@@ -153,7 +152,7 @@ class LatticeSearch:
             for own, key in zip(terms, ids, strict=True):
                 own[FREE] = free[key]
         made = {
-            nbest: Column(key, own, tries.get(key))
+            nbest: Column(nbest, key, own, tries.get(key))
             for nbest, key, own in zip(distinct, ids, terms, strict=True)
         }
         return [made.get(nbest) for nbest in lists]
@@ -167,7 +166,7 @@ class LatticeSearch:
         """log p(y|x) of every list, and what `extra_terms` compute for this objective."""
         terms = [{NMT: np.array([h.log_prob for h in nbest.hypotheses])} for nbest in lists]
         for source in self.extra_terms:
-            if self.objective.uses(*source.names):
+            if not isinstance(source, ContextTerm) and self.objective.uses(*source.names):
                 for own, given in zip(terms, source.terms(lists), strict=True):
                     own |= {name: np.asarray(values) for name, values in given.items()}
         missing = [
@@ -199,10 +198,12 @@ class LatticeSearch:
             [Request(column, path.context, self._context(path.context, column), following) for path in beam]
             for beam, column, following in zip(beams, columns, later, strict=True)
         ]
-        scores = iter(self._conditional([one for of_beam in requests for one in of_beam], cache))
+        every_request = [one for of_beam in requests for one in of_beam]
+        scores = iter(self._conditional(every_request, cache))
+        context_terms = iter(self._context_terms(every_request))
         extensions = (
             [
-                _Extension(path, request.column, scoring, request.context, next(scores))
+                _Extension(path, request.column, scoring, request.context, next(scores), next(context_terms))
                 for path, request in zip(beam, of_beam, strict=True)
             ]
             for beam, of_beam, scoring in zip(beams, requests, own, strict=True)
@@ -212,6 +213,19 @@ class LatticeSearch:
     def _context(self, before: Context, column: Column) -> Context:
         """The part of a path's context that is read before a column, whether or not the objective uses it."""
         return self.scorer.context(before, column.ids) if self.scorer is not None else Context()
+
+    def _context_terms(self, requests: Sequence[Request]) -> list[dict[str, Floats]]:
+        """What those of `extra_terms` compute that depend on the context, for every request."""
+        terms: list[dict[str, Floats]] = [{} for _ in requests]
+        for source in self.extra_terms:
+            if isinstance(source, ContextTerm) and self.objective.uses(*source.names):
+                assert self.language is not None, "the search was built with a D-LM"
+                decode = self.language.text.decode
+                contexts = [list(map(decode, request.context.sentences)) for request in requests]
+                found = source.terms_after([request.column.nbest for request in requests], contexts)
+                for own, given in zip(terms, found, strict=True):
+                    own |= {name: np.asarray(values) for name, values in given.items()}
+        return terms
 
     def _conditional(
         self, requests: Sequence[Request], cache: ScoreCache | None

@@ -13,7 +13,7 @@ from typing import cast
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.waves import Wave
-from cadec_cli.engines.protocols import ContextFreeTerm, DocumentModel, Models, Passage, PassageTranslation
+from cadec_cli.engines.protocols import AnyTerm, DocumentModel, Models, Passage, PassageTranslation
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -36,23 +36,17 @@ class PassageSearch:
                 yield number, _best(nbest)
 
 
-def two_to_two(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
-) -> PassageSearch:
+def two_to_two(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
     """The search with the 2-to-2 model, which CTranslate2 runs."""
     return _listing(_require_model(models, "2-to-2"), options)
 
 
-def repair(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
-) -> PassageSearch:
+def repair(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
     """The search with DocRepair after the S-NMT; CTranslate2 runs both."""
     return _listing(_require_model(models, "repair"), options)
 
 
-def doc_nmt(
-    models: Models, options: TranslationOptions, extra_terms: Sequence[ContextFreeTerm]
-) -> PassageSearch:
+def doc_nmt(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
     """The search with the DocTransformer, decoded by our own beam search."""
     from cadec_cli.decoding.search.beam import TOGETHER, BeamOptions, BeamSearch
     from cadec_cli.engines.torch_document import TorchDocumentModel

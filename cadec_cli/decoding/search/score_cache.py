@@ -15,7 +15,7 @@ from cadec_cli.arrays import Floats
 from cadec_cli.decoding.scorer import ConditionalScores, Scorer
 from cadec_cli.engines.protocols import SideBySide
 from cadec_cli.method.context import Context
-from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.hypotheses import Ids, NBest
 from cadec_cli.method.objectives import FREE
 from cadec_cli.method.trie import Trie
 
@@ -27,6 +27,7 @@ class Column:
     A term is (hypotheses,), or (temperatures, hypotheses) if it is the D-LM's.
     """
 
+    nbest: NBest
     ids: tuple[Ids, ...]
     terms: dict[str, Floats]
     trie: Trie | None  # absent if no D-LM reads it

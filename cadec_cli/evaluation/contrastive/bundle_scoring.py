@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cadec_cli.bundle.load import LoadedModels
-from cadec_cli.engines.context_free_terms import context_free_terms
+from cadec_cli.engines.context_free_terms import build_terms
+from cadec_cli.engines.protocols import ContextTerm
 from cadec_cli.errors import as_usage_error
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, Wording, parts, usable_objectives
@@ -15,7 +16,7 @@ from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import NMT, Objective, objective
 from cadec_cli.method.options import ScoringOptions, named_weights
-from cadec_cli.method.terms import Terms
+from cadec_cli.method.terms import Terms, parse_term_options
 from cadec_cli.parallel import Task, WorkerPool, in_order
 
 
@@ -25,15 +26,17 @@ def contrastive_models(
     weight: str | None,
     scoring_options: ScoringOptions,
     context: int | None,
+    term: Sequence[str] = (),
 ) -> tuple[list[Objective], ContrastiveModels]:
     """The objectives that were named, and a bundle's models as far as those need them.
 
     The bundle's own objective has the bundle's weights, as in translating; weights that are given override
-    them.
+    them. `term` has the options of terms, such as `["glossary.file=words.tsv"]`.
     """
     bundle = opened.bundle
     with as_usage_error():
         weights = named_weights(weight)
+        term_options = parse_term_options(term)
     objectives = usable_objectives(
         names,
         weights,
@@ -42,17 +45,20 @@ def contrastive_models(
         has_backward=bundle.has_backward,
         documents=bundle.document_kinds,
         own=objective(bundle.defaults.objective, bundle.defaults.weight),
+        term_options=term_options,
         where=f"the bundle {bundle.directory}",
     )
+    extra_terms = {
+        one.names: one for chosen in objectives for one in build_terms(opened, chosen, (), term_options)
+    }
+    reads_context = any(isinstance(one, ContextTerm) for one in extra_terms.values())
     models = ContrastiveModels(
         opened.translation if any(chosen.uses(NMT) for chosen in objectives) else None,
-        opened.language if any(chosen.uses_lm for chosen in objectives) else None,
+        opened.language if reads_context or any(chosen.uses_lm for chosen in objectives) else None,
         scoring_options,
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
-        tuple(
-            {type(one): one for chosen in objectives for one in context_free_terms(opened, chosen)}.values()
-        ),
+        tuple(extra_terms.values()),
         {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
     )
     return objectives, models
@@ -66,10 +72,13 @@ class ContrastiveOptions:
     weight: str | None
     scoring_options: ScoringOptions
     context: int | None
+    term: tuple[str, ...] = ()
 
     def models(self, opened: LoadedModels) -> tuple[list[Objective], ContrastiveModels]:
         """The objectives, and what a bundle's models make of sets with them."""
-        return contrastive_models(opened, self.objectives, self.weight, self.scoring_options, self.context)
+        return contrastive_models(
+            opened, self.objectives, self.weight, self.scoring_options, self.context, self.term
+        )
 
 
 def start_scoring_worker(

@@ -17,28 +17,27 @@ from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
 from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.engines.protocols import (
-    ContextFreeTerm,
+    AnyTerm,
+    ContextTerm,
     DocumentModel,
     LanguageModel,
     Passage,
     TranslationModel,
 )
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import (
-    BACK,
     CONDITIONAL,
     DOCUMENT_OBJECTIVES,
     FREE,
-    LENGTH,
     NMT,
     OBJECTIVES,
     Objective,
 )
 from cadec_cli.method.options import ScoringOptions
-from cadec_cli.method.terms import Scoring, Terms
+from cadec_cli.method.terms import NEEDS, TERMS, Scoring, Terms, missing_options
 from cadec_cli.text.moses import MosesText
 
 # Groups that are scored together.
@@ -74,6 +73,7 @@ def usable_objectives(
     has_backward: bool = False,
     documents: Sequence[str] = (),
     own: Objective | None = None,
+    term_options: Mapping[str, str] | None = None,
     where: str = "this bundle",
 ) -> list[Objective]:
     """The named objectives; if none is named, or `all`, those that the models can compute.
@@ -81,22 +81,36 @@ def usable_objectives(
     `documents` names the models that read several sentences: each is an objective of its own. `own` is the
     bundle's objective with the bundle's weights; all others start with the weights of their formula.
     `weights` must fit every named objective. With `all`, each objective takes the weights that it has.
+    `term_options` are the options of terms, as text.
     """
     given = weights or {}
-
-    everything = {**OBJECTIVES, **DOCUMENT_OBJECTIVES}
+    there = {"language": has_lm, "backward": has_backward}
+    in_table = {name: OBJECTIVES[name] for name in names if name in OBJECTIVES}
+    if not names or "all" in names:
+        in_table = {one.name: one for one in OBJECTIVES.usable()}
+    everything = {**in_table, **DOCUMENT_OBJECTIVES}
     if own is not None:
         everything[own.name] = own
 
+    def term_misfit(chosen: Objective, name: str) -> str:
+        try:
+            term = TERMS[name]
+        except KeyError:
+            return f"nothing here computes {name}, which {chosen.name} needs"
+        except CadecError as error:
+            return error.marked_message
+        for need in term.needs:
+            if not there[need]:
+                return f"{chosen.name} needs {NEEDS[need]}, and {where} has none"
+        missing = missing_options(term, term_options or {})
+        return f"{chosen.name} needs {option('term', f'{missing[0]}=…')}" if missing else ""
+
     def misfit(chosen: Objective) -> str:
         if chosen.name in DOCUMENT_OBJECTIVES:
-            there = chosen.name in documents
-            return "" if there else f"{where} has no {chosen.name} model"
-        ahead = [term for term in chosen.terms if term not in (NMT, CONDITIONAL, FREE, BACK, LENGTH)]
-        if ahead:
-            return f"nothing here computes {', '.join(ahead)}, which {chosen.name} needs"
-        if chosen.uses(BACK) and not has_backward:
-            return f"{chosen.name} needs a backward model, and {where} has none"
+            return "" if chosen.name in documents else f"{where} has no {chosen.name} model"
+        for name in chosen.terms:
+            if name not in (NMT, CONDITIONAL, FREE) and (problem := term_misfit(chosen, name)):
+                return problem
         if chosen.uses(NMT) and not has_translation:
             return f"{chosen.name} needs an S-NMT, and {where} has none"
         if chosen.uses_lm and not has_lm:
@@ -105,13 +119,15 @@ def usable_objectives(
 
     unknown = [name for name in names if name != "all" and name not in everything]
     if unknown:
-        raise CadecError(f"no objective {unknown[0]!r}", f"there are {', '.join(everything)}")
+        raise CadecError(
+            f"no objective {unknown[0]!r}", f"there are {', '.join([*OBJECTIVES, *DOCUMENT_OBJECTIVES])}"
+        )
     named = [everything[name] for name in dict.fromkeys(names) if name != "all"]
     for problem in filter(None, map(misfit, named)):
         raise CadecError(problem, "pmi and conditional need a D-LM alone, sentence an S-NMT alone")
     if names and "all" not in names:
         return [chosen.with_weights(given) for chosen in named]
-    unknown = [name for name in given if all(name not in known.weights for known in OBJECTIVES.values())]
+    unknown = [name for name in given if all(name not in known.weights for known in in_table.values())]
     if unknown:
         raise CadecError(f"no objective has a weight {', '.join(unknown)}")
     return [
@@ -160,7 +176,7 @@ class ContrastiveModels:
     scoring_options: ScoringOptions = field(default_factory=ScoringOptions)
     policy: ContextPolicy = field(default_factory=ContextPolicy)
     wording: Wording = field(default_factory=Wording)
-    extra_terms: tuple[ContextFreeTerm, ...] = ()
+    extra_terms: tuple[AnyTerm, ...] = ()
     documents: Mapping[str, DocumentModel] = field(default_factory=dict)  # by the name of their term
 
     def __post_init__(self) -> None:
@@ -185,7 +201,7 @@ class ContrastiveModels:
                 for of_group, totals in zip(terms, self._lm_terms(of_set, chunk, scorer), strict=True):
                     of_group |= totals
             for source in self.extra_terms:
-                for of_group, known in zip(terms, source.terms(self._lists(of_set, chunk)), strict=True):
+                for of_group, known in zip(terms, self._extra(of_set, chunk, source), strict=True):
                     of_group |= {name: np.asarray(values) for name, values in known.items()}
             for name, model in self.documents.items():
                 for of_group, scores in zip(terms, self._in_passages(of_set, chunk, model), strict=True):
@@ -254,6 +270,20 @@ class ContrastiveModels:
     def _ids(self, of_set: ContrastiveSet, text: str) -> Ids:
         assert self.language is not None
         return tuple(self.language.text.encode(self.wording.target(of_set, text)))
+
+    def _extra(self, of_set: ContrastiveSet, chunk: Sequence[Group], source: AnyTerm) -> list[dict[str, Any]]:
+        """What one of `extra_terms` computes for every group."""
+        lists = self._lists(of_set, chunk)
+        if not isinstance(source, ContextTerm):
+            return source.terms(lists)
+        scorer = self.scorer
+        assert scorer is not None, "the context is read as the D-LM reads it"
+        contexts = [
+            self._context(of_set, group, scorer, self._candidate_ids(of_set, group)).sentences
+            for group in chunk
+        ]
+        decode = scorer.language.text.decode
+        return source.terms_after(lists, [list(map(decode, context)) for context in contexts])
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
         """Groups as n-best lists of which only the texts are known."""
@@ -332,8 +362,8 @@ def term_records(group: Group, terms: Terms, scores: Floats) -> Iterator[dict[st
         for name in (CONDITIONAL, FREE):
             if name in terms:
                 record[name] = float(terms[name][0, index])
-        for name in (BACK, LENGTH, *DOCUMENT_OBJECTIVES):
-            if name in terms:
+        for name in terms:
+            if name not in (NMT, CONDITIONAL, FREE):
                 record[name] = float(terms[name][index])
         if CONDITIONAL in terms and FREE in terms:
             record["pmi"] = record[CONDITIONAL] - record[FREE]

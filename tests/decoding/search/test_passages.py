@@ -14,7 +14,7 @@ from cadec_cli.decoding.search.passages import doc_nmt
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.engines.context_free_terms import context_free_terms
+from cadec_cli.engines.context_free_terms import build_terms
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel
 from cadec_cli.engines.protocols import ModelSet, Passage
 from cadec_cli.engines.torch_document import TorchDocumentModel
@@ -153,7 +153,7 @@ def test_a_contrastive_test_scores_a_list_as_reranking_did(models: LoadedModels,
         options.scoring_options,
         options.policy,
         Wording("en", "eo"),
-        context_free_terms(models, objective(name)),
+        build_terms(models, objective(name)),
     )
     found = contrastive.terms(ContrastiveSet(Path("set"), "jsonl", tuple(groups)))
     for terms, wanted in zip(found, scores, strict=True):
