@@ -1,4 +1,4 @@
-"""The errors that users see: what happened, and what to do about it. And what Ctrl-C leaves.
+"""The errors that users see: what happened, and what to do about it.
 
 The library does not know the command line. Where a message names an option, it marks it with `option`: Python
 shows it as a keyword argument, and the terminal as a flag.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Private-use characters, which no text that people write has.
+# Private-use characters, which do not occur in ordinary text.
 _START, _VALUE, _END = "\ue000", "\ue001", "\ue002"
 # Keyword arguments that are not named as the option, or that are switches.
 _KEYWORDS = {
@@ -21,17 +21,17 @@ _MARK = re.compile(f"{_START}([^{_VALUE}{_END}]*)(?:{_VALUE}([^{_END}]*))?{_END}
 
 
 def option(name: str, value: str = "") -> str:
-    """Name an option in a message or a hint, and the value to give it if there is one to suggest."""
+    """Mark the name of an option in a message or a hint, and a value for it, if there is one to suggest."""
     return f"{_START}{name}{_VALUE}{value}{_END}" if value else f"{_START}{name}{_END}"
 
 
 def as_flags(text: str) -> str:
-    """Write the options named in a text as one types them in a shell: `--long split`."""
+    """Write the options in a text as flags: `--long split`."""
     return _MARK.sub(lambda mark: f"--{mark[1]} {mark[2]}" if mark[2] else f"--{mark[1]}", text)
 
 
 def as_keywords(text: str) -> str:
-    """Write the options named in a text as Python has them: `long="split"`."""
+    """Write the options in a text as keyword arguments: `long="split"`."""
     return _MARK.sub(_keyword, text)
 
 
@@ -59,7 +59,7 @@ class CadecError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do about it; empty where nobody knows."""
+        """What to do about it; empty if there is nothing to suggest."""
         return as_keywords(self.marked_hint)
 
     def __str__(self) -> str:
@@ -67,13 +67,13 @@ class CadecError(Exception):
 
 
 class WriteError(CadecError):
-    """A file or directory could not be written: no space, no permission, a disk in trouble."""
+    """A file or directory could not be written: no space, no permission, a failing disk."""
 
 
 class Interrupted(Exception):  # noqa: N818 - it is no error
-    """Ctrl-C, with what there is to say of the work that it stopped.
+    """Ctrl-C, with a message about the work that was interrupted.
 
-    Not a KeyboardInterrupt: those are Typer's, which says nothing.
+    Not a KeyboardInterrupt: Typer handles those, and prints no message.
     """
 
     def __init__(self, message: str) -> None:

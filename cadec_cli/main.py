@@ -1,7 +1,7 @@
-"""The Typer app: which commands there are, and how anything that goes wrong is reported.
+"""The command line: the table of commands, and how errors become messages and exit codes.
 
-A command's module is imported when the command is called, or when all are listed, and imports torch and its
-like inside its functions: so --help never waits for them, and no command for what only others need.
+A command's module is imported when the command is called, or when all are listed. It imports torch and other
+heavy packages inside its functions, so `--help` is fast and no command waits for what only others need.
 """
 
 import errno
@@ -19,8 +19,8 @@ from cadec_cli.terminal import standard_streams
 from cadec_cli.terminal.app import new_app
 from cadec_cli.version import __version__
 
-# The panel of the help, then the commands in it: each with its module in commands/, and what it is there. A
-# name that ends in _app is a group of commands.
+# The commands by the panels of the help: each with its module in commands/ and the function there. A name
+# that ends in _app is a group of commands.
 COMMANDS: dict[str, dict[str, str]] = {
     "Translate": {
         "translate": "translate:translate",
@@ -65,7 +65,7 @@ def root(
 
 
 def app_with(names: Iterable[str]) -> typer.Typer:
-    """The app with some of its commands only; their modules are imported here."""
+    """The app with the named commands; their modules are imported here."""
     wanted = set(names)
     app = new_app(
         "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
@@ -86,7 +86,7 @@ def app_with(names: Iterable[str]) -> typer.Typer:
 
 
 def _app_for(arguments: list[str]) -> typer.Typer:
-    """The app for a command line: with all commands, unless it begins with the one that it needs."""
+    """The app for a command line: with the command that it begins with, else with all commands."""
     return app_with(arguments[:1]) if arguments and arguments[0] in _NAMES else _whole_app()
 
 
@@ -96,7 +96,7 @@ def _whole_app() -> typer.Typer:
 
 
 def __getattr__(name: str) -> Any:
-    """Make `app`, with all commands, for whoever asks for it."""
+    """Make `app`, with all commands, when it is first used."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _whole_app()
@@ -108,14 +108,14 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def exit_code(arguments: list[str] | None = None) -> int:
-    """Run the command line; whatever goes wrong is one red line, unless --debug."""
+    """Run the command line, and return its exit code; an error is one red line, unless `--debug`."""
     from cadec_cli.terminal import console
 
     standard_streams.prepare()
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
-    told = "interrupted"
+    message = "interrupted"
     try:
-        # A command that runs others finds out here how.
+        # `obj` is how a command runs other commands.
         result: Any = _app_for(arguments)(arguments, prog_name="cadec", standalone_mode=False, obj=exit_code)
         sys.stdout.flush()
         code = result if isinstance(result, int) else 0
@@ -124,8 +124,8 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except Interrupted as stopped:
-        code, told = 130, f"interrupted: {stopped.marked_message}"
-    except SystemExit as exit_:  # Typer's answer to a reader that has gone
+        code, message = 130, f"interrupted: {stopped.marked_message}"
+    except SystemExit as exit_:  # raised by Typer if the reader of a pipe has gone
         code = 0 if isinstance(exit_.__context__, BrokenPipeError) else int(exit_.code or 0)
         _discard_stdout()
     except BrokenPipeError:
@@ -133,18 +133,18 @@ def exit_code(arguments: list[str] | None = None) -> int:
         _discard_stdout()
     except Exception as error:
         code = _failure(error)
-    except BaseException as error:  # Rust's panics are no Exceptions
+    except BaseException as error:  # a panic in Rust is not an Exception
         if type(error).__name__ != "PanicException" or console.debugging():
             raise
-        told_by_rust = f"a tokenizer can't do its work: {error}"
-        code = _failure(CadecError(told_by_rust, "its tokenizer.json is damaged; get the model again"))
+        panic = f"a tokenizer can't do its work: {error}"
+        code = _failure(CadecError(panic, "its tokenizer.json is damaged; get the model again"))
     if code == 130:
-        console.note(told)
+        console.note(message)
     return code
 
 
 def _failure(error: Exception) -> int:
-    """Tell what went wrong, and return the exit code it stands for."""
+    """Print an error, and return the exit code for it."""
     from cadec_cli.terminal import console
 
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
@@ -160,7 +160,7 @@ def _failure(error: Exception) -> int:
         console.error("no space left to write the results")
         _discard_stdout()
     elif isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-        # Asked whether something is there, Python raises what only those who open it expect.
+        # Path.exists() raises these too, where nobody expects it.
         console.error(f"no file can have the name {error.filename}: {error.strerror}")
     elif isinstance(error, MemoryError):
         console.error("there is not enough memory for this", "give it less at a time, or a smaller model")
@@ -170,12 +170,12 @@ def _failure(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Keep Python from complaining when it flushes, at exit, what nobody will read."""
+    """Send the rest of the output to nowhere, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _common_flags(arguments: list[str]) -> list[str]:
-    """Take --quiet and --debug out, wherever they stand before `--`: they mean the same for every command."""
+    """Remove `--quiet` and `--debug` before `--`, and set them: they are common to all commands."""
     from cadec_cli.terminal import console
 
     end = arguments.index("--") if "--" in arguments else len(arguments)

@@ -1,4 +1,4 @@
-"""Where a model is: a path as it is, or a name on the Hugging Face hub, fetched into its cache."""
+"""Finds a model by its path, or fetches it by its name from the Hugging Face hub into the hub's cache."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Our S-NMT as a CTranslate2 model: built in memory, checked, written whole, compared with torch.
 
-Whoever runs a converted model has to feed it source pieces with "</s>" at the end (CTranslate2 adds nothing:
-`add_source_eos` is off), with `max_input_length=0`, since it cuts silently. The target starts from "<s>" and
-ends with "</s>" by itself.
-
-It knows networks and lists of pieces, nothing of bundles.
+To run a converted model, feed it source pieces with "</s>" at the end (CTranslate2 adds nothing, since
+`add_source_eos` is off), and pass `max_input_length=0`, or it cuts long sentences silently. The target starts
+from "<s>" and ends with "</s>" by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Does a converted model say the same as the torch model it was made from?
+"""Compares a converted model with the torch model it was made from.
 
-Probe sentences are scored by both engines, token by token. In float32 they must agree; with fewer bits they
-drift apart, and how far is reported.
+Both score probe sentences, token by token. In float32 they must agree. With fewer bits they drift apart, and
+how far is reported. Also reads the licence and one checksum of the weights from the files around a model.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from cadec_cli.models.transformer import Transformer
 from cadec_cli.parallel import available_cores
 from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
 from cadec_cli.validation import showable
-
-# What the files around a model's weights say of it: its licence, and one checksum of all weights.
 
 
 def stated_licence(directory: Path) -> str | None:
@@ -177,9 +175,6 @@ def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequen
     everything = torch.cat(differences)
     largest = float(everything.max()) if not everything.isnan().any() else math.nan
     return Drift("S-NMT", compute_type, len(expected), len(everything), float(everything.mean()), largest)
-
-
-# Does a converted model of another toolkit say what the original says?
 
 
 # log p of every token of each target, the end last, after the source: (framed sources, targets) → log-probs.

@@ -14,7 +14,7 @@ The engine of nmt/ or lm/ decides which files these parts have and what is in th
 pretrained model of another toolkit brings its own tokenizer, and needs no text pipeline.
 
 Opening a bundle reads and checks it; a model is loaded when it is asked for. Text pipelines are then kept.
-Networks are not: a network belongs to whoever loads it, who may move it to a device or make a smaller copy.
+Networks are not kept: the caller owns a network, and may move it to a device or make a smaller copy of it.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class Bundle:
         if own != listed or bundle.manifest.links or BACKWARD in bundle.manifest.parts:
             raise CadecError(
                 f"{bundle.directory} is not the bundle that {self.directory} lists",
-                "build it anew with `cadec convert`",
+                "build it again with `cadec convert`",
             )
         return bundle
 
@@ -374,7 +374,7 @@ class Bundle:
         if wrong:
             raise CadecError(
                 f"the parts of the bundle {self.directory} do not fit each other: " + "; ".join(wrong),
-                "build it anew with `cadec convert`",
+                "build it again with `cadec convert`",
             )
 
 

@@ -1,7 +1,7 @@
 """The catalogue: translation models and language models by short names, and names of pairs of them.
 
-`opus-mt-en-ru+gemma-3-270m` is a translation model and a language model for it. Of OPUS-MT there are hundreds
-of pairs: one that is not listed is looked for under the name that it must have.
+`opus-mt-en-ru+gemma-3-270m` is a translation model with a language model for it. OPUS-MT has hundreds of
+pairs: one that is not listed is looked for under the name that it must have. `pull` makes a named bundle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.find import path_of
 from cadec_cli.engines.engine import Note, silence
 from cadec_cli.errors import CadecError, option
@@ -25,9 +24,6 @@ from converters import PretrainedRequest
 
 if TYPE_CHECKING:
     from converters import Drift
-
-# Models that can be had by name: what there is, and how one becomes a named bundle.
-
 
 JOINT = "+"
 _OPUS = re.compile(r"opus-mt-([a-z]{2,3})-([a-z]{2,3})")
@@ -160,9 +156,6 @@ def _read_catalogue() -> dict[str, dict[str, dict[str, Any]]]:
     return stored
 
 
-# From a name of the catalogue to a bundle of that name: fetched, converted, verified, put in its place.
-
-
 @dataclass(frozen=True)
 class PullResult:
     """A bundle that was made."""
@@ -211,6 +204,8 @@ def pull(
     note: Note = silence,
 ) -> PullResult:
     """Fetch the models of a name, and make a bundle of them."""
+    from cadec_cli.bundle.build import BundleRequest, build_bundle  # which imports torch
+
     check_pull(wanted, source, target)
     directory = path_of(name or bundle_name(wanted, source, target))
     if directory.exists() and not force:

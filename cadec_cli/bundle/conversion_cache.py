@@ -1,11 +1,9 @@
-"""Converted models kept in the user's cache: made once, whole, whoever asks and however many at a time.
+"""Converted models in the user's cache: each is made once and appears whole, however many processes ask.
 
-The cache is one user's, or root's: what other users could have put there or changed is not loaded. They may
-read it, unless the umask forbids: a cache in an image is made by root and serves all. Nothing in it is lost
-for good and nothing is deleted by itself; all of it may be deleted whenever no cadec runs. A cache that can't
-be used, or is full, costs time and no more.
-
-It knows directories and their checksums, not what is converted.
+The cache belongs to one user, or to root. Nothing is loaded that other users could have put there or
+changed. They may read it, unless the umask forbids that: a cache in an image is made by root and serves
+everybody. Nothing is deleted automatically, and nothing in it is irreplaceable: all of it may be deleted
+while no cadec runs. A cache that is full or can't be used only costs time.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from converters import Drift
 
 
-# Written last: the checksums of all the others. A directory without it is none of ours, or unfinished.
+# Written last: the checksums of all other files. A directory without it is not ours, or unfinished.
 _SEAL = "cadec.json"
 # Bytes, of which a seal has a few hundred: more are not read.
 _LARGEST_SEAL = 1 << 16
@@ -54,10 +52,10 @@ class _UnusableError(Exception):
 
 
 def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:
-    """The directory that `convert` fills, taken from the cache if it is there and sound.
+    """The directory that `convert` fills, from the cache if it is there and sound.
 
-    The key names all that the result depends on. Where the cache can't be used or has no room, that is noted,
-    and a temporary directory serves for as long as the process runs.
+    The key must name everything that the result depends on. If the cache can't be used or has no room,
+    `note` says so, and a temporary directory serves as long as the process runs.
     """
     if key in _temporary:
         return _temporary[key]
@@ -202,9 +200,6 @@ def _is_sound(directory: Path) -> bool:
         return False
 
 
-# A bundle's translation models for CTranslate2: what a conversion depends on, and the one way to make one.
-
-
 def dependencies(manifest: Manifest, part: str = "nmt") -> str:
     """One checksum of all in a bundle that a conversion depends on: the weights, and what the ids mean."""
     return manifest.listing_digest(*depends_on(part))
@@ -228,8 +223,8 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
 def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
     """A name for a conversion that differs wherever the result would.
 
-    It speaks of files by their checksums, and is shared by all bundles: whoever puts something there under
-    this name has seen that the files are these.
+    All bundles share the cache. The name contains checksums of files, so check the files before you store
+    something under it.
     """
     return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{CONVERTER_VERSION}"
 

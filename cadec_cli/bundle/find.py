@@ -1,6 +1,6 @@
-"""Bundles that have a name: kept in one directory of the user's, used by name wherever a bundle is.
+"""Finds the bundle that a user names: a directory, a named bundle of theirs, or the one that came with cadec.
 
-It knows places and names, not what is in a bundle.
+Named bundles are in one directory of the user's. Nothing here looks into a bundle.
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ def remove_named(name: str) -> Path:
     (bundles[name] / MANIFEST).unlink()
     shutil.rmtree(bundles[name])
     return bundles[name]
-
-
-# Which bundle is meant: a directory, a name, or the one that came with cadec.
 
 
 EMBEDDED = Path(__file__).parents[1] / "embedded"

@@ -1,13 +1,13 @@
-"""The files of a bundle on disk, held against its manifest: what is there is what was listed, and only that.
+"""Checks the files of a bundle against its manifest: every listed file is there, and nothing else is.
 
-Files are ordinary ones, in ordinary directories. A link is followed only where the manifest says that it is
-one and where to, which is what `cadec convert --link` makes. The directories of parts hold nothing that is
-not listed, but what operating systems leave and no loader takes for a model: whatever library reads them
-finds no more than was checked. Beside them, at the top, anything else may lie (a README, docs/, what starts
-with a dot): nothing ever reads or copies it.
+Files must be ordinary ones, in ordinary directories. A link is followed only if the manifest says that it is
+one and where it leads. The directories of parts hold nothing that is not listed, except files that operating
+systems leave behind and no loader takes for a model. So a library that reads such a directory finds only what
+was checked. Beside the parts, at the top, there may be anything (a README, docs/, names that start with a
+dot): it is never read or copied.
 
-The bundle that came with cadec may consist of links, as installers make them (uv, Nix, Bazel): whoever could
-change where they lead could change the program. Its checksums are computed like all others.
+The bundle that came with cadec may consist of links, which some installers make (uv, Nix, Bazel). Anybody
+who could change those could change the program too. Its checksums are computed like all others.
 """
 
 from __future__ import annotations

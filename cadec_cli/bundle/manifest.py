@@ -112,7 +112,7 @@ def _is_known(name: str, forms: Mapping[str, str]) -> bool:
 
 
 def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
-    """Why a file can't be a link to a place; None where it can, as `cadec convert --link` makes it."""
+    """Why a file of a linked bundle can't be a link to a place; None if it can."""
     part, _, file = name.partition("/")
     engine = ENGINES[manifest.engine(part)] if part in OWN_ENGINES else None
     if engine is None or not engine.links or not re.fullmatch(engine.links, file):
@@ -129,7 +129,7 @@ def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1
 
-# What people call the parts that are models.
+# The names of model parts in messages.
 PART_NAMES: Mapping[str, str] = {
     "nmt": "S-NMT",
     "lm": "D-LM",
@@ -146,7 +146,7 @@ _MAX_BYTES = 1 << 20
 MAX_TEXT_LENGTH = 1000
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
-AGAIN = "copy or download the bundle again, or build it anew with `cadec convert`"
+AGAIN = "copy or download the bundle again, or build it again with `cadec convert`"
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Conversion:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """All that bundle.json says."""
+    """The content of bundle.json."""
 
     name: str
     source_language: str | None
@@ -195,8 +195,8 @@ class Manifest:
         files = self.digest(*parts, *(name for name in (FORMALITY,) if name in self.files))
         if self.lengths is None:
             return files
-        told = json.dumps([files, dataclasses.asdict(self.lengths)])
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([files, dataclasses.asdict(self.lengths)])
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def engine(self, part: str) -> str:
         """The name of the engine that runs a model part, nmt or lm.
@@ -232,8 +232,8 @@ class Manifest:
     def listing_digest(self, *parts: str) -> str:
         """A checksum over lines of names and checksums, with which conversions have always been marked.
 
-        No name has an end of a line in it, and so it tells the same as `digest`. That a conversion says it is
-        of these files is nothing to rely on: whoever made the bundle wrote both.
+        No name contains a line break, so it distinguishes as much as `digest` does. It proves nothing: the
+        author of a bundle wrote both, the files and the mark.
         """
         lines = (f"{name} {entry.sha256}\n" for name, entry in self._of(parts))
         return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -290,7 +290,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise CadecError(
             f"{path} is of format {quote_value(value['format'])}; this version of cadec reads format "
             f"{FORMAT_VERSION}",
-            "upgrade cadec" if value["format"] > FORMAT_VERSION else "build it anew with `cadec convert`",
+            "upgrade cadec" if value["format"] > FORMAT_VERSION else "build it again with `cadec convert`",
         )
     if value.pop("checksum", None) != _checksum(value):
         raise CadecError(
@@ -310,12 +310,12 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
-    """Write how a bundle is to be used into its manifest; all else stays as it is."""
+    """Write new decoding defaults into a bundle's manifest. Everything else stays as it is."""
     _save(directory, dataclasses.replace(read_manifest(directory), defaults=defaults))
 
 
 def save_lengths(directory: Path, lengths: LengthLimits) -> None:
-    """Write how long translations may become, likewise."""
+    """Write into a bundle's manifest how long translations may become."""
     _save(directory, dataclasses.replace(read_manifest(directory), lengths=lengths))
 
 
@@ -325,7 +325,7 @@ def _save(directory: Path, manifest: Manifest) -> None:
 
 
 def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
-    """What a manifest says. Fields that are not known here are passed over: later versions may add some."""
+    """Parse a manifest. Unknown fields are ignored, since later versions may add some."""
     source = value["source_language"]
     if value["name"] == "":
         raise ValueError("name: it is empty")
@@ -423,7 +423,7 @@ def _check_engines(path: Path, manifest: Manifest) -> None:
 
 
 def _check_names(path: Path, manifest: Manifest) -> None:
-    """Refuse what a bundle does not consist of: names that lead out of it, other parts and files, links."""
+    """Refuse names that lead out of the bundle, unknown parts and files, and links that are not allowed."""
     named = (*manifest.files, *manifest.parts, *manifest.conversions, *manifest.links)
     outside = [name for name in named if leads_outside(name)]
     if outside:
@@ -447,8 +447,8 @@ def _check_names(path: Path, manifest: Manifest) -> None:
 
 
 def _some(problems: Iterable[str]) -> str:
-    told = list(problems)
-    return "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+    found = list(problems)
+    return "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
 
 
 def _checksum(value: Mapping[str, Any]) -> str:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import torch
-
 from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.directions import chosen_languages
@@ -35,8 +33,6 @@ from cadec_cli.models.pretrained_settings import (
     is_fine_tuning,
     write_settings,
 )
-from cadec_cli.models.storage import StoredModel, load_model, model_directory, model_files, model_state
-from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText
@@ -50,6 +46,7 @@ from converters import (
 )
 
 if TYPE_CHECKING:
+    from cadec_cli.models.storage import StoredModel
     from converters import Drift, LanguageModelImport, NetworkImport, TranslationImport
 
 _LEFT_OUT = ("lm", "lm-pipeline", BACKWARD)
@@ -131,6 +128,8 @@ class OwnParts:
 
 def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
     """Load what is given, and see whether it fits together."""
+    from cadec_cli.models.storage import model_directory
+
     wrong: list[str] = []
     misfits: list[str] = []
     source = _try_load(wrong, given.source, TextPipeline.load)
@@ -195,6 +194,11 @@ def _storing_misfits(
     source: TextPipeline | None,
     target: TextPipeline | None,
 ) -> list[str]:
+    import torch
+
+    from cadec_cli.models.storage import model_state
+    from cadec_cli.models.transformer import Transformer
+
     wrong: list[str] = []
     if given.half:
         for directory, stored in models.values():
@@ -221,6 +225,8 @@ def _try_load(wrong: list[str], given: Path | None, load: Callable[[Path], Loade
 
 
 def _loaded_model(wrong: list[str], directory: Path, kind: str) -> StoredModel | None:
+    from cadec_cli.models.storage import load_model
+
     try:
         read_model_config(directory)
         return load_model(directory, kind)
@@ -246,6 +252,8 @@ def _prefix_directory(directory: Path, problems: Sequence[str]) -> list[str]:
 
 
 def _write_model(output: Path, directory: Path, stored: StoredModel, half: bool) -> None:
+    from cadec_cli.models.storage import model_files, model_state
+
     output.mkdir()
     if not half:
         for name in ("config.json", "model.safetensors"):

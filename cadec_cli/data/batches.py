@@ -1,4 +1,4 @@
-"""Training batches from shards: which examples go together, and in which order.
+"""Training batches from shards: which examples go into a batch, and in which order.
 
 The order is a pure function of (seed, epoch): nothing has to be remembered to continue a run exactly, and
 every process of a data-parallel run plans the same updates and takes its own share of each.
@@ -22,7 +22,7 @@ from cadec_cli.data.shards import Shard, Side, Tokens
 from cadec_cli.errors import CadecError, option
 from cadec_cli.text.subwords import BOS, PAD
 
-# The label of a position that has none; 0 may be a token.
+# The label of a position without one; 0 may be a token.
 NO_LABEL = -1
 # Examples that are sorted by length together; larger pools pad less and shuffle less.
 POOL = 1 << 17
@@ -30,7 +30,7 @@ POOL = 1 << 17
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded tensors: what the network reads, and what it should answer, or NO_LABEL."""
+    """Padded tensors: the inputs of the network, and the labels, which may be NO_LABEL."""
 
     inputs: tuple[Tensor, ...]
     labels: Tensor
@@ -47,7 +47,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Update:
-    """One step of the optimiser: the examples of each batch that it accumulates, and its tokens in all."""
+    """One step of the optimiser: the examples of each of its batches, and the number of its tokens."""
 
     batches: list[Ints]
     tokens: int
@@ -82,7 +82,7 @@ class WeightedShard:
 
 
 def _nothing_in(shards: Sequence[WeightedShard], wanted: str, limit: str) -> CadecError:
-    """The error that names corpora in which there is nothing to learn from, or to evaluate on."""
+    """An error that names corpora without usable examples."""
     named = ", ".join(str(weighted.shard.directory) for weighted in shards)
     have = "has" if len(shards) == 1 else "have"
     if not any(len(weighted.shard) for weighted in shards):
@@ -135,7 +135,7 @@ class SentencePairs:
         return self._of_located(self._all_lengths)
 
     def _of_located(self, tables: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> Ints:
-        """The rows of this epoch's examples, of tables with a row for every sentence of each shard."""
+        """Select the rows of this epoch's examples from tables with one row per sentence of each shard."""
         rows = np.empty((len(self), tables[0].shape[1]), np.int64)
         for number, table in enumerate(tables):
             own = self._shard == number
@@ -152,7 +152,7 @@ class SentencePairs:
         return source.sentence(sentence), target.sentence(sentence)
 
     def locate(self, examples: Ints) -> list[tuple[Shard, int]]:
-        """Where examples of this epoch stand: in which shard, and at which sentence."""
+        """The shard and the sentence of an example of this epoch."""
         places = zip(self._shard[examples], self._sentence[examples], strict=True)
         return [(self._shards[shard], int(sentence)) for shard, sentence in places]
 
@@ -224,7 +224,7 @@ class DocumentWindows:
         return self._length[:, None]
 
     def batch(self, examples: Ints) -> Batch:
-        """tokens (B, T) and labels (B, T), one further on."""
+        """tokens (B, T) and labels (B, T), shifted by one."""
         windows = [
             self._sides[shard].cut(start, start + length + 1)
             for shard, start, length in zip(
@@ -299,7 +299,7 @@ class SentenceWindows(DocumentWindows):
 
 
 def tokens_seen(shards: Sequence[WeightedShard]) -> Ints:
-    """The ids that occur in some corpora, rising."""
+    """The ids that occur in corpora, in ascending order."""
     seen = np.zeros(max(weighted.shard.sides[0].info.vocabulary_size for weighted in shards), bool)
     for weighted in shards:
         side = weighted.shard.sides[0]
@@ -334,7 +334,7 @@ def plan_updates(
 
 
 def in_order(examples: Examples, batch_tokens: int) -> list[Ints]:
-    """All examples in batches sorted by length, for evaluation: the same every time."""
+    """All examples in batches sorted by length, always in the same order; for evaluation."""
     examples.epoch(0, 0)
     lengths = examples.lengths()
     return _batches(_by_length(lengths), lengths, batch_tokens)

@@ -23,7 +23,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class CleaningOptions:
-    """What to leave out. Empty texts always are; everything else is off until asked for."""
+    """What to leave out. Empty texts always are; every other rule is off by default."""
 
     max_words: int = field(
         default=0, metadata={"help": "Leave out sentences of more than this many words; 0 is no limit."}
@@ -62,7 +62,7 @@ class CleaningOptions:
 
 
 class Cleaner:
-    """Judges texts or pairs one after the other, and counts the reasons.
+    """Checks texts or pairs one after the other, and counts the reasons.
 
     Duplicates are found with a table of 64-bit fingerprints where a new text overwrites the one in its slot.
     So nothing is taken for a duplicate that is none (but for a collision of 64 bits), memory never grows, and
@@ -103,7 +103,7 @@ class Cleaner:
             return "length ratio"
         if options.check_script and any(map(_wrong_script, texts, self._foreign)):
             return "wrong script"
-        # Last, so that only what would be kept can make a later one a duplicate.
+        # Last, so that only a text that is kept makes a later one a duplicate.
         if options.drop_duplicates and self._is_duplicate(texts):
             return "duplicate"
         return ""

@@ -71,7 +71,7 @@ def tokenised_lines(
     encoding: str | None = None,
     processes: int = 0,
 ) -> Iterator[str]:
-    """Yield the lines of a language, normalised and tokenised, case as it is; empty ones are left out."""
+    """Yield the lines of a language, normalised and tokenised but not truecased; empty ones are left out."""
     texts = (
         row[0]
         for row in rows(inputs, languages=1, columns=(column,) if column else (), encoding=encoding)

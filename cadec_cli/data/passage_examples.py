@@ -55,7 +55,7 @@ class PairsInContext(SentencePairs):
         super().__init__(shards, max_length)
 
     def measure(self, shard: Shard) -> Ints:
-        """Lengths of source and target; what counts as context is noted beside."""
+        """Lengths of source and target; those of the contexts are stored."""
         self._firsts[shard] = first_before(shard, self._count)
         return super().measure(shard)
 
@@ -71,7 +71,7 @@ class PairsInContext(SentencePairs):
         return lengths
 
     def context_of(self, shard: Shard, sentence: int) -> Tokens:
-        """The source sentences before one, each with its EOS; of a long context, the end."""
+        """The source sentences before a sentence, each with its EOS; a long context is cut at its start."""
         first = int(self._firsts[shard][sentence])
         return shard.sides[0].between(first, sentence - 1)[-self._most :]
 
@@ -86,7 +86,7 @@ class PairsInContext(SentencePairs):
 
 
 def first_before(shard: Shard, sentences: int) -> Ints:
-    """For each sentence, the first of up to so many before it that are in its document."""
+    """For each sentence, the first sentence of its context, which stays within the document."""
     document_starts = np.concatenate([[np.int64(0)], shard.document_ends[:-1]])
     sizes = np.diff(shard.document_ends, prepend=np.int64(0))
     firsts: Ints = np.maximum(np.repeat(document_starts, sizes), np.arange(len(shard)) - sentences)

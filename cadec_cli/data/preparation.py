@@ -30,7 +30,7 @@ class Encoded:
     ids: tuple[npt.NDArray[np.int32], ...]
 
 
-# What becomes of a row: its sentences, each encoded or the reason why it is left out; None is a boundary.
+# The result for a row: its sentences, each encoded or with the reason to leave it out; None is a boundary.
 Outcome = list[Encoded | str] | None
 
 
@@ -90,7 +90,7 @@ def prepare(
 
 
 def check_placeholders(texts: Sequence[CorpusText]) -> None:
-    """Refuse to teach placeholders to what has no pieces for them."""
+    """Refuse placeholders unless the pipelines have pieces for them."""
     if len(texts) != 2:
         raise UsageError(f"{option('placeholders')} is for parallel text", "it takes two pipelines")
     for text in texts:
@@ -102,7 +102,7 @@ def check_placeholders(texts: Sequence[CorpusText]) -> None:
 
 
 def count_documents(rows: Iterable[Row | None], enough: int, *, documents: bool = True) -> int:
-    """How many documents there are, counted as `prepare` does; the count ends when there are enough."""
+    """Count the documents as `prepare` does, up to a limit."""
     count, within = 0, False
     for row in rows:
         if row is None:
@@ -119,7 +119,7 @@ def _duplicate_reason(item: Encoded, duplicates: Cleaner, cleaning: CleaningOpti
 
 
 class _Worker:
-    """What a process keeps from chunk to chunk."""
+    """What a process keeps between chunks."""
 
     def __init__(
         self, texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool

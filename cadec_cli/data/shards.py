@@ -49,7 +49,7 @@ Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class SideInfo:
-    """What a shard remembers of the pipeline that encoded one of its sides."""
+    """The pipeline that encoded one side of a shard: language, checksum, vocabulary size, boundary."""
 
     language: str
     pipeline_checksum: str
@@ -58,7 +58,7 @@ class SideInfo:
     text: str = "pipeline"  # what kind of text it was
 
     def __post_init__(self) -> None:
-        """Refuse what no text can be."""
+        """Refuse impossible values."""
         texts = (self.language, self.pipeline_checksum, self.text)
         if not all(isinstance(text, str) for text in texts) or "/" in self.language:
             raise ValueError("a side has a language, a checksum and a kind of text")
@@ -69,7 +69,7 @@ class SideInfo:
 
     @classmethod
     def of(cls, text: CorpusText) -> SideInfo:
-        """What is remembered of a text."""
+        """The description of a text pipeline."""
         return cls(text.language, text.checksum, len(text), text.boundary, text.kind)
 
 
@@ -88,7 +88,7 @@ class Side:
 
     @property
     def starts(self) -> Ints:
-        """Where every sentence begins."""
+        """The position of the first token of every sentence."""
         return np.concatenate([[np.int64(1)], self.ends[:-1]])
 
     def sentence(self, index: int) -> Tokens:
@@ -96,12 +96,12 @@ class Side:
         return self.between(index, index)
 
     def between(self, first: int, last: int) -> Tokens:
-        """Some sentences in a row, each with its EOS; nothing where the last comes before the first."""
+        """Consecutive sentences, each with its EOS; empty if the last comes before the first."""
         start = self.ends[first - 1] if first else 1
         return self.cut(start, self.ends[last]) if last >= first else self.tokens[:0]
 
     def cut(self, start: int | np.int64, end: int | np.int64) -> Tokens:
-        """Tokens from one place to another: all of them are ids of the vocabulary."""
+        """The tokens between two positions; an id outside the vocabulary is a CadecError."""
         tokens = self.tokens[start:end]
         if len(tokens) and tokens.max() >= self.info.vocabulary_size:
             raise CadecError(
@@ -113,7 +113,7 @@ class Side:
 
 
 class Shard:
-    """A shard opened for reading. Nothing is loaded before it is asked for."""
+    """A shard opened for reading. It is memory-mapped: data is read when it is used."""
 
     def __init__(self, directory: Path) -> None:
         restore_directory(directory)
@@ -125,7 +125,7 @@ class Shard:
         meta = read_json(directory / "shard.json")
         if not isinstance(meta, dict) or meta.get("format") != FORMAT_VERSION:
             raise CadecError(f"{directory}/shard.json is not of format {FORMAT_VERSION}", _AGAIN)
-        # Those of before have no checksums.
+        # Shards of earlier versions have no checksums.
         if "checksum" in meta and meta["checksum"] != _checksum(meta):
             raise CadecError(f"{directory}/shard.json is damaged: it is not as it was written", _AGAIN)
         self.directory = directory
@@ -143,7 +143,7 @@ class Shard:
             self._checksums = dict(meta.get("checksums", {}))
         except (KeyError, TypeError, OSError, ValueError) as error:
             raise CadecError(f"{directory} is damaged: {error}", _AGAIN) from None
-        # The last entries stand for all: reading every one would take the memory that mapping saves.
+        # Only the last entries are checked: reading all would take the memory that mapping saves.
         found = (_last(self.document_ends), [_last(side.ends, 1) for side in self.sides])
         sizes = (len(self.document_ends), *{len(side.ends) for side in self.sides})
         counts = [len(side.tokens) for side in self.sides]
@@ -153,7 +153,7 @@ class Shard:
             )
 
     def verify(self) -> None:
-        """Refuse a corpus that is not as it was written, as far as that can be told in reasonable time."""
+        """Refuse a damaged corpus, as far as that can be found out in reasonable time."""
         indices = {"documents.bin": self.document_ends}
         names = ["documents.bin"]
         for number, side in enumerate(self.sides):
@@ -218,7 +218,7 @@ class ShardWriter:
             self._document_open = False
 
     def finish(self) -> None:
-        """Write what shard.json tells."""
+        """Write shard.json."""
         self.end_document()
         meta: dict[str, Any] = {
             "format": FORMAT_VERSION,
@@ -232,7 +232,7 @@ class ShardWriter:
 
 
 class _HashedFile:
-    """A file that is being written, and the checksum of what it has so far."""
+    """A file that is being written, with the checksum of its content so far."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -259,13 +259,13 @@ def _dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
 
 
 def _checksum(meta: Mapping[str, Any]) -> str:
-    """That of all else that shard.json tells."""
+    """The checksum of the rest of shard.json."""
     told = {name: value for name, value in meta.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _ascending(ends: Ints, start: int) -> bool:
-    """Tell whether every entry is more than the one before it."""
+    """Tell whether the entries ascend strictly."""
     for first in range(0, len(ends), _BLOCK):
         block = ends[first : first + _BLOCK]
         if block[0] <= start or not (block[1:] > block[:-1]).all():
@@ -281,5 +281,5 @@ def _last(ends: Ints, empty: int = 0) -> int:
 def _map(path: Path, dtype: np.dtype) -> np.ndarray:
     if path.stat().st_size == 0:  # an empty file can't be mapped
         return np.zeros(0, dtype)
-    # As a plain array: every slice of a memmap would be one too, which takes longer than to read a sentence.
+    # A plain array: a slice of a memmap is a memmap, and making one takes longer than reading a sentence.
     return np.memmap(path, dtype, mode="r").view(np.ndarray)

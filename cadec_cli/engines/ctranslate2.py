@@ -1,14 +1,14 @@
-"""N-best translations by CTranslate2, with exact log p(ỹ|x): no context is known here, so nothing waits.
+"""N-best translations by CTranslate2, with exact log p(ỹ|x), and what a CTranslate2 directory says of itself.
 
-What CTranslate2 needs to be told for its scores to be log p(ỹ|x): no length penalty, no minimum length (it
-would take EOS out of the first softmax), and a second look at hypotheses that were cut off. A token that all
-translations are made to begin with, as the language's, is no choice of the model's: the beam does not count
-it, `score_batch` does, so what that says of it is left out.
+For its scores to be log p(ỹ|x), CTranslate2 gets no length penalty and no minimum length (which would take
+EOS out of the first softmax), and hypotheses that were cut off are scored again. A token that every
+translation is forced to begin with, such as the language's, is not the model's choice. The beam does not
+count it; `score_batch` does, so its score is left out there.
 
-What becomes of a sentence must not depend on what is translated beside it. Products of int8 weights are sums
-of integers, exact in any order, and attention is a sentence's own; but padding changes how many numbers it
-adds up, and so the last digits. So a batch has sentences of one length, and nothing is padded. (With float32
-weights the products themselves depend on the size of the batch, in the fifth digit after the point.)
+The translation of a sentence must not depend on the other sentences of its batch. Products of int8 weights
+are sums of integers, exact in any order, and attention stays within a sentence. But padding changes how many
+numbers attention adds up, and so the last digits. Therefore a batch has sentences of one length, and nothing
+is padded. (With float32 weights the products depend on the size of the batch, in the fifth decimal.)
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
 from cadec_cli.parallel import available_cores
 
-# What a CTranslate2 directory says beside its weights: its vocabularies, lists of tokens in the order of
-
-
-# What CTranslate2 reads of its config.json; of much it notices the type only when it translates.
+# What CTranslate2 reads of its config.json; it notices most wrong types only when it translates.
 _SETTINGS: Mapping[str, tuple[type, ...]] = {
     "add_source_bos": (bool,),
     "add_source_eos": (bool,),
@@ -45,7 +42,7 @@ _SETTINGS: Mapping[str, tuple[type, ...]] = {
     "layer_norm_epsilon": (float, int, type(None)),
     "multi_query_attention": (bool,),
 }
-# Without these it reads what happens to be in memory.
+# Without these it uses whatever happens to be in memory.
 _REQUIRED = ("add_source_bos", "add_source_eos")
 
 
@@ -107,7 +104,7 @@ LIMIT_STEP = 16  # tokens by which the limits of calls differ
 
 @dataclass(frozen=True)
 class Framing:
-    """What a model wants around the tokens of a sentence: ours an EOS, others a language's token too."""
+    """The tokens that a model needs around a sentence: an EOS, and for some the token of a language."""
 
     source_begin: tuple[str, ...] = ()
     source_end: tuple[str, ...] = ()
@@ -199,15 +196,15 @@ class CTranslate2Model:
     def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
         """The `count` best translations of every sentence; repeated sentences are translated once.
 
-        Nothing is remembered from call to call: what a call gives depends on its arguments alone, so that
-        a translation taken up again goes on as it would have.
+        A result depends on the arguments of the call alone, so that a translation that is resumed continues
+        exactly as it would have.
         """
         distinct = list(dict.fromkeys(sentences))
         found = dict(zip(distinct, self._translate(distinct, count), strict=True))
         return [found[text] for text in sentences]
 
     def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
-        """Translates texts of any length by beam search, and nothing more."""
+        """Return a function that translates texts of any length by beam search."""
 
         def translate(texts: Sequence[str]) -> list[str]:
             return self._whole(texts, lambda pieces: [_first(nbest) for nbest in self.nbest(pieces, beam)])
@@ -215,9 +212,9 @@ class CTranslate2Model:
         return translate
 
     def sampler(self, seed: int, temperature: float = 1.0) -> Callable[[Sequence[str]], list[str]]:
-        """Translates texts of any length with words drawn as likely as the model finds them.
+        """Return a function that translates texts of any length with words drawn by their probability.
 
-        A temperature below 1 draws likely words more often still.
+        A temperature below 1 favours likely words.
         """
         import ctranslate2
 
@@ -225,7 +222,7 @@ class CTranslate2Model:
         return lambda texts: self._whole(texts, lambda pieces: self._sample(pieces, temperature))
 
     def _whole(self, texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
-        """Texts in pieces that fit, translated together, and put together again."""
+        """Cut texts into pieces that fit, translate all pieces at once, and join them again."""
         pieces = [self.split(text) for text in texts]
         found = iter(translate([piece for of_text in pieces for piece in of_text]))
         return [" ".join(next(found) for _ in of_text) for of_text in pieces]
@@ -424,13 +421,10 @@ def _has_room(sentence: str, text: TokenText, room: int) -> bool:
     return 4 * len(sentence) <= room or len(text.encode(sentence)) <= room
 
 
-# The tokens around a sentence, for a direction of a model that may serve many.
-
-
 def framing_for(
     settings: TranslationSettings, source_language: str | None, target_language: str | None
 ) -> Framing:
-    """What the model wants around sentences of a direction; a language that it does not have is an error."""
+    """The tokens around sentences of a direction; a language that the model does not have is a CadecError."""
     own = {
         SOURCE: language_token(source_language, settings.source_languages, "source"),
         TARGET: language_token(target_language, settings.target_languages, "target"),

@@ -1,7 +1,7 @@
-"""Translation models that read more than a sentence: what they need in common, and those of joined sentences.
+"""Translation models that read more than one sentence, and those of them that read sentences joined into one.
 
-A passage is a few sentences of a document, one of which is in question. Which sentences those are is a
-model's own: the ones before, or the group that the sentence is in.
+A passage is a few sentences of a document, one of which is to be translated. Each model decides which
+sentences belong to it: the ones before, or the group that the sentence is in.
 """
 
 from __future__ import annotations

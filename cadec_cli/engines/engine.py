@@ -235,8 +235,8 @@ class TranslationEngine(Engine):
     `load` returns the model for two languages. `prepare` does ahead what loading would otherwise do first,
     such as a conversion, so that several processes need not wait for one another. `stepwise` returns a
     loader of the model as the C-aware beam steps it, or None where this model can't be stepped. `texts` are
-    the tokenizers of both sides, for whoever counts or prepares tokens; None where the engine has none to
-    show. With `converted`, the part holds no weights: the bundle's conversions are all there is of them.
+    the tokenizers of both sides, to count or prepare tokens with; None where the engine shows none. With
+    `converted`, the part holds no weights: the bundle's conversions are all there is of them.
     """
 
     part: ClassVar[str] = "nmt"

@@ -1,7 +1,7 @@
-"""Beginnings of sentences after their contexts, read by a language model bit by bit: for a beam over words.
+"""Beginnings of sentences after their contexts, read by a language model as they grow, for a beam over words.
 
-All that was read is one tree of tokens, contexts and beginnings alike: what two of them have in common is
-read once, and its keys are kept. New nodes stand in one row of the network and see their ancestors alone.
+Everything that was read is one tree of tokens, contexts and beginnings alike. What two of them share is read
+once, and its keys are kept. New nodes stand in one row of the network and see only their ancestors.
 """
 
 from __future__ import annotations

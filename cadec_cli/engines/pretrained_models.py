@@ -63,7 +63,7 @@ def _load_translation(
 
 
 def _stepwise(part: ModelPart) -> StepwiseLoader | None:
-    """A model can be stepped if its network was kept: `cadec convert --for-beam`."""
+    """A model can be stepped if its network was kept when it was converted."""
     kept = part.settings.start is not None and f"{NETWORK}/config.json" in part.files
     return _load_stepwise if kept else None
 

@@ -1,6 +1,7 @@
-"""What the rest of cadec knows of models: two small protocols, and two more for the beam.
+"""What the rest of cadec knows of models: two small protocols, and a few for what only some models can do.
 
-Whoever has these methods is a model: ours, another toolkit's, or a table of numbers in a test.
+Any object with these methods is a model: ours, another toolkit's, or a table of numbers in a test. Use
+`ModelSet` to translate with models that are not in a bundle.
 """
 
 from __future__ import annotations
@@ -350,9 +351,6 @@ class Models(Protocol):
     def seed(self, register: str) -> Sequence[str]:
         """Sentences of the target language that are formal, or informal; none known is a CadecError."""
         ...
-
-
-# Models that somebody has already, whatever they are: what a bundle's loaded ones are to everyone else.
 
 
 class ModelSet:

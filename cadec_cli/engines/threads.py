@@ -1,8 +1,8 @@
-"""Work on a CPU side by side, a core for each piece.
+"""Runs pieces of work side by side on a CPU, one core for each piece.
 
-Several cores at one piece wait for each other after every operation: for small networks as long as they
-work, and where other programs keep one of the cores busy, many times as long. (Two commands at once on two
-cores took twice the CPU time of one after the other; with a core for each, the same.)
+Several cores that share one piece wait for each other after every operation: with small networks as long as
+they work, and far longer if other programs keep a core busy. (Two commands at once on two cores took twice
+the CPU time of one after the other; with one core for each, the same time.)
 """
 
 from __future__ import annotations

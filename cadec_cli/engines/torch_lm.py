@@ -1,6 +1,7 @@
-"""Our D-LM stepped token by token, after contexts and without them, for the C-aware beam.
+"""Our D-LM in torch: scores of whole tries for reranking, and steps token by token for the C-aware beam.
 
-Shapes: B sentences, K live hypotheses of each, Z streams (one or two), V vocabulary.
+Both score after a context and without one, for many documents in one pass. Shapes: B sentences, K live
+hypotheses of each, Z streams (one or two), V vocabulary.
 """
 
 from __future__ import annotations
@@ -133,9 +134,6 @@ class LMSteps:
         self._context = self._context[sentences]
         self._ancestors = self._ancestors[sentences]
         self._cache = self._cache.rows(sentences)
-
-
-# Our D-LM: scores of whole tries, after a context and without one, for many documents in one pass.
 
 
 # Positions of one row: small products are slow, large rows take memory.

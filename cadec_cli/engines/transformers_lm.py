@@ -1,12 +1,12 @@
-"""A pretrained causal language model as D-LM: tries after their contexts, as in `torch_lm`.
+"""A pretrained causal language model as D-LM: it scores tries after their contexts, as `torch_lm` does.
 
-A sentence is a line. c̃ is ⟨start⟩ c1 ⏎ c2 ⏎ … ck ⏎, and without context the start alone; or, where texts are
-given, the mean of log p after each of them: log p(y | ⟨start⟩) of a model of the web means "as the beginning
-of a page", and no sentence of a dialogue is that.
+A sentence is a line. c̃ is ⟨start⟩ c1 ⏎ c2 ⏎ … ck ⏎, and without context the start alone. Where neutral texts
+are given, no context means the mean of log p after each of them instead: to a model of the web,
+log p(y | ⟨start⟩) means "as the beginning of a page", which no sentence of a dialogue is.
 
-Two ways lead to the same scores. The fast one gives the network whole tries in one row with a mask of its
-own, which not every architecture takes as it is meant. The slow one is the model's own forward pass over a
-padded batch of all hypotheses. A self-test says which to use (`self_test`).
+There are two ways to the same scores. The fast one gives the network whole tries in one row, with a mask that
+not every architecture understands. The slow one is the model's own forward pass over a padded batch of all
+hypotheses. `choose_scoring` compares them and decides which to use.
 """
 
 from __future__ import annotations
@@ -36,9 +36,6 @@ from cadec_cli.models.layers import Cache
 from cadec_cli.models.output_layer import logit_log_probs
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.lines import PROBES, LineText
-
-# Does a pretrained language model mean the same in the fast way as in its own?
-
 
 # Nats per token that two ways may differ by.
 TOLERANCE = 1e-3

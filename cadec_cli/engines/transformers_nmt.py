@@ -1,6 +1,6 @@
-"""A translation model of transformers, stepped token by token with its own cache: for the C-aware beam.
+"""A translation model of transformers, stepped token by token with its own cache, for the C-aware beam.
 
-Ids are those of the vocabulary that CTranslate2 has of the model, which are its own.
+Ids are positions in the vocabulary of the converted model, which are the model's own ids.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Tries after their contexts, of several documents, as rows of a network: who stands where and sees what.
+"""Lays out tries after their contexts, of several documents, as rows of a network: positions, masks, edges.
 
-The blocks (context, trie) of several documents stand one after the other in one row, and each attends to
-itself alone: no padding is ever computed. Of the logits only what is needed is kept, the log-probabilities of
-a row's children. What network computes them, and in what form it takes its masks, is not known here.
+The blocks (context, trie) of several documents stand one after the other in one row, and each attends only to
+itself, so no padding is computed. Only the log-probabilities of a trie's edges are kept of the logits. The
+network that computes them, and the form of its masks, are not known here. Also has add-α smoothing, for the
+scorer and for the beam: p ← (p + α/|V|) / (1 + α).
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.layers import Cache, lineage
 from cadec_cli.models.output_layer import TokenLogProbs
-
-# Add-α smoothing of a D-LM's probabilities, for the scorer and for the beam: p ← (p + α/|V|) / (1 + α).
 
 
 def smooth(log_probs: Tensor, alpha: float, vocabulary: int) -> Tensor:

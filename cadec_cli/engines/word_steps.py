@@ -1,14 +1,13 @@
-"""A language model stepped along with a translation model of another vocabulary: word by word.
+"""Steps a language model word by word along with a translation model that has another vocabulary.
 
-A hypothesis grows by the translation model's tokens. The language model has its own, and reads text: a word
-is scored when it is complete, that is, when the next one begins or the sentence ends, and never before. What
-was scored is always log p of the text so far as the language model itself writes it, so that a finished
-sentence has the score that reranking gives it, even where a word is cut in another way once its neighbour is
-known.
+A hypothesis grows by the translation model's tokens, but the language model has its own tokens and reads
+text. A word is scored when it is complete: when the next word begins or the sentence ends. The score so far
+is always log p of the text as the language model itself cuts it. So a finished sentence has the score that
+reranking gives it, even where a word is cut otherwise once its neighbour is known.
 
-Where no token of the vocabulary can go on with a word, a word is complete as soon as it is there, and is
-scored at once if the language model has a single token for it: with one vocabulary for both, that is the beam
-that steps token by token.
+Where no token of the vocabulary can continue a word, every token is a complete word, and is scored at once if
+the language model has a single token for it. With one vocabulary for both models, this is the beam that
+steps token by token.
 """
 
 from __future__ import annotations

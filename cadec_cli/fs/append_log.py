@@ -224,7 +224,7 @@ class AppendLog:
 
 
 @contextlib.contextmanager
-def closed_on_error(log: AppendLog) -> Iterator[None]:
+def close_on_error(log: AppendLog) -> Iterator[None]:
     """Close a log if what is done with it here fails: it is to stay open otherwise."""
     try:
         yield

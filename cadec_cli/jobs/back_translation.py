@@ -64,7 +64,7 @@ class PairFile:
     def repair(self, lines: Iterable[str], translate: Translate, done: PairProgress) -> None:
         """Make the lost lines again from `lines`, the whole input; until then the log stays as it is."""
         with AppendLog.resume(self.part, self._header) as log:
-            log.rewrite(_repaired(log, itertools.islice(enumerate(lines), done.lines), translate))
+            log.rewrite(_fill_gaps(log, itertools.islice(enumerate(lines), done.lines), translate))
 
     def write(self, chunks: Iterable[Sequence[str]], done: int = 0) -> None:
         """Append chunks of lines after the `done` ones; after the last, the output appears as a whole.
@@ -96,7 +96,7 @@ class PairFile:
         """Write the lines alone, under the output's name."""
         found = 0
         with atomic_file(self.output) as target:
-            for _, text in _numbered(log):
+            for _, text in _numbered_lines(log):
                 target.write(f"{text}\n".encode())
                 found += 1
             if found != count:
@@ -121,7 +121,7 @@ def _progress(log: AppendLog) -> PairProgress:
     return PairProgress(lines, lost, damage_report(log.path, damaged, lost, "line"))
 
 
-def _numbered(log: AppendLog) -> Iterator[tuple[int, str]]:
+def _numbered_lines(log: AppendLog) -> Iterator[tuple[int, str]]:
     """The lines of a log in ascending order; one that stands twice, or in another's place, is left out."""
     following = 0
     for _, record in log.records():
@@ -137,11 +137,11 @@ def _is_pair(record: object) -> bool:
     return False
 
 
-def _repaired(
+def _fill_gaps(
     log: AppendLog, lines: Iterator[tuple[int, str]], translate: Translate
 ) -> Iterator[list[int | str]]:
     """The records of a log with those that are missing between them."""
-    records = _numbered(log)
+    records = _numbered_lines(log)
     record = next(records, None)
     while chunk := dict(itertools.islice(lines, CHUNK)):
         known = {}

@@ -23,7 +23,7 @@ from cadec_cli.fs.append_log import (
     AppendLog,
     LinePosition,
     LogHeader,
-    closed_on_error,
+    close_on_error,
     damage_report,
     read_log,
     write_log,
@@ -68,7 +68,7 @@ class DoneDocuments:
     def resume(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
         """Open a log again with all that is undamaged in it; start it where there is none."""
         log = AppendLog.resume(path, _log_header(header))
-        with closed_on_error(log):
+        with close_on_error(log):
             done = cls(log)
             found = _Records.read(log)
             moved = dict(zip(found.kept, log.keep(found.kept), strict=True))

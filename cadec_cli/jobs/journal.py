@@ -21,7 +21,7 @@ from cadec_cli.fs.append_log import (
     AppendLog,
     LinePosition,
     LogHeader,
-    closed_on_error,
+    close_on_error,
     damage_report,
 )
 
@@ -73,7 +73,7 @@ class Journal:
     def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
         """Open a journal again, up to its last undamaged snapshot; start it where there is none."""
         log = AppendLog.resume(path, LogHeader("translation", header))
-        with closed_on_error(log):
+        with close_on_error(log):
             journal = cls(log)
             journal._restore()
         return journal

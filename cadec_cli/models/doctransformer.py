@@ -1,8 +1,8 @@
 """The DocTransformer (Zhang et al. 2018): an S-NMT that also reads the source sentences before.
 
-What is new beside the S-NMT: an encoder of the context, and in every layer, encoder and decoder alike, an
-attention to it with a gate. A gate that is closed, and a sentence without context, leave the S-NMT exactly as
-it is; so no norm follows the gate. All that is new has a name that begins with `context`.
+It adds an encoder of the context and, in every encoder and decoder layer, an attention to it with a gate.
+With a closed gate, or without context, it computes exactly what the S-NMT computes: that is why no norm
+follows the gate. The names of all added parameters begin with `context`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPENING = 2.0
 
 
 def is_new(parameter: str) -> bool:
-    """Tell whether a parameter is none of the S-NMT's, by its name."""
+    """Tell by its name whether a parameter is not one of the S-NMT's."""
     return parameter.startswith("context")
 
 
@@ -98,7 +98,7 @@ class DocTransformer(Transformer):
         for attention in self._attentions():
             nn.init.constant_(attention.gate.bias, _OPENING)
 
-    # Another signature than the S-NMT's on purpose: whoever gives no context has the wrong network.
+    # Another signature than the S-NMT's on purpose: a caller without context has the wrong network.
     def forward(  # type: ignore[override]
         self, source: Tensor, context: Tensor, target: Tensor, select: Tensor | None = None
     ) -> Tensor:

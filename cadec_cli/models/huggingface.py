@@ -1,8 +1,9 @@
-"""Causal language models of the transformers library, as networks: read from disk, made small, run.
+"""Networks of the transformers library: causal language models and translation models, loaded and run.
 
-Always from files that are here, without a word to any server, and never with code that came along with a
-model. What it knows of an architecture is what comes on top of its output layer; whether that is all, and
-whether masks are understood as they are meant, is for a self-test to find out (`engines.self_test`).
+Models are read from local files only, and never with code that came with a model. For each architecture this
+module knows what happens to the logits after the output layer. Whether that is everything, and whether the
+architecture understands our masks, is tested in `engines.transformers_lm`. transformers is an optional
+package: without it, every function here raises one clear error.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from cadec_cli.models.pretrained_settings import (
     check_stored_configuration,
     weight_bytes,
 )
-
-# The transformers library, an extra: there, or a clear error; and quiet.
 
 
 def transformers_library() -> Any:
@@ -358,9 +357,6 @@ def short(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return text if len(text) < 300 else f"{text[:300]} …"
-
-
-# Translation networks of the transformers library, read from files that are here.
 
 
 def load_translation_network(directory: Path, *, pickled: bool = False) -> Any:

@@ -1,8 +1,9 @@
 """What networks are made of: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
 
 Shapes: B rows, T new positions, S positions attended to, D model width, H heads.
-Masks are boolean and tell what MAY be attended to. Everything here is representable in CTranslate2:
-queries, keys and values are one fused linear, keys and values of cross-attention another.
+Masks are boolean and say what MAY be attended to. Everything here can be represented in CTranslate2:
+queries, keys and values are one fused linear, keys and values of cross-attention another. Where TorchScript
+is available, several operations are one call.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ from torch import Tensor, nn
 
 from cadec_cli.arrays import Bools, Ints
 from cadec_cli.models.configs import Shape
-
-# Several of torch's operations as one call, by TorchScript where it can be had.
-
 
 Function = TypeVar("Function", bound=Callable[..., torch.Tensor])
 

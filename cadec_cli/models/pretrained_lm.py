@@ -1,7 +1,7 @@
-"""A causal language model of transformers as a network to train: stored, filled and counted as ours are.
+"""A causal language model of transformers as a network to train, which is stored and counted as ours are.
 
-Its own forward pass computes, with its own masks. Positions and padding need no care: attention looks back
-only, and what stands on the right of a text is never asked for.
+It uses its own forward pass and its own masks. Padding on the right needs no care: attention looks back only,
+and the padded positions are never scored.
 """
 
 from __future__ import annotations

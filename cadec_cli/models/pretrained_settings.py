@@ -1,6 +1,7 @@
-"""What a bundle knows of a pretrained model of another toolkit, beside its weights: JSON, checked when read.
+"""Settings of a pretrained model in a bundle: JSON that converters write and engines read, checked when read.
 
-No torch and no tokenizer here: these are the words in which converters tell engines how to use a model.
+Also checks the sizes in other toolkits' configurations, before a network of these sizes is built. Nothing
+here imports torch or a tokenizer.
 """
 
 from __future__ import annotations
@@ -18,9 +19,6 @@ from cadec_cli.text.languages import language_misfit
 from cadec_cli.text.tokenizers.vocabulary import TextSettings as TextSettings
 from cadec_cli.validation import Bound, Number, Whole, field_misfits, misfits, quote_value, text_misfit
 
-# Sizes in other toolkits' configurations, looked at before a network of these sizes is built.
-
-
 LAYERS, HEADS = Whole(1, 1024), Whole(1, 1 << 12)
 # Of fixed tables that are computed, and so in no file.
 POSITIONS = Whole(1, 1 << 16)
@@ -28,7 +26,7 @@ _WIDTH, _TOKENS = Whole(1, 1 << 20), Whole(1, 1 << 24)
 _LABELS = Whole(0, 1 << 16)  # each gets a name
 _MORE_LAYERS, _MORE = Whole(0, LAYERS.most), Whole(-1, 1 << 24)
 
-# What architectures call their sizes; what is in none of these lists is not built in proportion to it.
+# What architectures call their sizes. Memory does not grow with any field that is not listed here.
 _SIZES: Mapping[Whole, tuple[str, ...]] = {
     LAYERS: ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers"),
     _MORE_LAYERS: ("num_decoder_layers", "num_encoder_layers", "num_nextn_predict_layers", "num_mem_blocks"),
@@ -80,7 +78,7 @@ def check_configuration(config: Any, origin: str) -> None:
 
 
 def check_stored_configuration(directory: Path) -> None:
-    """Look at the configuration of a model as it is stored: transformers builds tables of what it reads."""
+    """Check the stored configuration of a model before transformers builds tables of these sizes."""
     path = directory / "config.json"
     config = read_json(path) if path.is_file() else {}
     if isinstance(config, Mapping):
@@ -88,7 +86,7 @@ def check_stored_configuration(directory: Path) -> None:
 
 
 def check_room(outline: Any, most: int, origin: str) -> None:
-    """Refuse a network with more weights than its files can hold; `outline` has no memory yet."""
+    """Refuse a network with more weights than its files can hold. `outline` has no memory yet."""
     weights = sum(weight.numel() for weight in outline.parameters())
     if weights > most:
         raise CadecError(
@@ -101,12 +99,12 @@ def check_room(outline: Any, most: int, origin: str) -> None:
 
 
 def weight_bytes(files: Iterable[Path]) -> int:
-    """The size of some files of weights; what isn't there is nothing, nor what systems hide beside them."""
+    """The size of some files of weights, without missing files and hidden ones."""
     return sum(path.stat().st_size for path in files if path.is_file() and not path.name.startswith("."))
 
 
 def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """All fields of a configuration, and of those within it: of the text part of a model with pictures."""
+    """All fields of a configuration and of those within it, such as the text part of a multimodal model."""
     for name, inner in value.items():
         yield str(name), inner
         if isinstance(inner, Mapping):
@@ -116,6 +114,7 @@ def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 FORMAT_VERSION = 1
 # Where a run of fine-tuning keeps the model that it started from; its run.json names that too.
 ORIGIN = "origin"
+_AGAIN = "build the bundle again with `cadec convert`"
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
 
@@ -153,8 +152,8 @@ class TranslationSettings:
     verified: str = ""  # how it was found to say the same as the original
 
     def __post_init__(self) -> None:
-        told = ("family", "origin", "licence", "weights", "verified")
-        _check(self, {"positions": Whole(8, _MOST_POSITIONS)}, told)
+        shown = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(8, _MOST_POSITIONS)}, shown)
         if self.start is not None:
             _check(self, {"start": Whole(0, _MOST_TOKENS)})
         for side in (self.source, self.target):
@@ -194,8 +193,8 @@ class LanguageSettings:
     target_languages: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        told = ("family", "origin", "licence", "weights", "verified")
-        _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, told)
+        shown = ("family", "origin", "licence", "weights", "verified")
+        _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, shown)
         _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
         for texts in self.no_context.values():
             if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
@@ -248,7 +247,7 @@ def _is_plain(name: str) -> bool:
 
 
 def is_fine_tuning(directory: Path) -> bool:
-    """Tell whether a directory is a training run that goes on with a pretrained language model."""
+    """Tell whether a directory is a training run that fine-tunes a pretrained language model."""
     if not (directory / "run.json").is_file():
         return False
     record = read_json(directory / "run.json")
@@ -295,19 +294,18 @@ def _read(path: Path, parse: Callable[[dict[str, Any]], Settings]) -> Settings:
     value = read_json(path, strict=True)
     if not isinstance(value, dict) or value.pop("format", None) != FORMAT_VERSION:
         raise CadecError(
-            f"{path} is not of format {FORMAT_VERSION}", "upgrade cadec, or build the bundle anew"
+            f"{path} is not of format {FORMAT_VERSION}", "upgrade cadec, or build the bundle again"
         )
     try:
         settings = parse(value)
         _check_types(settings)
         return settings
     except CadecError as error:
-        raise CadecError(
-            f"{path}: {error.marked_message}", "build the bundle anew with `cadec convert`"
-        ) from None
+        raise CadecError(f"{path}: {error.marked_message}", _AGAIN) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(
-            f"{path} is damaged: {type(error).__name__} {error}", "build the bundle anew with `cadec convert`"
+            f"{path} is damaged: {type(error).__name__} {error}",
+            _AGAIN,
         ) from None
 
 
@@ -329,7 +327,7 @@ def _string(value: Any) -> str:
 
 
 def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
-    """See that texts which are none of a reader's business are texts all the same."""
+    """Check the types of texts that reading does not look at."""
     if isinstance(settings, LanguageSettings):
         _string(settings.boundary)
         if settings.start is not None:

@@ -1,6 +1,6 @@
 """A model directory: config.json, which names the pipelines it was trained with, and model.safetensors.
 
-Beside them, but not in a bundle, which has its manifest, are the checksums of both.
+Outside a bundle, which has its manifest, the directory also holds the checksums of both.
 """
 
 import dataclasses
@@ -132,7 +132,7 @@ def checkpoints_in(directory: Path) -> list[Path]:
 def model_directory(given: Path, say: Callable[[str], None]) -> Path:
     """The model that a directory stands for: itself, or that of a training run, finished or not.
 
-    `say` is told what a user should know: that of an unfinished run the newest checkpoint is taken.
+    `say` is called if a run is not finished and its newest checkpoint is taken.
     """
     restore_directory(given)
     restore_directory(given / "model")

@@ -114,7 +114,7 @@ class _ProcessWorkerSet:
     def add(self) -> None:
         """Start one more process."""
         context = multiprocessing.get_context("spawn")
-        with _held_interrupts(), _hidden_main_module():
+        with _hold_interrupts(), _hide_main_module():
             ours, theirs = context.Pipe()
             process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
             process.start()
@@ -152,7 +152,7 @@ def _worker_set(task: bytes, most: int, hint: str) -> Iterator[_ProcessWorkerSet
         yield worker_set
         worker_set.end(_LEAVING)
     finally:
-        with _held_interrupts():
+        with _hold_interrupts():
             worker_set.end(patience=0)
 
 
@@ -184,7 +184,7 @@ def _end_with_the_parent() -> None:
 
 
 @contextlib.contextmanager
-def _hidden_main_module() -> Iterator[None]:
+def _hide_main_module() -> Iterator[None]:
     """Keep processes that are started from importing the program's main module, which is the command line.
 
     Tasks are functions of modules, so nothing in it is needed, and scripts need no guard against it.
@@ -198,7 +198,7 @@ def _hidden_main_module() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held_interrupts() -> Iterator[None]:
+def _hold_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back; processes that are started meanwhile ignore it from their first moment on."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -30,8 +30,8 @@ from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
-# Of earlier formats the text is taken: those of 1 did not say which context a translation was chosen in,
-# those of 2 had no checksum, and identities of bundles that no bundle has any more.
+# Of earlier formats only the text is read: format 1 did not say which context a translation was chosen in,
+# format 2 had no checksum, and identities that bundles no longer have.
 FORMAT = "cadec session 3"
 LOG_SUFFIX = ".log"
 
@@ -197,7 +197,7 @@ def read_session(
 
 
 def _end(content: bytes) -> str:
-    """How a session ends that begins like this."""
+    """The end of a session's JSON, with the checksum of all before it."""
     return f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"}}\n'
 
 
@@ -208,7 +208,10 @@ def stored_session(
     name: str,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
-    """Check a session's data; anything that does not fit is one CadecError. `options` is for bare texts."""
+    """Check a session's data; anything that does not fit is one CadecError.
+
+    `options` are for texts without any of their own. Messages call the file `name`.
+    """
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
         whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
@@ -269,7 +272,7 @@ class _EntryReader:
         return entry
 
     def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
-        """A sentence of which source and target are all that is known."""
+        """A sentence of which only source and target are known."""
         if self.reader is None:
             return Entry(source, (), (), (), self.options, target)
         ids = tuple(self.reader.text.encode(target))
@@ -307,7 +310,7 @@ class _EntryReader:
 
 
 def _options(data: Any) -> TranslationOptions:
-    """Options as stored: every value of its own type, and possible."""
+    """Options as they were saved; a value of another type, or out of range, does not fit."""
     _require(isinstance(data, dict), "its options are no object")
     weights = data.get("weight", {})
     _require(

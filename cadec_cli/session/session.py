@@ -1,7 +1,7 @@
-"""A session: documents that grow sentence by sentence, with what was chosen, picked and corrected.
+"""A session: documents that grow sentence by sentence, with the choices and corrections of a person.
 
-What a person decides becomes context: a sentence is always translated after the target sentences as they
-stand. Knows nothing of terminals, commands and files.
+A sentence is always translated in the context of the translations as they are now, corrected or not. Knows
+nothing of terminals, commands and files. `cadec_cli.Session` is the public face of it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from cadec_cli.text.sentences import split_sentences
 
 @dataclass(frozen=True)
 class Direction:
-    """From which language to which, as a person or a bundle says, by which models.
+    """The languages, as a person or a bundle names them, and the identity of the models.
 
-    Two with the same identity say the same.
+    Models with the same identity give the same translations.
     """
 
     source: str = ""
@@ -42,12 +42,12 @@ class Direction:
 
 @dataclass(frozen=True)
 class Entry:
-    """A sentence of a document and its translation as it stands.
+    """A sentence of a document and its translation as it is now.
 
-    `parts` is what the models said, one but for over-long sentences, none where only the text is known.
-    `context_ids` is the translation as context, and `read` the context that its last part was chosen in, or
-    would have been, had the S-NMT not decided alone; both in the D-LM's ids. The first `pinned` of what was
-    read are a seed. What was `picked` or edited is a person's decision. With `speakers` it is of subtitles.
+    `parts` is the models' output: one part, several for an over-long sentence, none if only the text is
+    known. `context_ids` is the translation as context; `read` is the context of its last part, even if the
+    S-NMT decided without it. Both are in the D-LM's ids, and the first `pinned` sentences of `read` are a
+    seed. `picked` and `edited` are a person's decisions. `speakers` is True in subtitles.
     """
 
     source: str
@@ -67,12 +67,12 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The translation: a person's own words go before the models'."""
+        """The translation: the person's text if it was edited, else the models'."""
         return self.edited if self.edited is not None else " ".join(part.text for part in self.parts)
 
     @property
     def last_part(self) -> TranslatedPart:
-        """The part whose hypotheses can be ranked and picked; it has a choice."""
+        """The last part, whose hypotheses can be picked; a CadecError if it has none."""
         if not self.parts:
             raise CadecError("only the text of this translation is known, not its hypotheses")
         if self.parts[-1].choice is None:
@@ -98,7 +98,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Change:
-    """A sentence, counted from 1, that was chosen again and became something else."""
+    """A sentence, counted from 1, whose translation changed when it was chosen again."""
 
     number: int
     before: Entry
@@ -106,9 +106,9 @@ class Change:
 
 
 class Session:
-    """Models at work on documents; the last one is the current. Sentences of it are counted from 1.
+    """Models and documents; the last document is the current one. Its sentences are counted from 1.
 
-    `after` is what comes before the first of the documents, in the target language.
+    `after` is what comes before the first document, as sentences of the target language.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Session:
         self.begin(documents, after)
 
     def begin(self, documents: Sequence[Sequence[Entry]], after: Sequence[str] = ()) -> None:
-        """Take up other documents, and what comes before the first, as far as it can ever be read."""
+        """Replace the documents, and the text before the first one, as far as the D-LM can read it."""
         self.documents = [list(document) for document in documents] or [[]]
         self.changed = None
         encoded = [(text, ids) for text in after for ids in self._encode(text)]
@@ -159,15 +159,15 @@ class Session:
 
     @property
     def judge(self) -> Judge:
-        """Who says how far translations with the options of now can be trusted."""
+        """The judge of translations with the current options."""
         return self._translator.judge()
 
     def sentence(self, number: int | None = None) -> Entry:
-        """A sentence of the current document; the newest one, if no number is given."""
+        """A sentence of the current document; without a number, the newest."""
         return self.current[self._place(number)]
 
     def configure(self, options: TranslationOptions) -> None:
-        """Translate with other options from now on; those that can't be used change nothing."""
+        """Translate with other options from now on; if they can't be used, the old ones stay."""
         if options != self.options:
             self._translator = self._translating(options)
             self.options = options
@@ -176,14 +176,14 @@ class Session:
         return Translator(self.models, options, language=self.language)
 
     def sentences(self, line: str) -> list[str]:
-        """The sentences of a line; what no encoding can write is replaced."""
+        """Split a line into sentences; characters that UTF-8 can't encode are replaced."""
         clean = line.encode("utf-8", "replace").decode("utf-8")
         return split_sentences(clean, self.language)
 
     def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
-        """Go on with the current document; each sentence is part of it when it is yielded.
+        """Continue the current document; each sentence is added to it before it is yielded.
 
-        `speakers` says whether they are of subtitles; if it does not, they are what the document is.
+        `speakers` tells whether they come from subtitles; None means as the sentences before them.
         """
         current = self.current
         if speakers is None:
@@ -201,9 +201,9 @@ class Session:
             yield entry
 
     def pick(self, rank: int, number: int | None = None) -> Entry:
-        """Take another hypothesis of a sentence, the newest unless numbered; the first has the best score.
+        """Take the hypothesis of a rank, 1 for the best score; without a number, of the newest sentence.
 
-        Of an over-long sentence the last part is meant.
+        Of an over-long sentence, only the last part changes.
         """
         place = self._place(number)
         entry = self.current[place]
@@ -220,7 +220,7 @@ class Session:
         return self._replace(place, dataclasses.replace(picked, picked=True))
 
     def edit(self, text: str, number: int | None = None) -> Entry:
-        """Put a person's own words in the place of a translation, the newest unless numbered."""
+        """Replace a translation by a person's own text; without a number, the newest one."""
         place = self._place(number)
         text = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
         ids = self._encode(text)
@@ -230,10 +230,10 @@ class Session:
         return self._replace(place, self._reread(entry, place))
 
     def redo(self, number: int) -> list[Change]:
-        """Choose again all that follows a sentence (0: all there is), from the same hypotheses, in order.
+        """Choose the translations after a sentence again (0: all of them), in order, from the same lists.
 
-        It is done one by one with the options of now; what a person decided stays. Either all of it is done
-        or nothing. Returns what became of those that are others now.
+        The current options are used; what a person decided stays. If it fails, nothing is changed. Returns
+        the translations that changed.
         """
         if not 0 <= number <= len(self.current):
             raise CadecError(f"there is no sentence {number}", f"there are 1 to {len(self.current)}")
@@ -251,13 +251,13 @@ class Session:
         return changes
 
     def _retranslate(self, place: int) -> Entry:
-        """What would be chosen for a sentence as things stand; a person's decision stays."""
+        """A sentence, chosen again in the present context; a person's decision stays."""
         entry, options = self.current[place], self.options
         if entry.edited is not None:
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
-        alike = options.protect == entry.options.protect  # else other texts were translated
+        alike = options.protect == entry.options.protect  # else the translated text was another
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:
@@ -271,7 +271,7 @@ class Session:
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
-        """A part in another context, with the hypothesis that was taken before."""
+        """A part in another context, with the hypothesis that `other` has."""
         if part.choice is None or other.choice is None:
             return part
         if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
@@ -279,7 +279,7 @@ class Session:
         return self._translator.with_hypothesis(part, other.choice.index)
 
     def _place(self, number: int | None) -> int:
-        """Where a sentence stands in the current document; the newest one if it has no number."""
+        """The index of a sentence in the current document; without a number, of the newest."""
         count = len(self.current)
         if not count:
             raise CadecError("there is no sentence yet in this document")
@@ -293,18 +293,18 @@ class Session:
         return entry
 
     def _reread(self, entry: Entry, place: int) -> Entry:
-        """An entry with what it reads where it stands now."""
+        """An entry with the context that it has now."""
         longest = max(map(len, entry.context_ids), default=1)
         seen = self._read(self._before(place, entry.options), longest, entry.options)
         return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned)
 
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
-        """The context before a sentence of the current document; before the next one, if none is named."""
+        """The context before a sentence of the current document; without a place, before the next one."""
         start = self._after if len(self.documents) == 1 else ()
         return context_after(self.current[:place], options or self.options, start)
 
     def undo(self) -> Entry | None:
-        """Remove the newest sentence; from an empty document, go back to the one before."""
+        """Remove the newest sentence, or an empty document; returns the sentence."""
         self.changed = None
         if self.current:
             return self.current.pop()
@@ -314,19 +314,19 @@ class Session:
         return None
 
     def new(self) -> None:
-        """Begin a new document, unless the current one is still empty."""
+        """Begin a new document, unless the current one is empty."""
         if self.current:
             self.documents.append([])
             self.changed = None
 
     def sentence_level(self, entry: Entry) -> list[NBest]:
-        """What the S-NMT alone says of each part, best first; empty where there is nothing to translate."""
+        """The sentence-level n-best list of each part; empty if there is nothing to translate."""
         return self._translator.sentence_level(entry.parts, entry.options)
 
     def explain(self) -> Explanation:
         """What the context does to the newest translation and to the sentence level's, token by token.
 
-        Of an over-long sentence that nobody edited, the last part.
+        Of an over-long sentence that was not edited, only the last part is explained.
         """
         entry = self.last
         if not entry.context_ids:
@@ -342,7 +342,7 @@ class Session:
         if entry.edited is not None:
             text = entry.edited
             rows = [ExplainedText("edited", NBest(entry.source, (Hypothesis(text, 0.0),)), None)]
-            alone = alone if len(alone) == 1 else []  # an edit is of the whole, not of a part
+            alone = alone if len(alone) == 1 else []  # an edit replaces the whole sentence
         else:
             part = entry.last_part
             assert part.choice is not None
@@ -371,7 +371,7 @@ class Session:
             context_ids.append(ids[part.choice.index])
             read, pinned = part.choice.context, part.choice.pinned
             if not options.weighted_objective.uses_lm:
-                # The S-NMT decided alone. Whoever asks why sees what stood before, and a window rolls on.
+                # The S-NMT decided alone. Explanations still show the context, and a rolling window moves on.
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
                 context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
@@ -385,7 +385,7 @@ class Session:
         return (ids,) if ids else ()
 
     def _read(self, before: Context, longest: int, options: TranslationOptions) -> Context:
-        """What the D-LM reads of a context before something of that length."""
+        """The part of a context that the D-LM reads before a text of `longest` tokens."""
         reader = self.models.reader
         if reader is None:
             return Context()
@@ -398,9 +398,9 @@ class Session:
 def context_after(
     entries: Sequence[Entry], options: TranslationOptions, start: Sequence[Ids] = ()
 ) -> Context:
-    """The context after some entries, and what comes before them: if it rolls, since the window began.
+    """The context after entries, with `start` before them.
 
-    The window is as long as it was; what is in it is what stands there now.
+    A rolling window has the length it had at the newest entry, and the translations as they are now.
     """
     everything = (*start, *(ids for entry in entries for ids in entry.context_ids))
     if not options.policy.rolling:

@@ -44,8 +44,17 @@ class Group(TyperGroup):
 
 
 def _format_help(command: Any, format_help: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
+    """Show the help with all lists filled in, and no name cut where a terminal has 80 columns."""
     fill_help(command)
-    format_help(ctx, formatter)
+    # the two names of a flag leave too little room for the text
+    pairs = [(one, one.secondary_opts, one.help) for one in command.params if one.secondary_opts]
+    for one, (negative, *_), text in pairs:
+        one.secondary_opts, one.help = [], f"{text} Turn it off with {negative}."
+    try:
+        format_help(ctx, formatter)
+    finally:
+        for one, negatives, text in pairs:
+            one.secondary_opts, one.help = negatives, text
 
 
 def _relax_parameters(command: Any, ctx: Any) -> None:

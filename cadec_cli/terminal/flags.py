@@ -134,7 +134,8 @@ def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., N
             for item in dataclasses.fields(kind):
                 if item.default is dataclasses.MISSING:
                     continue
-                annotation = _flag(item, panel.replace("_", " ").capitalize(), source)
+                title = _RARE if item.metadata.get("rare") else panel.replace("_", " ").capitalize()
+                annotation = _flag(item, title, source)
                 names.append(item.name)
                 hints[item.name] = annotation
                 parameters.append(
@@ -293,6 +294,7 @@ Threads = Annotated[
     int, typer.Option(help="Number of CPU threads; 0 means all cores, and one for each worker.", min=0)
 ]
 _MANY = "Many documents"
+_RARE = "Rarely needed"
 
 
 def _workers(does: str, alone: str = "this process alone") -> Any:

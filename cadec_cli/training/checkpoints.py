@@ -1,11 +1,11 @@
-"""Checkpoints of a run on disk: written whole or not at all, the newest to go on from, the best to average.
+"""The checkpoints of a run on disk. The newest is continued from, the best are averaged.
 
 checkpoints/update-00001200/    a model directory (config.json, model.safetensors) and
     optimizer.safetensors       Adam's moments of what learns; only the newest checkpoint keeps them
     progress.json               where in the data, and all evaluations so far
     checksums.json              of the files beside it
 
-What is not as it was written is not gone on from: a checkpoint before it is, if there is a whole one.
+A checkpoint is written whole or not at all. A damaged one is not used; the one before it is.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from cadec_cli.models.storage import (
     with_checksums,
 )
 
-# What Adam keeps of a parameter that learns.
+# What Adam keeps of a parameter that is trained.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _FILES = ("config.json", "model.safetensors", "optimizer.safetensors", "progress.json", "checksums.json")
-# More than anything that is counted here.
+# More than any count in these files.
 _MOST = 1 << 62
 
 
@@ -56,7 +56,7 @@ class Evaluation:
 
 @dataclass
 class Progress:
-    """How far a run has come: with the weights and Adam's moments, all it takes to continue exactly."""
+    """How far a run has come. With the weights and Adam's moments, a run can be continued exactly."""
 
     update: int = 0
     epoch: int = 0
@@ -71,7 +71,7 @@ class Progress:
         return sorted(self.evaluations, key=lambda e: (sign * _figure(e, criterion), e.update))[:count]
 
     def since_best(self, criterion: str) -> int:
-        """Evaluations since the best one."""
+        """The number of evaluations since the best one."""
         best = self.best(criterion, 1)
         return sum(e.update > best[0].update for e in self.evaluations) if best else 0
 
@@ -90,14 +90,14 @@ class Checkpoints:
         self._warn = warn
 
     def newest(self) -> Path | None:
-        """The checkpoint to go on from."""
+        """The newest complete checkpoint; None if there is none."""
         found = self._complete()
         return found[-1] if found else None
 
-    def go_on(self, model: Model, optimizer: torch.optim.Optimizer, *, first: bool = True) -> Progress:
-        """Continue from the newest checkpoint that is whole, or from the start where there is none at all.
+    def resume(self, model: Model, optimizer: torch.optim.Optimizer, *, first: bool = True) -> Progress:
+        """Load the newest undamaged checkpoint, and return its progress; without any checkpoint, a fresh one.
 
-        Damaged ones after it are set aside, by the first process: the run will come to their updates again.
+        The first process sets damaged ones after it aside: the run will reach their updates again.
         """
         damaged: list[tuple[Path, str]] = []
         for path in reversed(self._all()):
@@ -140,7 +140,7 @@ class Checkpoints:
                 (part / name).write_bytes(content)
 
     def prune(self, progress: Progress, criterion: str, keep: int) -> None:
-        """Remove what is neither the newest nor among the best."""
+        """Remove all checkpoints but the newest and the best."""
         best = {self._path(evaluation.update) for evaluation in progress.best(criterion, keep)}
         newest = self.newest()
         for path in self._all():
@@ -152,11 +152,11 @@ class Checkpoints:
         self.clear_dead()
 
     def clear_dead(self) -> None:
-        """Remove what a run left that was killed while writing, or move back what it moved out of the way."""
+        """Clean up after a run that was killed while writing; what it was replacing is restored."""
         remove_leftovers_in(self.directory)
 
     def load(self, path: Path, model: Model, optimizer: torch.optim.Optimizer) -> Progress:
-        """Put a checkpoint's weights and moments in place, and tell how far it had come."""
+        """Load a checkpoint's weights and moments, and return its progress."""
         fill(model, load_tensors(path / "model.safetensors"), path)
         _restore_moments(model, optimizer, load_tensors(path / "optimizer.safetensors"), path)
         progress = _progress(path / "progress.json")
@@ -166,7 +166,7 @@ class Checkpoints:
         return progress
 
     def average(self, progress: Progress, criterion: str, keep: int) -> tuple[dict[str, Tensor], list[int]]:
-        """The mean of the best checkpoints' weights, and which they were."""
+        """The mean of the best checkpoints' weights, and the updates they are of."""
         updates = [evaluation.update for evaluation in progress.best(criterion, keep)]
         paths = [path for path in map(self._path, updates) if path.is_dir()] or [self._path(progress.update)]
         total: dict[str, Tensor] = {}
@@ -204,7 +204,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def _refuse_unreadable(path: Path) -> None:
-    """Stop at a checkpoint that may well be whole, but is closed to us: that is for its owner to mend."""
+    """Refuse a checkpoint without read permission: it may be whole, and only its owner can change that."""
     hint = "a checkpoint that can't be read is neither used nor passed over: change its permissions"
     for place in (path, *(path / name for name in _FILES)):
         try:
@@ -216,14 +216,14 @@ def _refuse_unreadable(path: Path) -> None:
 
 
 def _set_aside(path: Path) -> None:
-    """Rename a checkpoint so that it counts no more; somebody may want to look at it."""
+    """Rename a damaged checkpoint, so that it is not used but can be looked at."""
     aside = path.with_name(f"damaged-{path.name}")
     shutil.rmtree(aside, ignore_errors=True)
     path.replace(aside)
 
 
 def _progress(path: Path) -> Progress:
-    """What progress.json tells, if all of it can be true."""
+    """Read progress.json; values that can't be true are a CadecError."""
     stored = read_json(path)
     try:
         evaluations = [
@@ -265,7 +265,7 @@ def _figure(evaluation: Evaluation, criterion: str) -> float:
 
 
 def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's state by the names of the weights it belongs to (those that learn): tensors, no pickle."""
+    """Adam's state as tensors, by the names of the parameters that are trained."""
     return {
         f"{name}.{key}": torch.as_tensor(value).detach().cpu().contiguous()
         for name, parameter in model.named_parameters()
@@ -276,7 +276,7 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
 def _restore_moments(
     model: nn.Module, optimizer: torch.optim.Optimizer, moments: Mapping[str, Tensor], origin: Path
 ) -> None:
-    """Give every parameter that learns its state back: all of it and nothing else, or the file is refused."""
+    """Restore the state of every parameter that is trained; a file that does not fit is a CadecError."""
     learning = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     shapes = {
         f"{name}.{key}": torch.Size() if key == "step" else parameter.shape

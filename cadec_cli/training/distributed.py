@@ -1,4 +1,4 @@
-"""One process or many under `torchrun`: the few things the loop needs to know about it."""
+"""Training in one process, or in several that `torchrun` started."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Tell whether this process writes and speaks for all."""
+        """Tell whether this process writes files and reports progress for all."""
         return self.rank == 0
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """Make gradients averages over all processes."""
+        """Return a network whose gradients are averaged over all processes."""
         return DistributedDataParallel(model) if self.count > 1 else model
 
     def total(self, *values: float) -> list[float]:
-        """Sums over all processes."""
+        """Return the sum of each value over all processes."""
         if self.count == 1:
             return list(values)
         device = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else None
@@ -39,14 +39,14 @@ class Processes:
         return tensor.tolist()
 
     def barrier(self) -> None:
-        """Wait until every process is here."""
+        """Wait until every process has reached this point."""
         if self.count > 1:
             dist.barrier()
 
 
 @contextlib.contextmanager
 def join_processes(device: torch.device) -> Iterator[Processes]:
-    """Join the processes that `torchrun` started; alone otherwise."""
+    """Join the processes that `torchrun` started; without `torchrun`, there is one."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes()

@@ -1,11 +1,12 @@
-"""A pretrained language model goes on learning, from documents: what its training has of its own.
+"""Fine-tuning of a pretrained language model on documents: how it differs from training our own D-LM.
 
-The model is read from a directory that holds it as a bundle does (config.json, weights, tokenizer.json,
-language-model.json); what comes out is such a directory again, for `cadec convert --lm` and for transformers.
+The model is read from a directory with the files that a bundle has (config.json, weights, tokenizer.json,
+language-model.json). The result is such a directory again, which a bundle can be built from and transformers
+can load.
 
-It is the layers that learn, all their weights; the tables of tokens stay as they are unless asked for. They
-are most of a small model of many languages, nearly all rows are of tokens that the documents do not have, and
-half of their gradient would be spent on pushing those away.
+All weights of the layers are trained. The token tables are not, unless the options ask for it: they are most
+of a small multilingual model, nearly all their rows are of tokens that never occur in the documents, and half
+of their gradient would only push those tokens away.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from cadec_cli.data.shards import SideInfo
     from cadec_cli.models.storage import Model
 
-# Said behind the name of the model that it was before, however often.
+# Follows the name of the original model, once, however often it was fine-tuned.
 TUNED = ", fine-tuned"
 
 
 def fine_tuning_kind(origin: Path) -> Kind:
-    """What is trained as `cadec train lm` where the D-LM is the pretrained model in a directory."""
+    """The kind that fine-tunes the pretrained language model in a directory."""
     settings = read_language_settings(origin)
     text = LineText.load(origin / "tokenizer.json", boundary=settings.boundary, start=settings.start)
     return Kind(

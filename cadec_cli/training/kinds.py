@@ -1,4 +1,4 @@
-"""The kinds of models that can be trained: all that tells one kind's training from another's, an entry each.
+"""The kinds of models that can be trained: one entry for each, with all that is particular to it.
 
 `cadec train KIND` and its flags come from this table. It knows neither the loop nor the command line. The
 help reads it too, so its functions import torch only when they are called.
@@ -43,14 +43,14 @@ def all_learn(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
 
 
 def all_weights(network: Model, directory: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
-    """Start where another training of the same network ended: same sizes, same text pipelines."""
+    """Start with the weights of another run, of the same sizes and text pipelines."""
     from cadec_cli.models.storage import kind_of
 
     return _weights_of(network, directory, sides, (kind_of(network),))
 
 
 def sentence_weights(network: Model, directory: Path, sides: Sequence[SideInfo]) -> Mapping[str, Tensor]:
-    """Start from an S-NMT, whose weights have the same names here; or from a training of the same network."""
+    """Start with the weights of an S-NMT, which have the same names here, or of a run of the same kind."""
     from cadec_cli.models.storage import kind_of
 
     return _weights_of(network, directory, sides, ("nmt", kind_of(network)))
@@ -79,7 +79,7 @@ def _weights_of(
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model that can be trained. What has a default is what most kinds do."""
+    """A kind of model that can be trained. Defaults are what most kinds need."""
 
     name: str  # cadec train NAME; "kind" in run.json
     help: str  # of the command, with an example
@@ -90,10 +90,10 @@ class Kind:
     examples: Callable[[Sequence[WeightedShard], Any, Mapping[str, Any]], Examples]
     network: Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]  # of sizes and the corpora's sides
     loss: Callable[[float], Loss] = label_loss  # of the label smoothing
-    # Which parameters, by name, of the network and its sizes; the others stay as they are.
+    # The names of the parameters that are trained, given the network and its sizes.
     learns: Callable[[Model, Mapping[str, Any]], Collection[str]] = all_learn
-    # Which weights of the model in a directory go where, for --start-from. Names are the new network's; what
-    # is not named keeps its fresh weights.
+    # The weights to start from, read from a model in a directory, by their names in the new network. Those
+    # that are missing start from random values.
     start_from: Callable[[Model, Path, Sequence[SideInfo]], Mapping[str, Tensor]] = all_weights
     # BLEU of dev corpora, decoded by the target language's pipeline; None for kinds that do not translate.
     bleu: Callable[[Model, Sequence[Shard], TextPipeline], float] | None = None
@@ -102,14 +102,14 @@ class Kind:
     positions: int | None = None  # of a network that brings them; otherwise they are among its sizes
     judged: Mapping[str, Any] = field(default_factory=dict)  # sizes that are others for the dev data
     kept: str = ""  # where in the run its own origin is kept, of a kind that needs it again
-    # How the finished model is written: with the pipelines that it was trained with.
+    # Writes the finished model, given the checksums of the pipelines it was trained with.
     save: Callable[[Path, Model, Mapping[str, str]], None] | None = None
-    # What can be chosen where it is a pretrained model that goes on learning (`fine_tuning`), if it may be.
+    # The options for fine-tuning a pretrained model (fine_tuning.py), if this kind can.
     fine_tuning: type[Any] | None = None
 
     @property
     def preset_family(self) -> str:
-        """The start of its presets' file names."""
+        """The first part of the file names of its presets."""
         return self.presets or self.name
 
 

@@ -1,4 +1,4 @@
-"""The one training loop. It knows updates, checkpoints and limits; what is learnt is the task's.
+"""The training loop: updates, checkpoints and limits. The `Task` says what is learnt.
 
 A run can be killed at any moment and continued to the same weights, bit for bit (CPU, one process): the
 data order and the dropout of an update depend on nothing but the seed and the update's number, the rest
@@ -30,15 +30,12 @@ from cadec_cli.training.metrics import Metrics, Pace, perplexity
 from cadec_cli.training.options import TrainingOptions
 from cadec_cli.training.reporter import Reporter
 
-# The loss functions that the loop can be given.
-
-
 # The loss of a batch, summed over its labels.
 Loss = Callable[[nn.Module, Batch], Tensor]
 
 
 def cross_entropy(label_smoothing: float = 0.0) -> Loss:
-    """−log p(label), for any network that answers its inputs and a selection of positions with logits."""
+    """−log p(label), for a network that returns logits, given its inputs and which positions are wanted."""
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         select = batch.labels != NO_LABEL
@@ -50,11 +47,8 @@ def cross_entropy(label_smoothing: float = 0.0) -> Loss:
     return loss
 
 
-# The learning rate as a function of the update's number, which starts at 1.
-
-
 def learning_rate(options: TrainingOptions, update: int) -> float:
-    """Linear warm-up to the peak, then as the schedule says."""
+    """The learning rate of an update, counted from 1: linear warm-up to the peak, then the schedule."""
     warmup = max(options.warmup, 1)
     if update < warmup:
         return options.learning_rate * update / warmup
@@ -64,7 +58,7 @@ def learning_rate(options: TrainingOptions, update: int) -> float:
         done = min(1.0, (update - warmup) / max(options.max_updates - warmup, 1))
         return options.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
     if options.schedule == "cooldown":
-        # Constant, then straight down to 0 over the last fifth: the end may still be moved before that.
+        # Constant, then linear to 0 over the last fifth, so that the end can be moved until then.
         left = (options.max_updates - update) / max(options.max_updates / 5, 1)
         return options.learning_rate * min(1.0, max(0.0, left))
     return options.learning_rate
@@ -72,9 +66,9 @@ def learning_rate(options: TrainingOptions, update: int) -> float:
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained on what; `bleu` translates the dev data, for tasks that translate.
+    """A model, and what it is trained on; `bleu` translates the dev data, for models that translate.
 
-    Parameters of the model that require no gradient stay as they are.
+    Parameters that require no gradient are not trained.
     """
 
     model: Model
@@ -121,7 +115,7 @@ def train(
     if processes.first:
         checkpoints.clear_dead()
     processes.barrier()  # all are to find the same ones
-    progress = checkpoints.go_on(task.model, optimizer, first=processes.first)
+    progress = checkpoints.resume(task.model, optimizer, first=processes.first)
     metrics = Metrics(
         directory / "metrics.jsonl" if processes.first else None, progress.update, reporter.warn
     )
@@ -222,14 +216,14 @@ class Stepper:
         self._network: nn.Module = torch.compile(network, dynamic=True) if options.compile else network  # type: ignore[assignment]
 
     def step(self, update: Update, number: int) -> float:
-        """Return the mean loss of the update's labels, before it."""
+        """Make an update, and return the mean loss of its labels before it."""
         processes, options = self._processes, self._options
         torch.manual_seed((options.seed << 32) + number * processes.count + processes.rank)
         self._task.model.train()
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate(options, number)
         own = update.batches[processes.rank :: processes.count]
-        # With more processes than batches, the idle ones run a batch that counts nothing: all must meet.
+        # With more processes than batches, idle ones run a batch with weight 0: all must exchange gradients.
         batches, weight = (own, 1.0) if own else (update.batches[:1], 0.0)
         total = 0.0
         for index, examples in enumerate(batches):
@@ -270,7 +264,7 @@ def dev_loss(task: Task, batch_tokens: int, device: torch.device, processes: Pro
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[object]:
-    """Half precision where it was asked for, or where `auto` finds a GPU that has it."""
+    """A context of half precision, if it was asked for, or if `auto` finds a GPU that has it."""
     half = precision == "bfloat16" or (
         precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
     )
@@ -278,7 +272,7 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 
 def _updates(examples: Examples, options: TrainingOptions, progress: Progress) -> Iterator[Update]:
-    """All updates that are left, epoch after epoch, without end."""
+    """The updates after `progress`, epoch after epoch, without end."""
     while True:
         planned = plan_updates(
             examples,
@@ -333,7 +327,7 @@ class _Stop:
 
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[_Stop]:
-    """Ctrl-C and SIGTERM ask for a checkpoint and an end; the second Ctrl-C does not ask."""
+    """Turn Ctrl-C and SIGTERM into a request to save and stop; a second Ctrl-C interrupts at once."""
     stop = _Stop()
 
     def ask(number: int, frame: FrameType | None) -> None:

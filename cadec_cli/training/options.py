@@ -1,4 +1,4 @@
-"""All that can be chosen about a training run, and where the choices come from.
+"""The options of a training run, and the presets they come from.
 
 A preset is a TOML file with the tables [model] and [training]; a flag given on the command line wins over it.
 The fields below are at once the keys of the files and the flags: their help texts stand here, once. The keys
@@ -52,7 +52,7 @@ _BOUNDS: Mapping[str, Bound] = {
 
 
 def _option(default: Any, text: str, choices: tuple[str, ...] = (), also: str = "") -> Any:
-    """A field that is a flag too: its help, what it may be, and a form (a regular expression) it may have."""
+    """A field that the user can set: its help, its choices, and a regular expression for other values."""
     return field(default=default, metadata={"help": text, "choices": choices, "also": also})
 
 
@@ -100,7 +100,7 @@ class TrainingOptions:
         _refuse(misfits(self, _BOUNDS))
 
 
-# What may change when a run is taken up again: how long it goes on and what is written, never what is learnt.
+# Options that may change when a run is continued: limits and what is written, never what is learnt.
 CHANGEABLE = frozenset(
     {
         "max_updates",
@@ -133,7 +133,7 @@ PREDICT = ("seen", "all")
 
 @dataclass(frozen=True)
 class FineTuningOptions:
-    """How a pretrained language model goes on learning."""
+    """How a pretrained language model is fine-tuned."""
 
     learn: str = _option(
         "layers",
@@ -163,7 +163,7 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class BleuOptions:
-    """What --stop-on bleu needs. No part of a run's record: a pipeline may be moved, its checksum stays."""
+    """What stopping on BLEU needs. Not in a run's record: a pipeline may be moved, its checksum stays."""
 
     pipeline: Path | None = field(
         default=None,
@@ -183,7 +183,7 @@ def _refuse(wrong: list[str]) -> None:
 
 
 def preset_names(family: str) -> list[str]:
-    """The presets that come with cadec for a family of models."""
+    """The names of the presets that are part of cadec, for a family of models."""
     files = (file.name for file in (resources.files(__package__) / "presets").iterdir())
     start = f"{family}-"
     return sorted(name.removeprefix(start).removesuffix(".toml") for name in files if name.startswith(start))
@@ -219,7 +219,7 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
 
 
 def choose(kind: type[Options], layer: Mapping[str, Any], flags: Mapping[str, Any] | None = None) -> Options:
-    """Make options of a file and of flags, which win. Keys that belong elsewhere are passed over."""
+    """Make options of a preset and of `flags`, which override it. Keys of other classes are ignored."""
     chosen = kind(**choices(kind, layer))  # what is wrong by itself is the file's fault
     if not flags:
         return chosen
@@ -228,7 +228,7 @@ def choose(kind: type[Options], layer: Mapping[str, Any], flags: Mapping[str, An
 
 
 def choices(kind: type[Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every field that can be chosen, which one without a default can't."""
+    """The value of every field that can be set, by its name."""
     chosen = {item.name: item.default for item in choosable(kind)}
     for layer in layers:
         for key, value in layer.items():
@@ -238,12 +238,12 @@ def choices(kind: type[Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def choosable(kind: type[Any]) -> list[dataclasses.Field[Any]]:
-    """The fields that a preset or a flag may set: those with a default."""
+    """The fields that a preset or the user may set: those with a default."""
     return [item for item in dataclasses.fields(kind) if item.default is not dataclasses.MISSING]
 
 
 def check_known(table: Mapping[str, Any], kinds: tuple[type[Any], ...], where: str) -> None:
-    """Refuse keys that no option has: a misspelt one must not be passed over in silence."""
+    """Refuse keys that no option has: a misspelt key must not be ignored."""
     known = {item.name for kind in kinds for item in choosable(kind)}
     unknown = sorted(set(table) - known)
     if unknown:

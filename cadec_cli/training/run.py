@@ -1,6 +1,6 @@
-"""One training run: what it is made of, as run.json keeps it, and how that becomes a run of the loop.
+"""One training run: its settings, as run.json keeps them, and how they are passed to the loop.
 
-Knows no kind in particular: what tells kinds apart is in their entries (kinds.py).
+Knows no kind in particular: what is particular to a kind is in its entry (kinds.py).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Run:
-    """All that a run is made of."""
+    """The settings of a run, complete."""
 
     kind: Kind
     preset: str
@@ -63,7 +63,7 @@ class Run:
     start_from: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """What run.json holds."""
+        """The content of run.json."""
         record: dict[str, Any] = {
             "kind": self.kind.name,
             "preset": self.preset,
@@ -121,7 +121,7 @@ def new_run(
 
 
 def check_inputs(data: Sequence[str], dev: Sequence[Path]) -> None:
-    """Refuse a run that has nothing to learn from."""
+    """Refuse a run without training or dev data."""
     if not data or not dev:
         raise UsageError(
             f"a run needs {option('data')} and {option('dev')}", "prepare both with `cadec prepare text`"
@@ -129,7 +129,7 @@ def check_inputs(data: Sequence[str], dev: Sequence[Path]) -> None:
 
 
 def check_new(output: Path) -> None:
-    """Refuse to begin a run where one is, or something that it would write over."""
+    """Refuse a directory that has a run, or files that a run would overwrite."""
     if _run_file(output).exists() or _checkpoints(output).exists():
         raise CadecError(
             f"{output} already holds a run",
@@ -141,7 +141,7 @@ def check_new(output: Path) -> None:
 
 
 def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
-    """Refuse what this run has no use for: the sizes of a network that has them already, or the reverse."""
+    """Refuse options that this run can't use: sizes of a pretrained network, or options of fine-tuning."""
     known = {
         item.name for part in (kind.config, kind.data_options, TrainingOptions) for item in choosable(part)
     }
@@ -156,7 +156,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
 
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
-    """The run as it was begun, with the limits as they are wanted now."""
+    """The run in `output` as it was begun, with the limits that `flags` change."""
     run = _read_run(kind, output)
     before = {**dataclasses.asdict(run.training), **run.sizes, **dataclasses.asdict(run.data_options)}
     fixed = sorted(
@@ -203,7 +203,7 @@ def carry_out(
 
 
 def _lock_run(output: Path) -> AbstractContextManager[None]:
-    """Let no other process train there, as long as this one does."""
+    """Lock the directory, so that no other process trains there at the same time."""
     with write_errors(output):
         output.mkdir(parents=True, exist_ok=True)
     return locked_directory(output)
@@ -248,7 +248,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
-    """Open the corpora and make the network; whatever does not fit is refused before anything is written."""
+    """Open the corpora and make the network; nothing is written before all of it is known to fit."""
     kind, options = run.kind, run.training
     _check_lengths(run)
     shards = [_parse_weighted(spec) for spec in run.data]
@@ -305,7 +305,7 @@ def _parse_weighted(spec: str) -> WeightedShard:
 
 
 def _sides(shards: Sequence[Shard]) -> tuple[SideInfo, ...]:
-    """The pipelines of all the shards, which must be the same."""
+    """The text pipelines that all the shards share; different ones are a CadecError."""
     sides = tuple(side.info for side in shards[0].sides)
     for shard in shards[1:]:
         if tuple(side.info for side in shard.sides) != sides:

@@ -1,8 +1,8 @@
 """Pretrained causal language models as D-LMs: a Hugging Face directory, or a GGUF file.
 
-Load, look, compare, and only then write: what disagrees with itself or with its tokenizer is not written. Of
-a directory with safetensors the files are taken as they are, or linked; pickled weights and GGUF are written
-anew as safetensors, in half precision where that loses nothing (or, of a GGUF, next to nothing).
+A model is loaded, examined and compared first. One that disagrees with itself or with its tokenizer is not
+written. Safetensors are copied or linked as they are. Pickled weights and GGUF are written as safetensors, in
+half precision where that loses nothing (or, for a GGUF, next to nothing).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LanguageModelImport:
         if link and self.directory is None:
             raise CadecError(
                 f"{self.settings.origin} can't be linked: only safetensors can be used as they are",
-                f"leave {option('link')} out: its weights are written anew",
+                f"leave {option('link')} out: its weights are converted",
             )
         with write_errors(directory):
             linked = self._write_files(directory, link) if self.directory is not None else {}

@@ -1,10 +1,10 @@
-"""What stands for no context: short neutral texts, by language.
+"""The short neutral texts, by language, that stand for no context.
 
-log p(y | ⟨start⟩) of a pretrained language model means "as the beginning of a web page"; measured from there,
-PMI after a line of dialogue partly says "this is dialogue", and register wins over address. The mean of log p
-after texts of the same kind of document has no such opinion, as long as the texts have none: nobody in them
-is spoken to, nor spoken of. Two are as good as five of mixed registers, in two fifths of the time, and better
-than one (docs/pretrained.md has the figures).
+To a pretrained language model, log p(y | ⟨start⟩) means "as the beginning of a web page". Measured from
+there, PMI after a line of dialogue partly says "this is dialogue", and register outweighs the form of
+address. The mean of log p after texts of the same kind of document has no such bias, as long as nobody in the
+texts is spoken to or spoken of. Two texts are as good as five of mixed registers, in two fifths of the time,
+and better than one (docs/pretrained.md has the figures).
 """
 
 from __future__ import annotations

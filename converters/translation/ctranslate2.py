@@ -1,7 +1,7 @@
-"""A model that is CTranslate2's already: taken as it is, with tokenizer files beside it or named.
+"""A model that is in CTranslate2's format already: copied as it is, with tokenizer files beside it or named.
 
-What it wants around a sentence is told by its configuration and its vocabulary. Its original is not here to
-be compared with: the scores of its beam must be those that scoring the same translations gives.
+Its configuration and its vocabulary say which tokens it needs around a sentence. There is no original to
+compare it with. Instead, the scores of its beam must equal the scores of the same translations.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ from converters.request import PretrainedRequest
 from converters.translation.base import check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, drift_from_itself, random_probes, stated_licence
-
-# What CTranslate2's model.bin says of its weights: names, shapes, and whether all of them are numbers.
-
 
 # Older ones say less of their variables.
 _OLDEST_VERSION = 4
@@ -211,13 +208,13 @@ def _config(path: Path) -> dict[str, Any]:
     if not (path / "config.json").is_file():
         raise CadecError(
             f"{path} has no config.json, which says what the model wants around a sentence",
-            "it was made by a CTranslate2 before version 3; convert the original anew",
+            "it was made by a CTranslate2 before version 3; convert the original again",
         )
     config = read_settings(path)
     if config.get("decoder_start_token", "<s>") is None:
         raise CadecError(
             f"the model in {path} has no token to start translations with (decoder_start_token)",
-            "convert the original anew, with its default special tokens",
+            "convert the original again, with its default special tokens",
         )
     return config
 

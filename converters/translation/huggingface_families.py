@@ -1,6 +1,6 @@
-"""The families of Hugging Face translation models: what each wants around a sentence, and its languages.
+"""The families of Hugging Face translation models: tokens around a sentence, and languages.
 
-Everything here is told by a model's files: its configuration, its tokenizer's class and its vocabulary.
+Everything here is read from a model's files: its configuration, its tokenizer's class and its vocabulary.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAMED = re.compile(r"(?:.*[-_/])?([a-z]{2,3})[-_](?:to[-_])?([a-z]{2,3})")
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """A family's way to be told what to translate, and the direction that is meant by default."""
+    """How a family is given its languages, and the direction that is meant by default."""
 
     family: str
     source_begin: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def family_of(config: Mapping[str, Any], directory: Path) -> str:
 
 
 def direction_of(described: ModelDescription) -> Direction:
-    """How a model is told what to translate; a language that it does not have is a CadecError."""
+    """How a model is given its languages; a language that it does not have is a CadecError."""
     return _DIRECTIONS[described.config["model_type"]](described)
 
 

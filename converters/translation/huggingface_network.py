@@ -76,7 +76,7 @@ class TransformersNetwork:
         return found
 
     def spec(self) -> Any:
-        """The network as CTranslate2's converter builds it, told what configurations do not tell."""
+        """The network as CTranslate2's converter builds it, given what configurations leave out."""
         if self.direction.family == "marian" and not self.starts_from_zero:
             return self._spec_with_start()
         spec = _Converter(self.network, self.directory, self.tokens).build_spec()

@@ -1,4 +1,4 @@
-"""Does our tokenizer write what the original's writes? Tried with texts of several scripts, both ways."""
+"""Checks that our tokenizer cuts and joins texts as the original does, with texts of several scripts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Original:
-    """The tokenizer as transformers runs it, told a direction."""
+    """The tokenizer as transformers runs it, set to a direction."""
 
     tokenizer: Any
     direction: Direction

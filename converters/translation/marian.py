@@ -175,7 +175,7 @@ def _yaml(data: bytes, path: Path) -> dict[str, Any]:
 
     try:
         value = yaml.safe_load(data)
-    except Exception as error:  # beside its own errors, whatever dates and numbers make of what is none
+    except Exception as error:  # its own errors, and whatever malformed dates and numbers raise
         raise CadecError(f"{path} is no valid YAML: {short(error)}") from None
     if not isinstance(value, dict):
         raise CadecError(f"{path} holds no settings of Marian's")

@@ -1,11 +1,12 @@
-"""The transformer that translation toolkits share, in plain torch: what a converted model is held to.
+"""The transformer that translation toolkits share, in plain torch: a converted model must agree with it.
 
-A toolkit's module renames the original's weights into the names used here. It knows no toolkit and nothing of
-CTranslate2, and is written to be read, not to be fast: one sentence at a time, no padding, no caches.
+Each toolkit's module renames the original's weights to the names used here. This module knows no toolkit and
+nothing of CTranslate2. It is written to be read, not to be fast: one sentence at a time,
+no padding, no caches.
 
 Names: `encoder.embedding`, `encoder.positions`, `encoder.embedding_norm.{weight,bias}`,
 `encoder.0.self.{query,key,value,out,norm}.{weight,bias}`, `encoder.0.feed_forward.{inner,outer,norm}.…`,
-`encoder.norm.…`; the decoder's likewise, with `decoder.0.cross.…`; and `output.{weight,bias}`.
+`encoder.norm.…`; the decoder has the same, and `decoder.0.cross.…`; and `output.{weight,bias}`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _moses(vocabulary: Sequence[str]) -> dict[str, str]:
 
 
 def _special(vocabulary: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
-    """What a text has to be told of tokens that are not text, where the usual names don't tell it."""
+    """The options that name tokens which are not text, where these do not have their usual names."""
     said = {}
     if languages:
         usual = ("<s>", "</s>", "<unk>", "<pad>", "<blank>", "<mask>")

@@ -1,8 +1,8 @@
-"""Checkpoints of torch toolkits, read without running anything that they hold.
+"""Reads checkpoints of torch toolkits without running anything that they contain.
 
-A pickle names classes to be made. Tensors and plain values are made by torch's own reader of weights; classes
-of the toolkits that these checkpoints come from become inert objects with the same attributes, which do
-nothing; any other class is refused. So no toolkit has to be installed, and none is trusted.
+A pickle names classes to be created. Torch's own reader of weights creates tensors and plain values. Classes
+of the toolkits that wrote these checkpoints become inert objects with the same attributes. Any other class is
+refused. So no toolkit has to be installed, and none is trusted.
 """
 
 from __future__ import annotations

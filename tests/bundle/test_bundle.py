@@ -135,7 +135,7 @@ def test_several_damages_are_reported_at_once(copied: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "hint"), [(0, "build it anew"), (2, "upgrade cadec"), ("1", ""), (None, "")]
+    ("version", "hint"), [(0, "build it again"), (2, "upgrade cadec"), ("1", ""), (None, "")]
 )
 def test_another_format_version_is_refused(version: object, hint: str, copied: Path) -> None:
     path = copied / "bundle.json"

@@ -72,6 +72,23 @@ def test_names_that_stand_here_to_be_quick_are_those_of_the_tables() -> None:
     assert sorted(convert.NMT_KINDS) == sorted(KINDS)
 
 
+@pytest.mark.parametrize("command", KNOWN)
+def test_no_name_is_cut_at_80_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert exit_code([*command.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    names = [
+        name for parameter in KNOWN[command].params for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
+    assert not [
+        name
+        for name in names
+        if name.startswith("--") and not re.search(rf"{re.escape(name)}(?![\w-])", shown)
+    ]
+
+
 @pytest.mark.parametrize("command", ["", "train", *KNOWN])
 def test_a_flag_that_is_given_or_not_shows_no_type(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*command.split(), "--help"]) == 0

@@ -51,7 +51,7 @@ def run_of(directory: Path, *updates: int) -> dict[int, dict[str, Tensor]]:
 def gone_on(directory: Path, warnings: list[str] | None = None) -> tuple[Progress, dict[str, Tensor]]:
     model, optimizer = network(9)
     warn = ([] if warnings is None else warnings).append
-    progress = Checkpoints(directory, {"eo": "x"}, warn).go_on(model, optimizer)
+    progress = Checkpoints(directory, {"eo": "x"}, warn).resume(model, optimizer)
     return progress, model_state(model)
 
 

@@ -109,7 +109,7 @@ TEXT_ROUNDS = 3
 def translating_text(
     models: Models, options: TranslationOptions, documents: Sequence[Sequence[str]], language: str
 ) -> SpeedRatio:
-    """Translate documents with the options, in turns with `--search sentence`."""
+    """Translate documents with the options, in turns with the sentence-level search."""
     sentences = sum(map(len, documents))
     if not sentences:
         raise CadecError("there is nothing to translate in this text")

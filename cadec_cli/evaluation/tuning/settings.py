@@ -114,7 +114,7 @@ def trial_of(
 
 
 def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
-    """What `translate --objective NAME` does now: the weights are the bundle's if the objective is."""
+    """The setting an objective has now; its weights are the bundle's if it is the bundle's objective."""
     own = defaults.weight if name == defaults.objective else {}
     weights = objectives.objective(name, own).weights
     if weights.keys() == {"lm"}:

@@ -59,13 +59,13 @@ def identity(sources: Path = KERNELS) -> str:
 
 
 def compilers() -> list[str]:
-    """The C compilers there are, that of CC first; what Windows has is not asked."""
+    """The C compilers of this machine, that of CC first. On Windows none is looked for."""
     names = [os.environ.get("CC", ""), "cc", "gcc", "clang"] if os.name == "posix" else []
     return list(dict.fromkeys(found for name in names if name and (found := shutil.which(name))))
 
 
 def _compile(flags: list[str], sources: Path, output: Path) -> bool:
-    """Tell whether a compiler has made it; whoever fails is told about, and the next one tries."""
+    """Compile with the first compiler that succeeds, and report why others fail; False if none succeeds."""
     part = output.with_suffix(f".{os.getpid()}.part")
     files = [str(sources / name) for name in SOURCES if name.endswith(".c")]
     for compiler in compilers():

@@ -42,7 +42,7 @@ def load_text(
     files = [directory / name for name in settings.files]
     for path in files:
         if not path.is_file():
-            raise CadecError(f"the tokenizer's file {path} is missing", "build the bundle anew")
+            raise CadecError(f"the tokenizer's file {path} is missing", "build the bundle again")
     tokens = Vocabulary.of(vocabulary, settings.options)
     return KINDS[settings.kind](files, settings.options, tokens, language)
 
@@ -74,7 +74,7 @@ def _moses_bpe(
 
 def _only(files: Sequence[Path]) -> Path:
     if len(files) != 1:
-        raise CadecError(f"one tokenizer has one file, not {len(files)}", "build the bundle anew")
+        raise CadecError(f"one tokenizer has one file, not {len(files)}", "build the bundle again")
     return files[0]
 
 

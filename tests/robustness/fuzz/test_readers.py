@@ -30,10 +30,10 @@ ELSEWHERE = {
     "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
     "cadec_cli/reproduction/small_corpora.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/reproduction/document_files.py": "reads lines as cadec_cli/data/corpora.py does",
-    "cadec_cli/commands/rerank.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/commands/convert.py": "reads lines as cadec_cli/data/corpora.py does",
     "cadec_cli/bundle/parts.py": "asks whether a config.json is ours: tried by Hugging Face's",
     "cadec_cli/models/pretrained_settings.py": "looks at a config.json: tried with Hugging Face's models",
+    "cadec_cli/engines/pretrained_models.py": "reads an index of weights that a bundle lists by checksum",
     "converters/verify.py": "reads a README.md: tried with Hugging Face's weights",
     "converters/hub.py": "asks the network, which tests do not",
 }

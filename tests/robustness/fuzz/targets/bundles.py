@@ -141,7 +141,7 @@ TARGETS = {
         share=0.5,
     ),
     "model configuration": Target(
-        ("cadec_cli/models/storage.py",), copied(parts.bundle, "lm"), model, ("config.json",)
+        ("cadec_cli/models/configs.py",), copied(parts.bundle, "lm"), model, ("config.json",)
     ),
     "S-NMT configuration": Target(
         ("cadec_cli/models/storage.py",), copied(parts.bundle, "nmt"), model, ("config.json",)

@@ -275,7 +275,7 @@ def opened(
 CODES = "#version: 0.2\nt h\nth e</w>\nc a\nca t</w>\n"
 FILES = "converters/translation/tokenizer_files.py"
 LANGUAGE = ("converters/language/huggingface.py", "cadec_cli/models/huggingface.py")
-TEXTS = "cadec_cli/text/pretrained/"
+TEXTS = "cadec_cli/text/tokenizers/"
 
 TARGETS = {
     "Marian": opened(
@@ -349,18 +349,18 @@ TARGETS = {
         load=stored_language,
     ),
     "translation model of a bundle": opened(
-        ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}sentencepiece_text.py"),
+        ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}sentencepiece.py"),
         copied(_part("stored-translation", stored_translation_files)),
         ("translation-model.json",),
         load=stored_translation,
         share=1.0,
     ),
-    "tokenizer.json of lines": Target((f"{TEXTS}line_text.py",), line_text_seed, line_text),
-    "tokenizer.json": Target((f"{TEXTS}tokenizers_text.py",), line_text_seed, tokenizers_text),
+    "tokenizer.json of lines": Target((f"{TEXTS}lines.py",), line_text_seed, line_text),
+    "tokenizer.json": Target((f"{TEXTS}tokenizers_json.py",), line_text_seed, tokenizers_text),
     "SentencePiece of others": Target(
-        (f"{TEXTS}sentencepiece_text.py",), copied(marian), sentencepiece_text, ("source.spm",), share=1.5
+        (f"{TEXTS}sentencepiece.py",), copied(marian), sentencepiece_text, ("source.spm",), share=1.5
     ),
-    "BPE codes": Target((f"{TEXTS}moses_bpe_text.py",), text("codes.bpe", CODES), bpe_text),
+    "BPE codes": Target((f"{TEXTS}moses_bpe.py",), text("codes.bpe", CODES), bpe_text),
     "CTranslate2 vocabularies": Target(
         ("cadec_cli/engines/ctranslate2.py",),
         text("shared_vocabulary.json", json.dumps(["<unk>", "<s>", "</s>", "a", "\u2581b"])),

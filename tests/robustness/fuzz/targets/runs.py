@@ -182,7 +182,7 @@ def json_of(name: str, value: object) -> Callable[[Path], None]:
     return text(name, json.dumps(value, indent=2))
 
 
-REPRODUCTION = tuple(f"cadec_cli/reproduction/{name}.py" for name in ("results", "tuned", "steps"))
+REPRODUCTION = tuple(f"cadec_cli/reproduction/{name}.py" for name in ("measurements", "steps"))
 CHECKPOINT = "update-00000002"
 
 TARGETS = {
