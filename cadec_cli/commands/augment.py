@@ -232,7 +232,7 @@ def write_pairs(
     encoding: str,
     by_several: TranslateAll | None = None,
 ) -> None:
-    """Pair every line with what it is translated to; `translation` is told how many lines are done.
+    """Pair every line with what it is translated to; `translation` gets the number of lines that are done.
 
     What others translate (`by_several`) is not translated here, but for what has to be mended.
     """

@@ -71,7 +71,7 @@ def repair(
         output, output_encoding, json_lines=json_lines, force=force, resume=resume
     )
     with console.loading("the bundle"):
-        job = TranslationJob.repairing(models, beam, note=console.note, loading=console.loading)
+        job = TranslationJob.open_repair(models, beam, note=console.note, loading=console.loading)
     reading = InputOptions(encoding, lines, input_format, max_input)
     work = job.translation_of(inputs or [Path("-")], reading, outputs)
     if not compare:

@@ -179,7 +179,7 @@ def translate(
         run_job.check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     asked = max_chars is not None or max_lines is not None
     widest = max_chars or LINE_WIDTH
-    # nobody reads both languages
+    # reading speeds are for one language
     speeds = ReadingSpeeds(
         0 if bilingual else max_cps, widest if asked and not bilingual else None, max_lines
     )

@@ -102,7 +102,7 @@ class Translation:
         return " ".join(part.text for part in self.parts)
 
 
-def joined_first(lists: Iterable[NBest]) -> str:
+def join_first_hypotheses(lists: Iterable[NBest]) -> str:
     """Join the first hypotheses of a sentence's parts; a source without hypotheses is copied."""
     return " ".join(
         nbest.wrap(nbest.hypotheses[0].text) if nbest.hypotheses else nbest.source for nbest in lists

@@ -25,7 +25,7 @@ from cadec_cli.decoding.protection.tag_placement import place_tags
 from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
-from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, joined_first
+from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, join_first_hypotheses
 from cadec_cli.decoding.units import Splitter, Unit
 from cadec_cli.decoding.waves import Wave, waves
 from cadec_cli.engines.protocols import AnyTerm, Models, Passage, TranslationModel
@@ -179,7 +179,7 @@ class Translator:
         """Return what the S-NMT alone would have said: the same text, tags included, if that was chosen."""
         if self._from_lists and not any(part.choice and part.choice.index for part in translation.parts):
             return translation.text
-        return joined_first(self.sentence_level(translation.parts, self.options))
+        return join_first_hypotheses(self.sentence_level(translation.parts, self.options))
 
     def explain(self, part: TranslatedPart) -> Explanation:
         """Explain the choice for a part token by token, compared with the first hypothesis."""

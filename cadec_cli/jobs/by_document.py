@@ -1,8 +1,8 @@
-"""Files translated document by document, by a pool: each document by itself, whoever is at work beside it.
+"""Files translated document by document, by a pool of workers, each document by itself.
 
-So its translation depends on nothing but itself: not on its neighbours, on how many work, or on which part of
-the files they were given. Documents that are done are on disk, and a file is written whole when all of its
-own are. In memory are the files that documents in hand belong to, however many there will be.
+The translation of a document therefore depends on nothing else: not on its neighbours, the number of workers,
+or the shard of the files. Documents that are done are on disk, and a file is written whole when all of its
+documents are done. Only files with a document that is being translated are in memory.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from cadec_cli.parallel import Task, WorkerLostError, WorkerPool
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
 
-# A document translated by itself: what a worker of a pool does, wherever it is at work.
-
 
 @dataclass(frozen=True)
 class DocumentTask:
-    """A document as it is handed to who translates it."""
+    """A document as a worker gets it."""
 
     document: Document
     first: bool  # of its file: what comes before all files comes before it
@@ -64,7 +62,7 @@ class DocumentWorker:
         ]
 
 
-# (files or sentences, how many there will be) → the same, counted aloud
+# (files or sentences, how many there will be) → the same, with progress shown
 Count = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
@@ -84,7 +82,7 @@ class Survey:
 
 
 def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
-    """Nobody is looking."""
+    """The same items; no progress is shown."""
     return items
 
 
@@ -92,15 +90,15 @@ def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
 class BulkTranslation:
     """Files, and how a pool translates them.
 
-    `read` gives the file of a number, anew each time. `way` tells all that the outcome depends on but the
-    files; `before` are the sentences that come before the first document of each. What is at an output's
-    place, and was not written by this translation, is only replaced where that is asked for.
+    `read` reads the file with a number, again for every call. `settings` is all that the outcome depends on
+    except the files; `before` are the sentences that come before the first document of each. A file at an
+    output's path that this translation did not write is replaced only with `replace`.
     """
 
     plan: OutputPlan
     read: Callable[[int], TextFile]
     task: Task[DocumentTask, list[Any]]
-    way: Mapping[str, Any]
+    settings: Mapping[str, Any]
     json_lines: bool = False
     before: tuple[str, ...] = ()
     replace: bool = False
@@ -191,14 +189,14 @@ class BulkTranslation:
         return FinishedFile(name, digest, self.inputs[number].name, source)
 
     def source_of(self, number: int) -> str:
-        """The checksum of an input, if anybody will ask for it."""
+        """The checksum of an input; empty where finished files are not on record."""
         return sha256(self.inputs[number]) if self.finished is not None else ""
 
     def _done_documents(self, resume: bool) -> DoneDocuments:
         assert self.plan.journal is not None, "what goes to a pipe is not done in bulk"
         if self.plan.starts_over:
             remove_if_unlocked(self.plan.journal)
-        return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.way)
+        return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.settings)
 
     def keys_of(self, file: TextFile) -> list[str]:
         """What the documents of a file are known by."""
@@ -236,7 +234,7 @@ class BulkTranslation:
 
 @dataclass(eq=False)
 class _OpenFile:
-    """A file of which documents are in hand."""
+    """A file with documents that are being translated."""
 
     number: int
     file: TextFile
@@ -250,7 +248,7 @@ class _OpenFile:
         return zip(self.keys, self.file.documents, strict=True)
 
     def new_documents(self, known: Mapping[str, Any]) -> list[tuple[str, DocumentTask]]:
-        """Its documents that are missing and that nobody has in hand, the longest first."""
+        """Its documents that are missing and not being translated yet, the longest first."""
         new = {
             key: DocumentTask(document, first=number == 0)
             for number, (key, document) in enumerate(self.documents)
@@ -261,7 +259,7 @@ class _OpenFile:
 
 @dataclass(eq=False)
 class _Work:
-    """One run: which documents are in hand, and which files wait for them."""
+    """One run: the documents that are being translated, and the files that wait for them."""
 
     translation: BulkTranslation
     done: DoneDocuments
@@ -297,7 +295,7 @@ class _Work:
         """Have it done; yields once for every sentence."""
         documents = self._documents()
         first = next(documents, None)
-        if first is None:  # all is done already, and nobody needs to begin
+        if first is None:  # all is done already: no worker needs to start
             return
         results = pool.run(self.translation.task, itertools.chain([first], documents))
         # Whoever stops here ends the pool's work, and not only when memory is cleared.

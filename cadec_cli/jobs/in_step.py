@@ -1,7 +1,7 @@
 """Files translated: all their documents in step, results in the order and the layout of the files.
 
 What is done so far is in a journal beside the output, so that Ctrl-C, a crash or a full disk loses nothing.
-Knows nothing of terminals: whoever shows how far it is hands in `track`.
+Knows nothing of terminals: progress is shown by what the caller passes as `track`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
 
-# (translations, how many there will be, if that is known) → the same translations, counted aloud
+# (translations, how many there will be, if that is known) → the same translations, with progress shown
 Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
 
 
 def no_progress(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
-    """Nobody is looking."""
+    """The same translations; no progress is shown."""
     return translations
 
 
@@ -186,7 +186,7 @@ class FileTranslation:
             return list(flagged_sentences(outputs, self.documents))
 
     def _journal(self, header: Mapping[str, Any], resume: bool) -> Journal | _InMemoryJournal:
-        assert self.plan is not None, "nobody said where to"
+        assert self.plan is not None, "the files have no place to go to"
         if self.plan.journal is None:
             return _InMemoryJournal()
         if self.plan.starts_over:

@@ -120,9 +120,17 @@ class TranslationJob:
         return cls(request, bundle, languages, options, before, below, most=most, note=note, loading=loading)
 
     @classmethod
-    def repairing(cls, request: ModelRequest, beam: int, **told: Any) -> TranslationJob:
-        """A job that repairs translations; `told` are `note` and `loading`."""
-        opened = cls.open(request, TranslationOptions(search="repair", beam=beam), **told)
+    def open_repair(
+        cls,
+        request: ModelRequest,
+        beam: int,
+        *,
+        note: Callable[[str], None] = silence,
+        loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+    ) -> TranslationJob:
+        """A job that repairs translations, with the bundle's DocRepair model and a beam of that size."""
+        options = TranslationOptions(search="repair", beam=beam)
+        opened = cls.open(request, options, note=note, loading=loading)
         target = opened.languages.target
         return dataclasses.replace(opened, languages=Languages(target, target), drafts=True)
 

@@ -78,7 +78,7 @@ class ModelRequest:
         )
 
     def open(self) -> LoadedModels:
-        """The models of the bundle, without a word to anybody."""
+        """Open the bundle and return its models; nothing is printed."""
         return self.models_of(self.open_bundle())
 
     def for_workers(self, bundle: Bundle, threads: int) -> ModelRequest:

@@ -55,16 +55,16 @@ def check_outputs(
     directories: bool = False,
     kept: Iterable[Path | None] = (),
 ) -> None:
-    """Refuse to write over an input, and without `force` over anything; all that is in the way is named.
+    """Refuse to overwrite an input, and without `force` any other file; the error names all of them.
 
-    Refused is also what could not be written, as far as that is known ahead. Standard streams and outputs
-    that are not wanted (None) are left out. A pipe or a device is in nobody's way, nor is an empty directory
-    where the outputs are directories. What is `kept` of the work beside them, as the journal, is none of the
-    inputs and outputs either.
+    An output that can't be written is refused as well, as far as that is known ahead. Standard streams and
+    outputs that are not wanted (None) are left out. Pipes, devices and, with `directories`, empty directories
+    may be written to. Files that are `kept` beside the outputs, such as the journal, must differ from all
+    inputs and outputs.
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
-    known: _Inputs | None = None  # before anything is to be written nobody asks what is read
+    known: _Inputs | None = None  # looked at only if something is to be written
     there = []
     for output in wanted:
         with write_errors(output):
@@ -187,7 +187,7 @@ class OutputRequest:
         from cadec_cli.fs.append_log import refuse_unfinished
         from cadec_cli.fs.locks import ensure_unlocked
 
-        # What an unfinished translation wrote is its own; that it is there is what a user has to be told.
+        # What an unfinished translation wrote is its own: the error is about the unfinished translation.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)
         check_outputs(
             plan.paths,

@@ -1,7 +1,7 @@
 """Text translated as it comes, on a pipe or from a terminal: what is complete is not kept waiting.
 
 All that is there at a time is translated in step, as the documents of a file are. A document may come in
-several parts; each goes on where the last one stopped. Knows nothing of pipes and terminals.
+several parts; each continues where the last one stopped. Knows nothing of pipes and terminals.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StreamTranslation:
         return self.translator.judge(self.below)
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
-        """Translations document by document, as the text comes; nobody knows how many there will be."""
+        """Translations document by document, as the text comes; how many there will be is not known."""
         tracked = track(self._translations(), None)
         return attach(self.side_output, tracked, self.translator, self.judge, lambda document: (0, document))
 

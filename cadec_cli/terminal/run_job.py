@@ -205,7 +205,7 @@ def write_translations(
 def write_by_document(
     work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
 ) -> None:
-    """Have a pool translate, and list what is worth a look if anybody wants to know."""
+    """Have a pool translate; with `flagging`, list the sentences that are worth a look."""
     from cadec_cli.terminal.views import flagged
 
     survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))

@@ -97,7 +97,7 @@ def test_it_is_interrupted_with_what_there_is_to_say(library: Callable[..., Libr
             yield
 
     total = work.bulk().survey().total
-    with pytest.raises(Interrupted, match=rf"\d+ of {total} sentences are done; .* resume goes on"):
+    with pytest.raises(Interrupted, match=rf"\d+ of {total} sentences are done; .* resume=True goes on"):
         work.run(count=interrupted)
     with pytest.raises(CadecError, match="there is an unfinished translation"):
         work.run()

@@ -15,7 +15,7 @@ from typing import IO, cast
 
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.views import Output
-from cadec_cli.decoding.translation import joined_first
+from cadec_cli.decoding.translation import join_first_hypotheses
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, MAX_LINE_LENGTH
 from cadec_cli.session.session import Entry, Session
@@ -156,7 +156,7 @@ class Repl:
 
     def show(self, entry: Entry) -> None:
         """Show a translation, beside the sentence level's if that is wanted."""
-        alone = joined_first(self.session.sentence_level(entry)) if self.comparing else None
+        alone = join_first_hypotheses(self.session.sentence_level(entry)) if self.comparing else None
         self.output.translation(entry.text, alone)
 
     def save(self, at_once: bool = True) -> None:

@@ -49,7 +49,7 @@ class Setting:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """How `translate` and `convert` are told."""
+        """The same as flags of `translate` and `convert`."""
         weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
         return f"{option('temperature')}", f"{self.temperature:g}", f"{option('weight')}", weights
 

@@ -26,7 +26,7 @@ from cadec_cli.text.formats import (
 )
 from cadec_cli.text.formats.layout import BinaryLayout, Layout, finish, one_line, take
 from cadec_cli.text.formats.subtitles.cue_tags import inline_tags
-from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
+from cadec_cli.text.formats.subtitles.transcode import convert_subtitles
 
 _MARK = "\ufeff"
 # Encodings whose files begin with a byte order mark, and the encoding of the rest of such a file.
@@ -180,7 +180,7 @@ class _ConvertedSubtitles:
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         text = "".join(self.layout.restore(translations))
-        yield converted_subtitles(text, self.found, self.wanted, self.name)
+        yield convert_subtitles(text, self.found, self.wanted, self.name)
 
 
 @dataclass(frozen=True)

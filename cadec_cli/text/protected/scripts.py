@@ -59,6 +59,6 @@ def scripts_of(language: str) -> tuple[str, ...]:
 
 @cache
 def foreign_letter(language: str) -> re.Pattern[str] | None:
-    """Return what matches a character outside of a language's scripts; None when nobody knows them."""
+    """Return a pattern for one character outside a language's scripts; None for an unknown language."""
     scripts = scripts_of(language)
     return re.compile(f"[^{''.join(_SCRIPTS[script] for script in scripts)}]") if scripts else None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.conversion import as_format, in_encoding, output_encoding, promised_format
-from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
+from cadec_cli.text.formats.subtitles.transcode import convert_subtitles
 
 # (start, length in ms, lines of words that are in italics or not)
 word = st.text(st.sampled_from("aбé&'>.!?-7"), min_size=1, max_size=5).filter(lambda text: "--" not in text)
@@ -48,15 +48,15 @@ def test_there_and_back_is_the_same_file(wanted: Cues, other: str) -> None:
     step = 1 if other == "vtt" else 10  # SubStation has hundredths
     if step == 10:
         wanted = [(start // 10 * 10, length // 10 * 10, lines) for start, length, lines in wanted]
-    there = converted_subtitles(srt(wanted), "srt", other, "x")
-    assert converted_subtitles(there, other, "srt", "x") == srt(wanted)
+    there = convert_subtitles(srt(wanted), "srt", other, "x")
+    assert convert_subtitles(there, other, "srt", "x") == srt(wanted)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cues, st.sampled_from(["ass", "ssa"]))
 def test_pysubs2_reads_what_was_written(wanted: Cues, other: str) -> None:
     text = srt(wanted)
-    events = pysubs2.SSAFile.from_string(converted_subtitles(text, "srt", other, "x"), format_=other).events
+    events = pysubs2.SSAFile.from_string(convert_subtitles(text, "srt", other, "x"), format_=other).events
     rounded = [((start + 5) // 10 * 10, (start + length + 5) // 10 * 10) for start, length, _ in wanted]
     assert [(event.start, event.end) for event in events] == rounded
     assert [event.plaintext for event in events] == [plain(lines) for _, _, lines in wanted]
@@ -65,12 +65,12 @@ def test_pysubs2_reads_what_was_written(wanted: Cues, other: str) -> None:
 def test_webvtt_is_escaped_timed_and_in_order() -> None:
     text = "1\n00:00:02,000 --> 00:00:03,500\n<font color=red>R&D</font> <I>is</I> a < b\n\n"
     text += "2\n00:00:01,000 --> 00:00:02,000\n{\\an8}- Up.\n- <b>No</b>.\n"
-    assert converted_subtitles(text, "srt", "vtt", "x") == (
+    assert convert_subtitles(text, "srt", "vtt", "x") == (
         "WEBVTT\n\n"
         "00:00:01.000 --> 00:00:02.000\n- Up.\n- <b>No</b>.\n\n"
         "00:00:02.000 --> 00:00:03.500\nR&amp;D <i>is</i> a &lt; b\n\n"
     )
-    ass = converted_subtitles(text, "srt", "ass", "x")
+    ass = convert_subtitles(text, "srt", "ass", "x")
     assert r"{\an8}- Up.\N- {\b1}No{\b0}." in ass and r"R&D {\i1}is{\i0} a < b" in ass
 
 
@@ -80,7 +80,7 @@ def test_notes_names_and_settings_of_webvtt_are_no_text() -> None:
         "<v Bob>It is &lt;late&gt;.</v>\n42\n\nNOTE the end\n\n"
         "00:03.000 --> 00:04.000\n<c.loud><i>No!</c></i>"
     )
-    assert converted_subtitles(text, "vtt", "srt", "x") == (
+    assert convert_subtitles(text, "vtt", "srt", "x") == (
         "1\n00:00:01,000 --> 00:00:02,000\nIt is <late>.\n42\n\n"
         "2\n00:00:03,000 --> 00:00:04,000\n<i>No!</i>\n\n"
     )
@@ -89,8 +89,8 @@ def test_notes_names_and_settings_of_webvtt_are_no_text() -> None:
 def test_a_number_in_the_last_line_and_an_empty_cue_stay() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\n\n2\n00:00:03,000 --> 00:00:04,000\nMeet at\n5:00\n"
     vtt = "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\n\n\n00:00:03.000 --> 00:00:04.000\nMeet at\n5:00\n\n"
-    assert converted_subtitles(text, "srt", "vtt", "x") == vtt
-    assert converted_subtitles(text.replace("\n", "\r\n"), "srt", "vtt", "x") == vtt.replace("\n", "\r\n")
+    assert convert_subtitles(text, "srt", "vtt", "x") == vtt
+    assert convert_subtitles(text.replace("\n", "\r\n"), "srt", "vtt", "x") == vtt.replace("\n", "\r\n")
 
 
 def test_styles_of_substation_are_seen_and_what_is_not_text_is_not() -> None:
@@ -102,11 +102,11 @@ def test_styles_of_substation_are_seen_and_what_is_not_text_is_not() -> None:
         pysubs2.SSAEvent(1000, 2000, "a remark", type="Comment"),
         pysubs2.SSAEvent(1000, 2000, r"{\p1}m 0 0 l 1 1{\p0}"),
     ]
-    assert converted_subtitles(subtitles.to_string("ass"), "ass", "srt", "x") == (
+    assert convert_subtitles(subtitles.to_string("ass"), "ass", "srt", "x") == (
         "1\n00:00:01,000 --> 00:00:02,000\nSign\n\n"
         "2\n00:00:02,000 --> 00:00:03,000\n<i>One</i> two\nthree\xa0four\n\n"
     )
-    kept = pysubs2.SSAFile.from_string(converted_subtitles(subtitles.to_string("ass"), "ass", "ssa", "x"))
+    kept = pysubs2.SSAFile.from_string(convert_subtitles(subtitles.to_string("ass"), "ass", "ssa", "x"))
     assert kept.styles["Thought"].italic and [event.text for event in kept] == [
         event.text for event in subtitles
     ]
@@ -114,7 +114,7 @@ def test_styles_of_substation_are_seen_and_what_is_not_text_is_not() -> None:
 
 def test_what_substation_would_take_for_markup_is_text() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\n{a} in C:\\New\n"
-    ass = converted_subtitles(text, "srt", "ass", "x")
+    ass = convert_subtitles(text, "srt", "ass", "x")
     (event,) = pysubs2.SSAFile.from_string(ass).events
     assert event.plaintext.replace("\u2060", "") == "(a) in C:\\New"
 

@@ -48,7 +48,7 @@ class _StyledCue:
     place: str = ""  # an alignment such as \an8, if there is one
 
 
-def converted_subtitles(text: str, found: str, wanted: str, name: str) -> str:
+def convert_subtitles(text: str, found: str, wanted: str, name: str) -> str:
     """Convert a subtitle file's text to another format; `name` is the file's name in messages."""
     text = text.removeprefix("\ufeff")
     end_of_line = "\r\n" if "\r\n" in text else "\n"

@@ -6,7 +6,7 @@ import pytest
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.subtitles.cues import timed_texts
-from cadec_cli.text.formats.subtitles.transcode import converted_subtitles
+from cadec_cli.text.formats.subtitles.transcode import convert_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import wrap
 
 HOUR = 3_600_000
@@ -61,9 +61,9 @@ def test_broken_times_are_one_error(times: str) -> None:
 
 def test_times_without_hours_become_times_of_other_formats() -> None:
     text = "WEBVTT\n\n01:02.500 --> 01:04.000\nHello.\n"
-    assert "00:01:02,500 --> 00:01:04,000\nHello." in converted_subtitles(text, "vtt", "srt", "a.vtt")
+    assert "00:01:02,500 --> 00:01:04,000\nHello." in convert_subtitles(text, "vtt", "srt", "a.vtt")
     with pytest.raises(CadecError, match="cues from 100 hours on"):
-        converted_subtitles(text.replace("01:04", "100:01:04"), "vtt", "srt", "a.vtt")
+        convert_subtitles(text.replace("01:04", "100:01:04"), "vtt", "srt", "a.vtt")
 
 
 def test_a_cue_of_ten_thousand_words_is_wrapped_in_linear_time() -> None:
