@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.load import LoadedModels, load_models
+from cadec_cli.bundle.load import LoadedModels, default_options, load_models
 from cadec_cli.decoding.translator import Translator
+from cadec_cli.jobs import job
 from cadec_cli.main import exit_code
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
@@ -205,8 +206,16 @@ def test_the_commands_run_through(
 
 
 def test_tune_chooses_as_computed_from_texts(
-    bundle: Path, naive: Naive, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    bundle: Path,
+    naive: Naive,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The naive computation knows nothing of defects, and the command has no option to leave them out.
+    monkeypatch.setattr(
+        job, "default_options", lambda opened: replace(default_options(opened), protect=False)
+    )
     development = [list(SENTENCES[:4]), list(SENTENCES[2:])]
     references = [[text for text, _ in naive.reranked(document, 2, SHARP)] for document in development]
     often = 6  # what is better in so few sentences once is within noise
