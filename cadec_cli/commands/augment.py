@@ -136,8 +136,8 @@ def round_trip(
 ) -> None:
     """Translate target-side documents into the source language and back, into pairs to train DocRepair on.
 
-    The bundle needs a backward model (`cadec convert --back`). The way back is by beam search, as
-    translations will be that are to be repaired. Document boundaries stay.
+    The bundle needs a backward model (`cadec convert --back`). The way back uses beam search,
+    like the translations that will be repaired. Document boundaries stay.
 
     Example: cadec augment round-trip plays.ru.txt --bundle en-ru -o trips.tsv
 

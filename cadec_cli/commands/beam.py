@@ -25,7 +25,7 @@ def beam(
 ) -> None:
     """Decode with S-NMT and D-LM together, step by step; writes one JSON object per sentence.
 
-    Token by token where both have one target vocabulary, word by word where they have two.
+    It steps token by token if both models share a target vocabulary, and word by word if they do not.
 
     Example: cadec beam talk.txt --lines --beam 8 --temperature 8 > talk.jsonl
     """

@@ -71,8 +71,8 @@ def eval_contrastive(
     {"source": "…", "context": ["…"], "candidates": ["…", "…"], "truth": 0, "distance": 1}
 
     A tie counts as wrong. Groups whose candidates are all equal are left out and counted. pmi and conditional
-    need no S-NMT. T and the weight are those that `translate` would use; the paper's tests are at T = 1. A
-    report has the figures and 50 failed groups per scorer and set, or as many as --errors.
+    need no S-NMT. T and the weight are those that `translate` would use; the paper's tests use T = 1. A
+    report has the figures and 50 failed groups per scorer and set, or as many as --errors says.
 
     Example: cadec eval-contrastive deixis_dev.json lex_cohesion_dev.json
 

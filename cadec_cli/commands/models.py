@@ -76,8 +76,8 @@ def pull_models(
 ) -> None:
     """Fetch models from the Hugging Face hub, convert and verify them; the bundle is then used by its name.
 
-    What was fetched before is not fetched again, a transfer that broke off goes on. HF_ENDPOINT, HF_TOKEN and
-    HF_HUB_OFFLINE mean what they mean to the hub's client.
+    Files that are here already are not fetched again, and an interrupted transfer continues. HF_ENDPOINT,
+    HF_TOKEN and HF_HUB_OFFLINE work as in the hub's own client.
 
     Example: cadec models pull opus-mt-en-ru+gemma-3-270m
 

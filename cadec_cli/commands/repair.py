@@ -48,8 +48,8 @@ def repair(
 ) -> None:
     """Rewrite translations, four sentences at a time, so that they fit each other.
 
-    The input is in the target language, from whatever system. A sentence stays a sentence: where the model
-    would join or drop some, they are left as they are.
+    The input is in the target language and may come from any system. Every sentence stays one sentence: if
+    the model would join or drop some, they are left unchanged.
 
     Example: cadec repair film.ru.srt --bundle en-ru -o film.repaired.srt
 

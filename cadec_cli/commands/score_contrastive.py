@@ -66,9 +66,9 @@ def score_contrastive(
 ) -> None:
     """Write the score of every candidate: all of group 1 in the file's order, then all of group 2, and so on.
 
-    Writes JSON lines with every term, unless --plain or --loss. Mind that scripts which take the least loss
-    count a tie as right wherever the true candidate stands first; eval-contrastive does not. T and the weight
-    are those that `translate` would use; the paper's tests are at T = 1.
+    Writes JSON lines with every term, unless --plain or --loss. Note that scripts which look for the
+    lowest loss count a tie as correct if the true candidate comes first; eval-contrastive does not. T and the
+    weight are those that `translate` would use; the paper's tests use T = 1.
 
     Example: cadec score-contrastive deixis_dev.json --loss > deixis_dev.losses
     """

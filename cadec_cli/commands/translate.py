@@ -125,13 +125,14 @@ def translate(
 
     A blank line, a long pause in a film or the end of a file ends a document. The layout is kept.
 
-    Text and JSON lines on a pipe are translated as they come: line by line, or document by document where the
-    search looks ahead (lattice and the document models). Subtitles, and all that goes to -o, are read whole.
+    Text and JSON lines from a pipe are translated as they arrive: line by line, or document by document if
+    the search looks ahead (lattice and the document models). Subtitles, and everything written with -o, are
+    read whole first.
 
-    Many files are translated document by document, each by itself, with --workers; a file is written as soon
-    as it is complete. What comes out does not depend on how many work, nor on --shard, which gives each of
-    several jobs its part of the files. --resume finds documents that are done by what they say, also if files
-    were renamed or added.
+    With --workers, many files are translated in parallel, document by document, and each file is written as
+    soon as it is complete. --shard gives each of several jobs its part of the files. The output is the same
+    for any number of workers and shards. --resume recognises finished documents by their content, so you may
+    rename or add files.
 
     Example: cadec translate film.srt -o film.ru.srt
 

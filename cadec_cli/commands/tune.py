@@ -104,12 +104,12 @@ def tune(
 ) -> None:
     """Find the temperature (T) or the weight (β) that translates a development set best by reranking.
 
-    All values are tried at once: n-best lists and context-free scores are computed one time only. Of c-score
-    T and the weight are tried together, 36 settings. The several weights of bayes are found together, one
-    after the other until nothing gets better (three rounds at most).
+    N-best lists and context-free scores are computed once for all values. For c-score, T and the weight are
+    tried together, in 36 settings. The weights of bayes are optimised in turn until nothing improves, for
+    three rounds at most.
 
-    What the bundle has at present is tried too, and stays unless the best BLEU is significantly higher
-    (paired bootstrap over lines, p < 0.05).
+    The bundle's present setting is tried too. It stays unless the best BLEU is significantly higher (paired
+    bootstrap over lines, p < 0.05).
 
     Example: cadec tune dev.en --ref dev.ru --bundle en-ru -o tuning
 

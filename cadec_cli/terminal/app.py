@@ -35,6 +35,7 @@ class Group(TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _relax_parameters(command, ctx)
+            command.help = _join_lines(command.help or "")
             vars(command)["format_help"] = partial(_format_help, command, command.format_help)
         return command
 
@@ -55,6 +56,11 @@ def _format_help(command: Any, format_help: Callable[[Any, Any], None], ctx: Any
     finally:
         for one, negatives, text in pairs:
             one.secondary_opts, one.help = negatives, text
+
+
+def _join_lines(text: str) -> str:
+    """Make one line of every paragraph: where lines end is up to the terminal."""
+    return "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
 
 
 def _relax_parameters(command: Any, ctx: Any) -> None:

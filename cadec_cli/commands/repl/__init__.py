@@ -31,8 +31,9 @@ def repl(
 ) -> None:
     """Translate what you type, each sentence in the context of those before it; /help lists the commands.
 
-    From a pipe: one translation per line, no prompts; a blank line ends a document, and if a line fails, the
-    rest is done all the same and the exit code is 1. The session is saved as you go, a pipe's apart.
+    From a pipe it writes one translation per line and no prompts. A blank line ends a document. If a line
+    fails, the rest is still translated and the exit code is 1. The session is saved as you go; a pipe leaves
+    the session of the terminal alone.
 
     Example: cadec repl
 
