@@ -20,6 +20,7 @@ from cadec_cli.bundle.directions import Languages, chosen_languages
 from cadec_cli.bundle.load import LoadedModels, convert_in_advance, default_options, seed_of
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.preceding_context import check_context, context_of, readable
+from cadec_cli.decoding.protection.defects import judge_for
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.engines.document_models import Drafts, RepairModel
@@ -156,7 +157,7 @@ class TranslationJob:
     @cached_property
     def judge(self) -> Judge:
         """What says how far translations can be trusted."""
-        return self.translator.judge(self.below)
+        return judge_for(self.options, self.languages.source_code, self.below)  # needs no model
 
     @cached_property
     def sentences_before(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from cadec_cli.jobs.job import InputOptions, TranslationJob, WorkerInstructions,
 from cadec_cli.jobs.line_translation import LineTranslation, start_line_worker
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.jobs.outputs import OutputRequest
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.processes import ProcessPool
@@ -64,6 +65,17 @@ def test_a_bundle_that_only_scores_translates_nothing(request_: ModelRequest, tm
     for start in (scoring.translation_of, scoring.by_document):
         with pytest.raises(CadecError, match="has no S-NMT"):
             start([tmp_path / "in.txt"], InputOptions(), OutputRequest(str(tmp_path / "out.txt")))
+
+
+def test_chosen_lists_are_judged_without_a_translation_model(request_: ModelRequest) -> None:
+    job = TranslationJob.open(request_, {"nbest": 2})
+    hypotheses = (Hypothesis("vi vidas 5.", -1.0), Hypothesis("vi iras 5.", -2.0))
+    (chosen,) = job.choose([[NBest("you see 5.", hypotheses)]])
+    judged = job.judge.of(chosen)
+    assert (
+        judged is not None and "translator" not in job.__dict__ and "translation" not in job.loaded.__dict__
+    )
+    assert judged == job.translator.judge(job.below).of(chosen)
 
 
 class _ScoringBundle:
