@@ -9,10 +9,16 @@ LOCK    = requirements.lock
 LOCKED  = PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK)
 INSTALL = pip install --quiet --disable-pip-version-check
 
-.PHONY: test check fuzz kill demo bench lock clean
+.PHONY: test quick check fuzz kill demo bench lock clean
 
 test: check
 	$(BIN)/pytest -q -n 2 --dist worksteal
+
+# What can run in about a minute: the rooms that need no trained network.
+quick: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/pytest -q -n 2 -m "not slow and not trains" $(QUICK)
+QUICK = $(addprefix tests/,method text fs data decoding jobs session terminal parallel) $(wildcard tests/test_*.py)
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -73,6 +73,16 @@ def trained_pipeline(language: str, lines: list[str], vocabulary_size: int = 400
     return TextPipeline(language, truecaser, train_subwords(cased, vocabulary_size=vocabulary_size))
 
 
+# Fixtures that train networks or start a cluster: what uses one is not part of `make quick`.
+TRAINING = {"corpora", "made_up_bundle", "document_bundle", "repl_bundle", "trained_marian", "ray_cluster"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and TRAINING & set(item.fixturenames):
+            item.add_marker("trains")
+
+
 @pytest.fixture(autouse=True)
 def not_quiet() -> None:
     """A command run with --quiet before, by a fixture perhaps, must not silence the tests after it."""
