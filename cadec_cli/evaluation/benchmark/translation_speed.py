@@ -18,7 +18,7 @@ from cadec_cli.decoding.waves import waves
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.engines.torch_nmt import TorchTranslationModel
-from cadec_cli.errors import CadecError, option
+from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark.figures import Clock, Job, MeasuredShare, SpeedRatio, take_turns
 from cadec_cli.evaluation.benchmark.limit import Rates, count_products
 from cadec_cli.evaluation.benchmark.networks import BEAM, CONTEXT, LENGTH, NBEST, FixedLength, Networks
@@ -143,7 +143,7 @@ def translating_text(
     speed = {name: sentences / taken for name, taken in seconds.items()}
     spent = {"n-best": lists.seconds / whole.seconds, "D-LM": scores.seconds / whole.seconds}
     return SpeedRatio(
-        f"{options.search}, {sentences} sentence{'s' * (sentences != 1)} / {option('search', 'sentence')}",
+        f"{options.search}, {sentences} sentence{'s' * (sentences != 1)} / --search sentence",
         f"{speed[options.search]:.1f} / {speed['sentence']:.1f} sentences/s",
         speed[options.search] / speed["sentence"],
         WANTED,

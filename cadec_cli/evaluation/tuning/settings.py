@@ -51,7 +51,7 @@ class Setting:
     def flags(self) -> tuple[str, ...]:
         """The same as flags of `translate` and `convert`."""
         weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
-        return f"{option('temperature')}", f"{self.temperature:g}", f"{option('weight')}", weights
+        return "--temperature", f"{self.temperature:g}", "--weight", weights
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ X86 = {
     "avx2": ["-mavx2", "-mfma"],
 }
 PLAIN = "plain"
+# MMX registers are those of the x87 unit. GCC uses them for short vectors and does not give them back: every
+# long double of the process then becomes NaN, and hash tables of C++ ask for more memory than there is.
+NO_MMX = "-mno-mmx"
 SECONDS = 120  # one takes half a second
 
 
@@ -38,6 +41,7 @@ def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     made = []
     for level, flags in {**(X86 if x86 else {}), PLAIN: []}.items():
+        flags = [*flags, NO_MMX] if x86 else flags
         output = library_path(level, into)
         output.unlink(missing_ok=True)
         if _compile(flags, sources, output):
@@ -52,7 +56,7 @@ def library_path(level: str, directory: Path = KERNELS) -> Path:
 
 def identity(sources: Path = KERNELS) -> str:
     """A checksum of all that libraries are compiled from."""
-    found = hashlib.sha256()
+    found = hashlib.sha256(NO_MMX.encode())
     for name in SOURCES:
         found.update((sources / name).read_bytes())
     return found.hexdigest()

@@ -157,7 +157,7 @@ def completions(text: str) -> list[str]:
         ("Tom /s", []),
         ("", []),
         ("/set n", ["nbest"]),
-        ("/set t", ["T"]),
+        ("/set t", ["T", "term"]),
         ("/set search r", ["rerank", "repair"]),
         ("/set search ", ["rerank", "lattice", "beam", "sentence", "doc-nmt", "2-to-2", "repair"]),
         ("/set beam ", []),

@@ -77,6 +77,16 @@ def test_rows_are_rounded_to_the_nearest(level: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_long_doubles_are_numbers_afterwards(level: str, width: int) -> None:
+    norm = nn.LayerNorm(width).eval()
+    kernels.quantise_rows(torch.randn(13, width))
+    kernels.norm_and_quantise(torch.randn(13, width), norm)
+    # several at a time: the x87 unit has eight registers, and MMX would have left them occupied
+    squares = [np.longdouble(number) * np.longdouble(number) for number in range(1, 10)]
+    assert float(sum(squares, np.longdouble(0))) == 285
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_a_row_is_the_same_alone_and_wherever_it_stands(level: str, width: int) -> None:
     x = torch.randn(9, width)
     together = kernels.quantise_rows(x)
