@@ -16,10 +16,12 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
 from cadec_cli.text.documents import Document
+
+if TYPE_CHECKING:  # help texts import FLAG_BELOW, and should not wait for what decoding needs
+    from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
 
 # The chrF from which a translation counts as good: hardly any reaches it against an unrelated reference.
 GOOD = 20
