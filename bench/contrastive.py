@@ -19,8 +19,8 @@ from bench.rows import Row
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.evaluation.benchmark import LENGTH, VOCABULARY, naive_scores
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig

@@ -18,7 +18,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines import ctranslate2
 from cadec_cli.errors import UsageError
 from cadec_cli.jobs.job import TranslationJob
-from cadec_cli.jobs.json_output import json_records
+from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.jobs.model_request import ModelRequest
 
 SENTENCES, DOCUMENT, IN_STEP = 2000, 20, 8

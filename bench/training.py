@@ -31,9 +31,8 @@ from cadec_cli.models.doclm import DocumentLM, DocumentLMConfig
 from cadec_cli.models.transformer import Transformer, TransformerConfig
 from cadec_cli.parallel import available_cores
 from cadec_cli.text.subwords import PAD
-from cadec_cli.training.distributed import Processes
-from cadec_cli.training.loop import Stepper, Task, cross_entropy
-from cadec_cli.training.options import TrainingOptions, choices, load_preset
+from cadec_cli.training.loop import Processes, Stepper, Task, cross_entropy
+from cadec_cli.training.presets import TrainingOptions, choices, load_preset
 
 VOCABULARY = 8_000
 ROUNDS, UPDATES = 4, 2

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from cadec_cli.errors import CadecError, option
 from converters.hub import HUB as HUB
 from converters.request import PretrainedRequest as PretrainedRequest
-from converters.version import CONVERTER_VERSION as CONVERTER_VERSION
 
 if TYPE_CHECKING:
     from cadec_cli.models.transformer import Transformer
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from converters.translation.base import NetworkImport as NetworkImport
     from converters.translation.base import TranslationImport as TranslationImport
     from converters.verify import Drift as Drift
+
+# Raised when the same weights would be written in another way: what was converted before is then not used.
+CONVERTER_VERSION = 1
 
 
 def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:

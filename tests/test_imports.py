@@ -16,7 +16,7 @@ BASE = {"arrays", "errors", "extensions", "fs", "parallel", "plotting", "validat
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in BASE},
     "text": set(),
-    "method": set(),
+    "method": {"text"},
     "data": {"text"},
     "models": {"text"},
     "training": {"text", "data", "models"},

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.directions import chosen_languages
+from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.manifest import FORMALITY
 from cadec_cli.engines.engine import Languages, Machine, Note, silence
 from cadec_cli.engines.own_models import CONVERTED_KINDS, DOCUMENT_LOADERS, load_joined

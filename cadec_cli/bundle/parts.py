@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cadec_cli.bundle import conversion_cache
-from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.directions import chosen_languages
+from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.integrity import copy_files
 from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, FileRecord, Manifest, conversion_part
 from cadec_cli.engines.engine import Note

@@ -72,7 +72,7 @@ def pmi(
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.terminal import console
     from cadec_cli.terminal.console import progress_bar
-    from cadec_cli.terminal.views import pmi as views
+    from cadec_cli.terminal.views import evaluation as views
 
     if figure is not None:
         check_figure(figure)
@@ -111,7 +111,7 @@ def pmi(
         write_pmi_page(report, analysis, furthest, source=source_model.language, target=target_model.language)
         console.note(f"report: {report}")
     if json_lines:
-        for record in views.records(analysis.panels, furthest):
+        for record in views.pmi_records(analysis.panels, furthest):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
-        views.show(analysis.panels, furthest)
+        views.show_pmi(analysis.panels, furthest)

@@ -22,7 +22,7 @@ from cadec_cli.terminal.flags import (
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.bundle import Bundle
-    from cadec_cli.jobs.line_translation import LineTranslation, Translate
+    from cadec_cli.jobs.back_translation import LineTranslation, Translate
     from cadec_cli.parallel import WorkerPool
 
 TranslateAll = Callable[[Iterable[list[str]]], Iterator[list[str]]]
@@ -46,11 +46,11 @@ Output = Annotated[
     Path, typer.Option("--output", "-o", help="File to write: translation TAB sentence.", show_default=False)
 ]
 Beam = Annotated[int, typer.Option(help="Beam size.", min=1)]
-Seed = Annotated[int, typer.Option(help="Random seed of what is drawn.")]
+Seed = Annotated[int, typer.Option(help="Random seed for sampling.")]
 Temperature = Annotated[
     float,
     typer.Option(
-        help="Sampling temperature: 1 draws words as the model finds them likely, less favours likely ones.",
+        help="Sampling temperature: 1 draws words by their probability, lower values favour likely ones.",
         min=0.01,
     ),
 ]
@@ -88,7 +88,7 @@ def back_translate(
 
     Example: cadec prepare text pseudo.tsv --columns 1,2 -p en -p ru -o pseudo
     """
-    from cadec_cli.jobs.line_translation import LineTranslation
+    from cadec_cli.jobs.back_translation import LineTranslation
     from cadec_cli.terminal.run_job import open_models
 
     how = LineTranslation(False, sample, beam, seed, temperature)
@@ -143,7 +143,7 @@ def round_trip(
 
     Example: cadec prepare text trips.tsv --columns 1,2 -p ru -p ru --lines -o trips
     """
-    from cadec_cli.jobs.line_translation import LineTranslation
+    from cadec_cli.jobs.back_translation import LineTranslation
     from cadec_cli.terminal.run_job import open_models
 
     how = LineTranslation(True, sample, beam, seed, temperature)
@@ -178,7 +178,7 @@ class LineWorkerPool:
 
     def translate_with(self, bundle: Bundle) -> TranslateAll:
         """What translates chunks of lines, in order; `bundle` is the one that was opened here."""
-        from cadec_cli.jobs.line_translation import start_line_worker
+        from cadec_cli.jobs.back_translation import start_line_worker
         from cadec_cli.parallel import Task, in_order
         from cadec_cli.terminal.workers import threads_each
 

@@ -71,7 +71,7 @@ def bench(
 def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedRatio:
     """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
     from cadec_cli.bundle.load import default_options
-    from cadec_cli.evaluation.benchmark.translation_speed import translating_text
+    from cadec_cli.evaluation.benchmark.speed import translating_text
     from cadec_cli.jobs.model_request import ModelRequest
     from cadec_cli.terminal import console
     from cadec_cli.terminal.run_job import open_models

@@ -83,10 +83,9 @@ def eval_contrastive(
     import json
     import sys
 
-    from cadec_cli.evaluation.contrastive.bundle_scoring import ContrastiveOptions, score_sets
     from cadec_cli.evaluation.contrastive.results import evaluate
-    from cadec_cli.evaluation.contrastive.scoring import scorers
-    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, score_sets, scorers
+    from cadec_cli.evaluation.contrastive.sets import read_set
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page

@@ -109,7 +109,7 @@ def evaluate(
 
     from cadec_cli.bundle.find import find_bundle
     from cadec_cli.bundle.manifest import read_manifest
-    from cadec_cli.evaluation.quality import evaluation as quality
+    from cadec_cli.evaluation.quality import comparison as quality
     from cadec_cli.terminal import console
     from cadec_cli.terminal.console import progress_bar
     from cadec_cli.terminal.views import evaluation as views

@@ -30,19 +30,19 @@ def list_models(
 
     from cadec_cli.bundle.catalogue import language_models, translation_models
     from cadec_cli.bundle.find import named_bundles
-    from cadec_cli.terminal.views import catalogue as views
+    from cadec_cli.terminal.views import bundles as views
     from converters.hub import fetched_before
 
     listed = (translation_models().values(), language_models().values())
     fetched = fetched_before()
     if json_lines:
-        for record in views.records(*listed, fetched):
+        for record in views.catalogue_records(*listed, fetched):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         for name, directory in named_bundles().items():
             record = {"kind": "bundle", "name": name, "directory": str(directory)}
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
-    views.show(*listed, named_bundles(), fetched)
+    views.show_catalogue(*listed, named_bundles(), fetched)
 
 
 @models_app.command("pull")
@@ -63,7 +63,7 @@ def pull_models(
         typer.Option("--to", metavar="LANGUAGE", help="Language to translate to; or the language model's."),
     ] = None,
     called: Annotated[
-        str, typer.Option("--name", help="What to call the bundle.", show_default="as it was asked for")
+        str, typer.Option("--name", help="Name for the bundle.", show_default="as it was asked for")
     ] = "",
     for_beam: Annotated[
         bool,
@@ -112,7 +112,7 @@ def add_model(
         Path, typer.Argument(help="A bundle, as `cadec convert` makes them.", show_default=False)
     ],
     called: Annotated[
-        str, typer.Option("--name", help="What to call it.", show_default="the directory's name")
+        str, typer.Option("--name", help="Name for the bundle.", show_default="the directory's name")
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,
 ) -> None:
@@ -157,7 +157,7 @@ def model_info(
     from cadec_cli.bundle.catalogue import find_models
     from cadec_cli.bundle.describe import describe
     from cadec_cli.bundle.find import named_bundles
-    from cadec_cli.terminal.views import bundles, catalogue
+    from cadec_cli.terminal.views import bundles as views
 
     here = named_bundles()
     if name in here:
@@ -165,13 +165,13 @@ def model_info(
         if json_lines:
             sys.stdout.write(json.dumps(dataclasses.asdict(described), ensure_ascii=False) + "\n")
         else:
-            bundles.show(described)
+            views.show(described)
         return
     chosen = find_models(name)
     if json_lines:
         sys.stdout.write(json.dumps([dataclasses.asdict(one) for one in chosen.entries]) + "\n")
     else:
-        catalogue.show_entries(chosen.entries)
+        views.show_entries(chosen.entries)
 
 
 @models_app.command("remove")

@@ -36,10 +36,12 @@ def repair(
     beam: Annotated[int, typer.Option(help="Beam size.", min=1)] = 4,
     json_lines: Annotated[
         bool,
-        typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
+        typer.Option(
+            "--json", help="Write one JSON object per sentence, with the n-best list and all scores."
+        ),
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Show what was there alongside, differences highlighted.")
+        bool, typer.Option("--compare", help="Show the input alongside, differences highlighted.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted repair to --output.")

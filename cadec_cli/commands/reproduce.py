@@ -26,9 +26,7 @@ def reproduce(
     ],
     work: Annotated[
         Path,
-        typer.Option(
-            help="Directory for all of it; the same command goes on where it was.", show_default=False
-        ),
+        typer.Option(help="Directory for all results; the same command continues there.", show_default=False),
     ],
     data: Annotated[
         Path | None, typer.Option(help="Directory of the corpora, for small and paper.", show_default=False)
@@ -42,20 +40,21 @@ def reproduce(
         ),
     ] = None,
     effort: Annotated[
-        float, typer.Option(help="How long to train: 0.5 is half as many updates of every model.", min=0.001)
+        float,
+        typer.Option(help="Scale of training: 0.5 means half as many updates of every model.", min=0.001),
     ] = 1.0,
     size: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=NUMBER",
-            help="Another size of a text or number of updates; --list shows what there is. Can be repeated.",
+            help="Size of a text or number of updates to change; --list shows them. Can be repeated.",
         ),
     ] = None,
     listed: Annotated[
         bool, typer.Option("--list", help="Show the steps, what is done and what it takes; do nothing.")
     ] = False,
     processes: Annotated[
-        int, typer.Option(help="Train in so many processes with torchrun, one per GPU.", min=1)
+        int, typer.Option(help="Number of training processes (torchrun), one per GPU.", min=1)
     ] = 1,
     threads: Threads = 0,
     json_lines: Annotated[

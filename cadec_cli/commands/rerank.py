@@ -42,8 +42,7 @@ def rerank(
 
     Example: cadec rerank marian.nbest --feature F0 --json
     """
-    from cadec_cli.jobs.json_output import json_bytes
-    from cadec_cli.jobs.nbest_files import read_documents
+    from cadec_cli.jobs.json_lines import json_bytes, read_documents
     from cadec_cli.terminal import run_job
     from cadec_cli.terminal.standard_streams import write_result
     from cadec_cli.text.documents import document_lines

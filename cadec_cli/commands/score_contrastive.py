@@ -75,10 +75,8 @@ def score_contrastive(
     import json
     import sys
 
-    from cadec_cli.evaluation.contrastive.bundle_scoring import ContrastiveOptions, score_sets
-    from cadec_cli.evaluation.contrastive.groups import Undecidable, judge
-    from cadec_cli.evaluation.contrastive.scoring import scorers, term_records
-    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, score_sets, scorers, term_records
+    from cadec_cli.evaluation.contrastive.sets import Undecidable, judge, read_set
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.terminal import console
     from cadec_cli.terminal.run_job import open_models

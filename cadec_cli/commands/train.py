@@ -9,7 +9,7 @@ from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, complete_from, flags_of
 from cadec_cli.training.kinds import KINDS, Kind
-from cadec_cli.training.options import BleuOptions, TrainingOptions
+from cadec_cli.training.presets import BleuOptions, TrainingOptions
 
 train_app = new_app("Train a text pipeline, an S-NMT or a D-LM.")
 
@@ -146,7 +146,7 @@ Preset = Annotated[
         "--preset",
         "-p",
         metavar="<tiny|small|paper|FILE>",
-        help="How large and how long, by name; or a TOML file.",
+        help="Preset for model size and length of training, or a TOML file.",
         autocompletion=complete_from(("tiny", "small", "paper")),
     ),
 ]

@@ -49,7 +49,9 @@ def translate(
     max_input: MaxInput = MAX_INPUT_BYTES,
     json_lines: Annotated[
         bool,
-        typer.Option("--json", help="One JSON object per sentence, with the n-best list and all scores."),
+        typer.Option(
+            "--json", help="Write one JSON object per sentence, with the n-best list and all scores."
+        ),
     ] = False,
     compare: Annotated[
         bool,
@@ -62,7 +64,7 @@ def translate(
     ] = False,
     flag: Annotated[
         bool,
-        typer.Option("--flag", help="List on stderr which sentences are worth a look, and why."),
+        typer.Option("--flag", help="List doubtful sentences on stderr, with reasons."),
     ] = False,
     flag_below: Annotated[
         float | None,
@@ -155,7 +157,6 @@ def translate(
     from cadec_cli.method.searches import search_kind
     from cadec_cli.parallel import SerialPool
     from cadec_cli.terminal import console, run_job
-    from cadec_cli.terminal.views import flagged as flagged_views
     from cadec_cli.terminal.views import translations as views
     from cadec_cli.terminal.views.translations import ReadingSpeeds
     from cadec_cli.terminal.workers import threads_each, worker_pool
@@ -216,7 +217,7 @@ def translate(
         )
         speeds.report()
         if flagging:
-            flagged_views.show(found, work, paths)
+            views.show_flagged(found, work, paths)
         return
     watched = FlagCollector(work.judge)
     shown = (
@@ -229,4 +230,4 @@ def translate(
     )
     views.show(shown, compare=compare)
     if flagging:
-        flagged_views.show(watched.found, work, paths)
+        views.show_flagged(watched.found, work, paths)

@@ -22,8 +22,8 @@ from cadec_cli.terminal.flags import (
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
-    from cadec_cli.evaluation.tuning.run import ContrastiveTest
     from cadec_cli.evaluation.tuning.settings import Trial
+    from cadec_cli.evaluation.tuning.trials import ContrastiveTest
 
 
 @model_flags()
@@ -38,7 +38,7 @@ def tune(
         one_of(
             lambda: OBJECTIVES,
             "--objective",
-            help="What is maximised: {objectives}. [dim]\\[default: the bundle's][/dim]",
+            help="Objective to maximise: {objectives}. [dim]\\[default: the bundle's][/dim]",
         ),
     ] = None,
     temperature: Annotated[
@@ -126,8 +126,8 @@ def tune(
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.plot import draw_tuning
-    from cadec_cli.evaluation.tuning.run import may_save, run_tuning, save_choice, save_learnt_lengths
     from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
+    from cadec_cli.evaluation.tuning.trials import may_save, run_tuning, save_choice, save_learnt_lengths
     from cadec_cli.fs.atomic import write_errors, write_json
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.plotting import require_matplotlib
@@ -193,9 +193,9 @@ def _contrastive_test(
     models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None, most: int
 ) -> ContrastiveTest:
     """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
-    from cadec_cli.evaluation.contrastive.bundle_scoring import contrastive_models
-    from cadec_cli.evaluation.contrastive.set_files import read_set
-    from cadec_cli.evaluation.tuning.run import ContrastiveTest
+    from cadec_cli.evaluation.contrastive.scoring import contrastive_models
+    from cadec_cli.evaluation.contrastive.sets import read_set
+    from cadec_cli.evaluation.tuning.trials import ContrastiveTest
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.terminal import console
     from cadec_cli.terminal.views.contrastive import left_out

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from cadec_cli.errors import UsageError
 from cadec_cli.text.documents import documents_of
-from cadec_cli.text.protected.scripts import foreign_letter
+from cadec_cli.text.protected.spans import foreign_letter
 
 T = TypeVar("T")
 

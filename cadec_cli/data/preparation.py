@@ -17,7 +17,7 @@ from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.parallel import Task, in_order
 from cadec_cli.parallel.processes import local_pool
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
+from cadec_cli.text.protected.spans import PLACEHOLDERS, with_placeholders
 from cadec_cli.text.sentences import split_sentences
 from cadec_cli.text.token_text import CorpusText, Loader
 

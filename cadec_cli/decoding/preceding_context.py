@@ -1,7 +1,7 @@
-"""What a user knows of what stands before: sentences in the target language, as context.
+"""Context that the user provides: sentences in the target language.
 
-Either a seed, which says how people are addressed and stays at the head of every window; or what really comes
-before, the end of the last episode or a letter, which makes room like any other context.
+Either a seed, which shows how people are addressed and stays at the head of every window; or a preceding
+text, such as the last episode or a letter, which leaves the window like any other context.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from cadec_cli.method.options import AUTO, TranslationOptions
 
 
 def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy:
-    """What is read as context: the options' policy, with the seed that their formality asks for."""
+    """The options' context policy, with the seed for their formality."""
     if options.formality == AUTO:
         return options.policy
     return dataclasses.replace(options.policy, seed=_ids(models, models.seed(options.formality)))
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Iterable[str]) -> Context:
-    """Sentences that come before a document, as far as any sentence of it will read them."""
+    """The context made of preceding sentences, limited to what the D-LM can read of them."""
     check_context(options)
     whole = Context(_ids(models, sentences))
     return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
 
 
 def readable(options: TranslationOptions, sentences: Sequence[str], positions: int | None) -> tuple[str, ...]:
-    """The last of the sentences before: as many as any sentence could read of, before tokens are counted.
+    """The last of the preceding sentences, as many as could be read, before any tokens are counted.
 
-    A D-LM with so many `positions`, if that is known. What has no word may have no tokens, so it is kept and
-    not counted.
+    `positions` are the D-LM's, or None if unknown. A sentence without words may have no tokens, so it is kept
+    but not counted.
     """
     policy = options.policy
     enough = max(policy.sentences, 1)
     if policy.rolling:
         if positions is None:
             return tuple(sentences)
-        enough = max(enough, positions)  # more than fit, so that it is still too much for a rolling context
+        enough = max(enough, positions)  # more than fit, so that a rolling context still overflows
     found = 0
     for number in range(len(sentences) - 1, -1, -1):
         found += any(character.isalnum() for character in sentences[number])
@@ -51,10 +51,10 @@ def readable(options: TranslationOptions, sentences: Sequence[str], positions: i
 
 
 def check_context(options: TranslationOptions) -> None:
-    """Refuse what comes before, where nothing of it would be read."""
+    """Refuse a preceding text if the options read no context."""
     if not options.reads_context:
         raise UsageError(
-            f"what comes before is a matter of context, and {options.without_context} reads none",
+            f"a preceding text is context, and {options.without_context} reads none",
             "rerank, lattice and beam with an objective such as c-score do",
         )
 

@@ -26,8 +26,7 @@ from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, join_first_hypotheses
-from cadec_cli.decoding.units import Splitter, Unit
-from cadec_cli.decoding.waves import Wave, waves
+from cadec_cli.decoding.units import Splitter, Unit, Wave, waves
 from cadec_cli.engines.protocols import AnyTerm, Models, Passage, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context

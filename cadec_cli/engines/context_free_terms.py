@@ -13,9 +13,10 @@ from typing import Any
 from cadec_cli.engines.protocols import AnyTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
-from cadec_cli.method.hypotheses import NBest, TokenText
+from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import BACK, LENGTH, Objective
 from cadec_cli.method.terms import NEEDS, rows_of, term_values
+from cadec_cli.text.token_text import TokenText
 
 _HINTS = {
     "backward": f"add one with `cadec convert BUNDLE {option('back')} REVERSE`, a bundle of the other "

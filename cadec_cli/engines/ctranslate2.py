@@ -26,10 +26,11 @@ from cadec_cli.engines.compute_types import usable_compute_type
 from cadec_cli.engines.engine import language_token
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors, read_json
-from cadec_cli.method.hypotheses import Hypothesis, NBest, TokenText
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSettings
 from cadec_cli.parallel import available_cores
+from cadec_cli.text.token_text import TokenText
 
 # What CTranslate2 reads of its config.json; it notices most wrong types only when it translates.
 _SETTINGS: Mapping[str, tuple[type, ...]] = {
@@ -51,14 +52,14 @@ def read_settings(directory: Path) -> dict[str, Any]:
     path = directory / "config.json"
     stored = read_json(path)
     if not isinstance(stored, dict):
-        raise CadecError(f"{path} is no configuration of CTranslate2's")
+        raise CadecError(f"{path} is not a CTranslate2 configuration")
     wrong = [
         name
         for name, kinds in _SETTINGS.items()
         if (name in stored or name in _REQUIRED) and type(stored.get(name)) not in kinds
     ]
     if wrong:
-        raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be what it says")
+        raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be right")
     return stored
 
 
@@ -386,7 +387,7 @@ class CTranslate2Model:
         found: dict[str, Hypothesis] = {}
         for tokens, score in scored:
             if math.isnan(score):
-                raise CadecError("the S-NMT's scores are no numbers: it is damaged", _DAMAGED)
+                raise CadecError("the S-NMT's scores are not numbers: it is damaged", _DAMAGED)
             ids = self._ids(tokens)
             text = self._target.decode(ids)
             if text not in found:

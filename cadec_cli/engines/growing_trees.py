@@ -161,7 +161,7 @@ class Trees:
         # One that is no number makes no number of all others of its row.
         if not (math.isfinite(found.total) and math.isfinite(float(found.following[0]))):
             raise CadecError(
-                "the language model gives probabilities that are no numbers",
+                "the language model gives probabilities that are not numbers",
                 f"its weights may be damaged; if they are not, try {option('compute-type', 'float32')}",
             )
         return found

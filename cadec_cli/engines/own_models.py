@@ -21,11 +21,11 @@ from cadec_cli.engines.engine import (
     TranslationEngine,
 )
 from cadec_cli.errors import CadecError, option
-from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.configs import OWN_FILES, lm_misfits, read_model_config, translation_misfits
 from cadec_cli.models.devices import ctranslate2_device
 from cadec_cli.text.languages import iso_code
+from cadec_cli.text.token_text import TokenText
 
 if TYPE_CHECKING:
     from cadec_cli.engines.ctranslate2 import CTranslate2Model
@@ -177,7 +177,7 @@ Drafts = Callable[[], "TranslationModel"]
 
 def load_joined(part: ModelPart, machine: Machine, note: Note) -> TranslationModel:
     """A model that reads several sentences joined into one."""
-    from cadec_cli.text.passages import JoinedText
+    from cadec_cli.text.joined_text import JoinedText
 
     source, target = part.pipelines
     # Joined sentences grow as single ones do. What DocRepair reads was never counted.
@@ -201,7 +201,7 @@ def _load_repair(part: ModelPart, machine: Machine, note: Note, drafts: Drafts) 
 def _load_document_transformer(
     part: ModelPart, machine: Machine, note: Note, drafts: Drafts
 ) -> DocumentModel:
-    from cadec_cli.engines.torch_document import TorchDocumentModel
+    from cadec_cli.engines.torch_nmt import TorchDocumentModel
 
     network = part.network().to(machine.for_torch())
     return TorchDocumentModel(network, *part.pipelines, part.limits)

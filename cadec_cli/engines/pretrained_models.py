@@ -20,7 +20,6 @@ from cadec_cli.engines.engine import (
     TranslationEngine,
 )
 from cadec_cli.fs.read import read_json
-from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.devices import ctranslate2_device
 from cadec_cli.models.pretrained_settings import (
@@ -30,7 +29,7 @@ from cadec_cli.models.pretrained_settings import (
     read_language_settings,
     read_translation_settings,
 )
-from cadec_cli.text.token_text import PretrainedCorpusText
+from cadec_cli.text.token_text import PretrainedCorpusText, TokenText
 from cadec_cli.validation import quote_value
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.method.context import Context
-from cadec_cli.method.hypotheses import Ids, NBest, TokenText
+from cadec_cli.method.hypotheses import Ids, NBest
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.text.token_text import TokenText
 
 if TYPE_CHECKING:
     from torch import Tensor

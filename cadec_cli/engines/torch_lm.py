@@ -18,13 +18,13 @@ from cadec_cli.engines.growing_trees import Trees
 from cadec_cli.engines.threads import Cores, cores_for, is_small
 from cadec_cli.engines.trie_rows import Block, Layout, distribute, smooth
 from cadec_cli.method.context import Context
-from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.models.layers import Part, RoomyCache
 from cadec_cli.models.output_layer import all_log_probs, output_log_probs
+from cadec_cli.text.token_text import TokenText
 
 # Tokens of contexts read in one row: small products are slow, large rows take memory.
 STEP_ROW = 640

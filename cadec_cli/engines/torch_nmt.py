@@ -1,18 +1,23 @@
-"""Our S-NMT in torch, stepped token by token: what the C-aware beam translates with."""
+"""Our S-NMT and our DocTransformer in torch: stepped token by token for the beam, and scored whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.engines.document_models import sentences_before
+from cadec_cli.engines.protocols import Passage
+from cadec_cli.errors import CadecError
 from cadec_cli.method.lengths import LengthLimits
+from cadec_cli.models.doctransformer import DocTransformer, SourceInContext
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.output_layer import all_log_probs
 from cadec_cli.models.transformer import Source, Transformer
 from cadec_cli.text.subwords import BOS, EOS, PAD
+from cadec_cli.text.token_text import TokenText
 
 
 class TorchTranslationModel:
@@ -76,3 +81,115 @@ def padded_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
     """Rows of ids as one tensor, padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows], device=device)
+
+
+# Sentences scored at once.
+TOGETHER = 64
+
+
+class TorchDocumentModel:
+    """The DocTransformer between the texts of two languages; `text` is the target's."""
+
+    def __init__(
+        self,
+        network: DocTransformer,
+        source: TokenText,
+        text: TokenText,
+        limits: LengthLimits | None = None,
+    ) -> None:
+        self.network = network
+        self.text = text
+        self.limits = limits or LengthLimits()
+        self.positions = network.config.positions
+        self._source = source
+
+    def passage(self, sentences: Sequence[str], place: int) -> Passage:
+        """The source sentences before one, as many as the model was trained with."""
+        return sentences_before(sentences, place, self.network.config.context_sentences)
+
+    def last_passage(self, sentences: Sequence[str]) -> Passage:
+        """What is read before the last of some sentences."""
+        return self.passage(sentences, len(sentences) - 1)
+
+    def fits(self, sentence: str) -> bool:
+        """Tell whether the model can read a sentence whole."""
+        return len(self.encode(sentence)) < self.positions
+
+    def after(self, passages: Sequence[Passage]) -> StepwiseInContext:
+        """The model as the beam steps it, for the last sentences of these passages."""
+        return StepwiseInContext(self, tuple(passages))
+
+    def encode(self, sentence: str) -> list[int]:
+        """A source sentence in ids, without EOS."""
+        return self._source.encode(sentence)
+
+    def encode_in_context(
+        self, sources: Sequence[Sequence[int]], passages: Sequence[Passage]
+    ) -> SourceInContext:
+        """Sentences (ids without EOS), each after what stands before it in its passage."""
+        device = self.network.target_embedding.weight.device
+        contexts = [self._context(passage) for passage in passages]
+        # Padding alone is no context; a tensor has one column at the least.
+        return self.network.encode_in_context(
+            with_ends(sources, device), padded_rows([context or [PAD] for context in contexts], device)
+        )
+
+    @torch.inference_mode()
+    def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
+        """log p(ỹ | x, the source sentences before) of the last translation of each passage."""
+        sources = [self.encode(passage.sentence) for passage in passages]
+        written = [self.text.encode(target[-1]) for target in targets]
+        for ids in (*sources, *written):
+            if len(ids) >= self.positions:
+                raise CadecError(f"a sentence has {len(ids):,} tokens, the DocTransformer reads fewer")
+        order = sorted(range(len(passages)), key=lambda index: len(written[index]))
+        scores = [0.0] * len(passages)
+        for first in range(0, len(order), TOGETHER):
+            part = order[first : first + TOGETHER]
+            encoded = self.encode_in_context(
+                [sources[index] for index in part], [passages[index] for index in part]
+            )
+            device = encoded.mask.device
+            labels = with_ends([written[index] for index in part], device)
+            read = padded_rows([[BOS, *written[index]] for index in part], device)
+            logits = self.network.logits(self.network.hidden_states(read, encoded)).float()
+            log_probs = logits.log_softmax(-1).gather(2, labels[:, :, None])[:, :, 0]
+            totals = log_probs.masked_fill(labels == PAD, 0.0).sum(1).tolist()
+            for index, total in zip(part, totals, strict=True):
+                scores[index] = total
+        return scores
+
+    def _context(self, passage: Passage) -> list[int]:
+        ids = [index for text in passage.sentences[: passage.place] for index in (*self.encode(text), EOS)]
+        return ids[-self.positions :]
+
+
+@dataclass(frozen=True)
+class StepwiseInContext:
+    """A translation model for certain passages: the sentences that it steps are their last ones, in order."""
+
+    model: TorchDocumentModel
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> TokenText:
+        """How it writes translations."""
+        return self.model.text
+
+    @property
+    def positions(self) -> int:
+        """How many tokens, the end included, it can read and write."""
+        return self.model.positions
+
+    @property
+    def limits(self) -> LengthLimits:
+        """How long its translations may become."""
+        return self.model.limits
+
+    def encode(self, sentence: str) -> list[int]:
+        """A source sentence in ids, without EOS."""
+        return self.model.encode(sentence)
+
+    def steps(self, sources: Sequence[Sequence[int]]) -> NMTSteps:
+        """Begin to translate the sentences, each after its context."""
+        return NMTSteps(self.model.network, self.model.encode_in_context(sources, self.passages))

@@ -273,7 +273,7 @@ class TransformersLanguageModel:
             )
         if not all(np.isfinite(one.edges).all() for one in scored):
             raise CadecError(
-                "the language model gives probabilities that are no numbers",
+                "the language model gives probabilities that are not numbers",
                 f"its weights may be damaged; if they are not, try {option('compute-type', 'float32')}",
             )
         return scored

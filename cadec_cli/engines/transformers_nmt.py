@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from cadec_cli.engines.ctranslate2 import Framing
-from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.models.huggingface import quiet_transformers, transformers_library
+from cadec_cli.text.token_text import TokenText
 
 
 class TransformersTranslationModel:

@@ -185,7 +185,7 @@ class Layout:
     def scored_tries(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
         """Each block with its own edges, and with the row's keys if they are to be remembered."""
         if np.isnan(edges).any():
-            raise CadecError("the D-LM's scores are no numbers: it is damaged", "get the bundle again")
+            raise CadecError("the D-LM's scores are not numbers: it is damaged", "get the bundle again")
         scored = []
         start = 0
         for index, block in enumerate(self.blocks):

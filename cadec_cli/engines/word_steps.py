@@ -21,7 +21,8 @@ from torch import Tensor
 
 from cadec_cli.engines.growing_trees import Beginning
 from cadec_cli.engines.protocols import LanguageTrees
-from cadec_cli.method.hypotheses import Ids, TokenText
+from cadec_cli.method.hypotheses import Ids
+from cadec_cli.text.token_text import TokenText
 
 # Stands for no token, among ids.
 NONE = -1

@@ -1,7 +1,7 @@
-"""Pairs of `augment`: every line of target-side documents with its translation, in the layout of the input.
+"""Sentence pairs for `augment`: each line of target-side documents with its translation, line by line.
 
-Line for line, as a stream. What is done is in a log beside the output, so that after a kill the lines in it
-need not be made again, but for damaged ones. Which model translates, and how, is not known here.
+A bundle's S-NMT translates the lines as a stream: into the other language, or there and back again. Finished
+lines are logged beside the output, so that a resumed run repeats only damaged ones.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cadec_cli.engines.protocols import Sampling
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.append_log import AppendLog, LogHeader, damage_report, refuse_unfinished
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.fs.paths import is_stream, sibling_path
 from cadec_cli.fs.read import read_lines
+from cadec_cli.jobs.model_request import ModelRequest
 
-# Lines translated, and written, at a time.
+if TYPE_CHECKING:
+    from cadec_cli.bundle.load import LoadedModels
+    from cadec_cli.engines.protocols import TranslationModel
+
+# How many lines are translated and written at a time.
 CHUNK = 512
 
 Translate = Callable[[Sequence[str]], list[str]]
@@ -27,7 +34,7 @@ Translate = Callable[[Sequence[str]], list[str]]
 
 @dataclass(frozen=True)
 class PairProgress:
-    """The lines that unfinished work has: all before `lines`, but for those lost."""
+    """The progress of unfinished work: all lines before `lines` are done, except `lost` of them."""
 
     lines: int = 0
     lost: int = 0
@@ -36,9 +43,9 @@ class PairProgress:
 
 @dataclass(frozen=True)
 class PairFile:
-    """The output: `translation TAB line`, blank where the input is; `origin` is all that it depends on.
+    """The output: `translation TAB line`, or a blank line for a blank one.
 
-    Its log has a record [number, text] for every line that is done.
+    `origin` is everything that it depends on. The log has a record [number, text] per finished line.
     """
 
     output: Path
@@ -46,11 +53,11 @@ class PairFile:
 
     @property
     def part(self) -> Path:
-        """The log of what is done so far."""
+        """The log of the finished lines."""
         return sibling_path(self.output, ".cadec-part")
 
     def progress(self, *, resume: bool, start_over: bool = False) -> PairProgress:
-        """How much is done; unfinished work that is neither to be resumed nor removed is a CadecError."""
+        """How much is done; a CadecError if there is unfinished work and neither flag is set."""
         if is_stream(self.output) or not self.part.is_file():
             return PairProgress()
         if start_over and not resume:
@@ -62,14 +69,14 @@ class PairFile:
             return _progress(log)
 
     def repair(self, lines: Iterable[str], translate: Translate, done: PairProgress) -> None:
-        """Make the lost lines again from `lines`, the whole input; until then the log stays as it is."""
+        """Translate the lost lines again; `lines` is the whole input. The log is replaced at the end."""
         with AppendLog.resume(self.part, self._header) as log:
             log.rewrite(_fill_gaps(log, itertools.islice(enumerate(lines), done.lines), translate))
 
     def write(self, chunks: Iterable[Sequence[str]], done: int = 0) -> None:
-        """Append chunks of lines after the `done` ones; after the last, the output appears as a whole.
+        """Append chunks of lines after the first `done`; the output appears when all are written.
 
-        Into a pipe they go as they come.
+        A pipe gets each chunk at once.
         """
         if is_stream(self.output):
             with atomic_file(self.output) as stream:
@@ -80,7 +87,7 @@ class PairFile:
         with AppendLog.resume(self.part, self._header) as log:
             if _progress(log).lines != done:
                 raise CadecError(
-                    f"another process of cadec was at work on {self.part}",
+                    f"another cadec process has changed {self.part}",
                     f"run it again with {option('resume')}",
                 )
             count = done
@@ -101,7 +108,7 @@ class PairFile:
                 found += 1
             if found != count:
                 raise CadecError(
-                    f"{log.path} is not as it was written", f"{option('resume')} makes the lost lines again"
+                    f"{log.path} was changed", f"{option('resume')} translates the lost lines again"
                 )
 
     @property
@@ -122,7 +129,7 @@ def _progress(log: AppendLog) -> PairProgress:
 
 
 def _numbered_lines(log: AppendLog) -> Iterator[tuple[int, str]]:
-    """The lines of a log in ascending order; one that stands twice, or in another's place, is left out."""
+    """The lines of a log in ascending order; repeated and misplaced ones are left out."""
     following = 0
     for _, record in log.records():
         if _is_pair(record) and record[0] >= following:
@@ -140,7 +147,7 @@ def _is_pair(record: object) -> bool:
 def _fill_gaps(
     log: AppendLog, lines: Iterator[tuple[int, str]], translate: Translate
 ) -> Iterator[list[int | str]]:
-    """The records of a log with those that are missing between them."""
+    """The records of a log, with the missing ones translated and put in their places."""
     records = _numbered_lines(log)
     record = next(records, None)
     while chunk := dict(itertools.islice(lines, CHUNK)):
@@ -172,7 +179,7 @@ def pair_in_parallel(
     translate: Callable[[Iterable[list[str]]], Iterable[list[str]]],
     size: int = CHUNK,
 ) -> Iterator[list[str]]:
-    """The same, where `translate` gets all chunks and may begin some before others are done."""
+    """Like `pair_lines`, but `translate` gets all chunks and may work on several at once."""
     begun: deque[list[str]] = deque()
 
     def chunks() -> Iterator[list[str]]:
@@ -188,3 +195,45 @@ def pair_in_parallel(
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class LineTranslation:
+    """How lines are translated: into the other language, or there and back again."""
+
+    round_trip: bool
+    sample: bool
+    beam: int
+    seed: int
+    temperature: float
+
+    def by(self, models: LoadedModels, done: int = 0) -> Translate:
+        """Return the function that translates the lines after the first `done`.
+
+        A round trip needs a backward model; without one it is a CadecError.
+        """
+        if not self.round_trip:
+            return self._translate_with(models.translation, done)
+        reverse = models.backward
+        if reverse is None:
+            raise CadecError(
+                f"{models.bundle.directory} has no backward model, which the round trip needs",
+                "add a bundle of the other direction with `cadec convert BUNDLE --back REVERSE`",
+            )
+        there, back = self._translate_with(reverse, done), _sampling(models.translation).best(self.beam)
+        return lambda texts: back(there(texts))
+
+    def _translate_with(self, model: TranslationModel, done: int) -> Translate:
+        able = _sampling(model)
+        return able.sampler(self.seed + done, self.temperature) if self.sample else able.best(self.beam)
+
+
+def _sampling(model: TranslationModel) -> Sampling:
+    if not isinstance(model, Sampling):
+        raise CadecError("the engine of this translation model can't make training data")
+    return model
+
+
+def start_line_worker(request: ModelRequest, how: LineTranslation) -> Translate:
+    """Load the models in a worker process; return the function that translates lines."""
+    return how.by(request.open())

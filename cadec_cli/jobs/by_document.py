@@ -1,8 +1,8 @@
-"""Files translated document by document, by a pool of workers, each document by itself.
+"""Translates files document by document with a pool of workers, each document independently.
 
-The translation of a document therefore depends on nothing else: not on its neighbours, the number of workers,
-or the shard of the files. Documents that are done are on disk, and a file is written whole when all of its
-documents are done. Only files with a document that is being translated are in memory.
+A translation therefore does not depend on neighbouring documents, the number of workers or the shard.
+Finished documents are kept on disk, and a file is written whole when all of its documents are finished. Only
+files with a document in progress are in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cadec_cli.fs.paths import resolve_path
 from cadec_cli.fs.read import sha256
 from cadec_cli.jobs.done import DoneDocuments, FinishedFile, FinishedFiles, document_key
 from cadec_cli.jobs.in_step import SegmentRecord, Written, output_pieces
-from cadec_cli.jobs.json_output import journal_record
+from cadec_cli.jobs.json_lines import journal_record
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.parallel import Task, WorkerLostError, WorkerPool
@@ -37,15 +37,15 @@ from cadec_cli.text.formats import TextFile
 
 @dataclass(frozen=True)
 class DocumentTask:
-    """A document as a worker gets it."""
+    """A document to be translated by a worker."""
 
     document: Document
-    first: bool  # of its file: what comes before all files comes before it
+    first: bool  # of its file: the context before the file applies to it
 
 
 @dataclass(frozen=True)
 class DocumentWorker:
-    """What a worker of a pool does to a document; `side_output` is what else to make of each sentence."""
+    """Translates a document in a worker; `side_output` makes further data from each translation."""
 
     translator: Translator
     judge: Judge
@@ -54,7 +54,7 @@ class DocumentWorker:
     side_output: Callable[[Translation], Any] | None = None
 
     def __call__(self, task: DocumentTask) -> list[Any]:
-        """What is kept of its sentences."""
+        """Return one journal record per sentence."""
         context = self.before if task.first else Context()
         return [
             journal_record(translation, self.judge, json_lines=self.json_lines, beside=self.side_output)
@@ -62,27 +62,27 @@ class DocumentWorker:
         ]
 
 
-# (files or sentences, how many there will be) → the same, with progress shown
+# (files or sentences, their number) → the same, with progress shown
 Count = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What there is to do, seen once through all files."""
+    """The amount of work, found by reading all files once."""
 
     order: tuple[int, ...]  # of the files: those with the longest documents first
     documents: tuple[int, ...]  # in each file
     digests: tuple[bytes, ...]  # of each file's documents
-    sentences: Counter[str]  # of each document by its key, as often as it is there
+    sentences: Counter[str]  # by document key; a document that occurs twice counts twice
 
     @property
     def total(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return self.sentences.total()
 
 
 def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
-    """The same items; no progress is shown."""
+    """Return the items unchanged, without showing progress."""
     return items
 
 
@@ -90,9 +90,9 @@ def no_progress(items: Iterable[Any], total: int) -> Iterable[Any]:
 class BulkTranslation:
     """Files, and how a pool translates them.
 
-    `read` reads the file with a number, again for every call. `settings` is all that the outcome depends on
-    except the files; `before` are the sentences that come before the first document of each. A file at an
-    output's path that this translation did not write is replaced only with `replace`.
+    `read(number)` reads a file, again at every call. `settings` is everything that the result depends on
+    except the files. `before` has the sentences that precede the first document of each file. An existing
+    file that this translation did not write is replaced only with `replace`.
     """
 
     plan: OutputPlan
@@ -102,12 +102,12 @@ class BulkTranslation:
     json_lines: bool = False
     before: tuple[str, ...] = ()
     replace: bool = False
-    side_output: Callable[[Iterable[SegmentRecord]], None] | None = None  # gets what was made beside
-    finished: FinishedFiles | None = None  # where to put files on record that are complete
-    inputs: Sequence[Path] = ()  # what they are on record with
+    side_output: Callable[[Iterable[SegmentRecord]], None] | None = None  # writes the records
+    finished: FinishedFiles | None = None  # where finished files are recorded
+    inputs: Sequence[Path] = ()  # recorded with them
 
     def survey(self, count: Count = no_progress) -> Survey:
-        """Look through all files: what is wrong with one is said here, before the work."""
+        """Read all files once, so that errors in any of them are reported before the work."""
         sentences: Counter[str] = Counter()
         longest, documents, digests = [], [], []
         for number in count(range(len(self.plan.paths)), len(self.plan.paths)):
@@ -135,9 +135,9 @@ class BulkTranslation:
     ) -> None:
         """Translate what is not done yet, and write every file as soon as it is complete.
 
-        `resumed` is called with the number of sentences that were done already, `damaged` with what is wrong
-        with the journal; `doubted` with a file's number and its flagged sentences, and `written` with each
-        file that is written in its own layout. Interrupted, it says how many sentences are done.
+        `resumed` is called with the number of sentences that were already done, `damaged` with a message
+        about a damaged journal, `doubted` with a file's number and its flagged sentences, and `written` with
+        each file that is written in its own layout. `Interrupted` says how many sentences are done.
         """
         with self._done_documents(resume) as done:
             if done.damage:
@@ -162,7 +162,7 @@ class BulkTranslation:
             done.finish()
 
     def unfinished_files(self) -> list[int]:
-        """The numbers of those files that are not on record as finished, or not as they were."""
+        """The numbers of the files that are not recorded as finished, or have changed since."""
         known = self.finished.read() if self.finished is not None else set()
         if not known:
             return list(range(len(self.plan.paths)))
@@ -174,7 +174,7 @@ class BulkTranslation:
         ]
 
     def only(self, numbers: Sequence[int]) -> BulkTranslation:
-        """The translation of some of the files."""
+        """The same translation, restricted to some of the files."""
         return replace(
             self,
             plan=self.plan.part(numbers, self.plan.journal),
@@ -183,13 +183,13 @@ class BulkTranslation:
         )
 
     def finished_file(self, number: int, digest: str, source: str) -> FinishedFile:
-        """A file as it is on record."""
+        """The record of a finished file."""
         assert self.finished is not None
         name = _relative(self.plan.paths[number], self.finished.path)
         return FinishedFile(name, digest, self.inputs[number].name, source)
 
     def source_of(self, number: int) -> str:
-        """The checksum of an input; empty where finished files are not on record."""
+        """The checksum of an input; empty if finished files are not recorded."""
         return sha256(self.inputs[number]) if self.finished is not None else ""
 
     def _done_documents(self, resume: bool) -> DoneDocuments:
@@ -199,32 +199,32 @@ class BulkTranslation:
         return (DoneDocuments.resume if resume else DoneDocuments.begin)(self.plan.journal, self.settings)
 
     def keys_of(self, file: TextFile) -> list[str]:
-        """What the documents of a file are known by."""
+        """The keys of a file's documents."""
         return [
             document_key(document.texts, () if number else self.before, speakers=document.speakers)
             for number, document in enumerate(file.documents)
         ]
 
     def may_write(self, path: Path, done: DoneDocuments) -> bool:
-        """Tell whether an output's place is free, or is taken by what this translation wrote."""
+        """Tell whether an output's path is free, or has a file that this translation wrote."""
         return self.replace or not os.path.lexists(path) or done.is_own(self._name(path), _digest(path))
 
     def _name(self, path: Path) -> str:
-        """What the journal calls an output; it may be moved together with them."""
+        """An output's name in the journal: relative, so that both may be moved together."""
         assert self.plan.journal is not None
         return _relative(path, self.plan.journal)
 
     def write(self, number: int, content: bytes, done: DoneDocuments) -> str:
-        """Write a file, unless it is there as it should be; returns its checksum."""
+        """Write a file, unless it already has this content; return its checksum."""
         path = self.plan.paths[number]
         digest = hashlib.sha256(content).hexdigest()
         if _digest(path) == digest:
-            done.note_output(self._name(path), digest)  # what is as we would write it is as good as ours
+            done.note_output(self._name(path), digest)  # the content is the same, whoever wrote it
             return digest
         if not self.may_write(path, done):
             raise CadecError(
-                f"{path} has been put there, or changed, in the meantime",
-                f"move it away, and use {option('resume')}",
+                f"{path} was created or changed in the meantime",
+                f"move it away and use {option('resume')}",
             )
         done.note_output(self._name(path), digest)
         with atomic_file(path) as stream:
@@ -271,7 +271,7 @@ class _Work:
     completed: list[FinishedFile] = field(default_factory=list)
 
     def refuse_foreign(self) -> None:
-        """Refuse to begin where an output's place is taken by something that is not this translation's."""
+        """Refuse to begin if an output's path has a file that this translation did not write."""
         paths = self.translation.plan.paths
         foreign = [
             path
@@ -283,22 +283,22 @@ class _Work:
             raise CadecError(
                 f"{foreign[0]}{others}: exists already, and is not as this translation wrote it",
                 f"{option('resume')} {option('force')} replaces "
-                f"{'it' if len(foreign) == 1 else 'them'}, and keeps what is done",
+                f"{'it' if len(foreign) == 1 else 'them'} and keeps finished translations",
             )
 
     def _is_there(self, number: int, path: Path) -> bool:
-        """Tell whether a file that nothing is noted of is what we would write: its line may be damaged."""
+        """Tell whether a file without a record is what we would write: the record may be damaged."""
         opened = self._open(number)
         return not opened.missing and _digest(path) == hashlib.sha256(self._content(opened)[1]).hexdigest()
 
     def translated_by(self, pool: WorkerPool) -> Iterator[None]:
-        """Have it done; yields once for every sentence."""
+        """Translate all documents with the pool; yield once per sentence."""
         documents = self._documents()
         first = next(documents, None)
-        if first is None:  # all is done already: no worker needs to start
+        if first is None:  # everything is done: no worker needs to start
             return
         results = pool.run(self.translation.task, itertools.chain([first], documents))
-        # Whoever stops here ends the pool's work, and not only when memory is cleared.
+        # A caller that stops early ends the pool's work at once, not at garbage collection.
         closing = contextlib.closing(cast("Generator[Any, None, None]", results))
         lost: list[CadecError] = []
         with closing, self._name_culprits():
@@ -317,14 +317,14 @@ class _Work:
             others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
             raise CadecError(
                 f"{lost[0].marked_message}{others}",
-                f"{lost[0].marked_hint}; all else is done, and {option('resume')} tries this again",
+                f"{lost[0].marked_hint}; everything else is done, and {option('resume')} tries this again",
             )
         if self.waiting or next(documents, None) is not None:
             raise RuntimeError("a pool has left documents undone")
 
     @contextlib.contextmanager
     def _name_culprits(self) -> Iterator[None]:
-        """A document that takes workers down has a name only here."""
+        """Name the document in errors about lost workers: the pool knows only its number."""
         try:
             yield
         except WorkerLostError as error:
@@ -336,11 +336,11 @@ class _Work:
         key = self.in_progress[number]
         opened = self.waiting[key][0]
         path = self.translation.plan.paths[opened.number]
-        which = f"document {opened.keys.index(key) + 1} of what becomes {path}"
+        which = f"document {opened.keys.index(key) + 1} of the input of {path}"
         return CadecError(f"{which}: {error.marked_message}", error.marked_hint)
 
     def _documents(self) -> Iterator[DocumentTask]:
-        """What is to be handed out, file by file; a document that is there twice is done once."""
+        """The documents to translate, file by file; a document that occurs twice is translated once."""
         handed_out = itertools.count()
         for number in self.survey.order:
             opened = self._open(number)
@@ -355,19 +355,19 @@ class _Work:
                 yield document
 
     def _open(self, number: int) -> _OpenFile:
-        """Read a file again, which is to be as it was."""
-        source = self.translation.source_of(number)  # first: if it changes now, it is not what is on record
+        """Read a file again; a CadecError if it has changed since the survey."""
+        source = self.translation.source_of(number)  # first: a later change then does not match the record
         file = self.translation.read(number)
         keys = self.translation.keys_of(file)
         if _digest_of(keys) != self.survey.digests[number]:
             raise CadecError(
                 f"the input of {self.translation.plan.paths[number]} has changed in the meantime",
-                f"the same command with {option('resume')} takes it as it is now",
+                f"run the same command with {option('resume')} to translate it as it is now",
             )
         return _OpenFile(number, file, keys, source, {key for key in keys if key not in self.done})
 
     def _complete(self, opened: _OpenFile) -> None:
-        """All documents of a file are done: it can be written."""
+        """Write a file whose documents are all done, and report it."""
         outputs, content = self._content(opened)
         digest = self.translation.write(opened.number, content, self.done)
         if self.translation.finished is not None:
@@ -378,7 +378,7 @@ class _Work:
             self.flagged(opened.number, list(flagged_sentences(outputs, opened.file.documents)))
 
     def _content(self, opened: _OpenFile) -> tuple[dict[tuple[int, int], Any], bytes]:
-        """What the sentences of a file became, and the file that they make."""
+        """The records of a file's sentences, and the content of the output."""
         with_beside = self.translation.side_output is not None
         outputs = {
             (number, sentence): _in_document(done[0] if with_beside else done, number)
@@ -389,7 +389,7 @@ class _Work:
         return outputs, b"".join(pieces)
 
     def segment_records(self) -> Iterator[SegmentRecord]:
-        """What was made beside all translations, in the order of the files."""
+        """The side output's records of all sentences, in the order of the files."""
         for number in range(len(self.translation.plan.paths)):
             opened = self._open(number)
             for position, (key, document) in enumerate(opened.documents):
@@ -403,7 +403,7 @@ class _Work:
 
 
 def _in_document(output: Any, number: int) -> Any:
-    """What is written of a sentence; its document has a number only in its file."""
+    """A sentence's record with the number of its document, which only the file determines."""
     return [{**record, "document": number} for record in output] if isinstance(output, list) else output
 
 
@@ -416,10 +416,10 @@ def _digest_of(keys: Sequence[str]) -> bytes:
 
 
 def _relative(path: Path, record: Path) -> str:
-    """Where a file is, seen from a record of it: they may be moved together."""
+    """A file's path relative to its record, so that both may be moved together."""
     return os.path.relpath(resolve_path(path), resolve_path(record).parent)
 
 
 def _digest(path: Path) -> str:
-    """The checksum of what is at a place; none of what is no file."""
+    """The checksum of a file; empty if there is no regular file."""
     return sha256(path) if path.is_file() else ""

@@ -1,7 +1,7 @@
-"""Files translated: all their documents in step, results in the order and the layout of the files.
+"""Translates files with all their documents in step; results keep the order and layout of the files.
 
-What is done so far is in a journal beside the output, so that Ctrl-C, a crash or a full disk loses nothing.
-Knows nothing of terminals: progress is shown by what the caller passes as `track`.
+Finished sentences are in a journal beside the output, so that Ctrl-C, a crash or a full disk loses nothing.
+Knows nothing of terminals: the caller passes `track` to show progress.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cadec_cli.errors import CadecError, Interrupted, option
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.jobs.journal import Gap, Journal
-from cadec_cli.jobs.json_output import journal_record, json_line
+from cadec_cli.jobs.json_lines import journal_record, json_line
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import TranslationOptions
@@ -36,13 +36,13 @@ Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
 
 
 def no_progress(translations: Iterable[Translation], total: int | None) -> Iterable[Translation]:
-    """The same translations; no progress is shown."""
+    """Return the translations unchanged, without showing progress."""
     return translations
 
 
 @dataclass(frozen=True)
 class SegmentRecord:
-    """What was made beside the translation of a sentence, and where that sentence stands."""
+    """The side output's data for a sentence, and where the sentence is."""
 
     file: int
     document: int  # of its file
@@ -51,7 +51,7 @@ class SegmentRecord:
     made: Any
 
 
-# (an explained translation, who judges it) → plain data
+# (an explained translation, its judge) → plain data
 Segment = Callable[[ExplainedTranslation, Judge], Any]
 
 
@@ -59,8 +59,8 @@ Segment = Callable[[ExplainedTranslation, Judge], Any]
 class SideOutput:
     """A file that is written beside the translation, such as a report.
 
-    `segment(explained, judge)` turns an explained translation into plain data, which the journal keeps. It is
-    a top-level function, since workers are sent it. `write` gets the records of all sentences, in order.
+    `segment(explained, judge)` turns an explained translation into plain data for the journal. It must be a
+    top-level function, because it is sent to workers. `write` gets the records of all sentences, in order.
     """
 
     path: Path
@@ -69,17 +69,17 @@ class SideOutput:
 
 
 def segment_maker(segment: Segment, translator: Translator, judge: Judge) -> Callable[[Translation], Any]:
-    """What makes segments of translations: the translator explains, so that `segment` runs no model."""
+    """Return the function that makes a segment from a translation; the translator explains it first."""
     return lambda translation: segment(translator.explain_translation(translation), judge)
 
 
-# (number of the input, the file as it was read, what was written of it)
+# (number of the input, the file as it was read, the bytes written)
 Written = Callable[[int, TextFile, bytes], None]
 
 
 @dataclass(frozen=True)
 class FileTranslation:
-    """Files, and what they are translated with; `origin` tells all else that the outcome depends on.
+    """Files, and what they are translated with; `origin` is everything else that the result depends on.
 
     Sentences with a confidence below `below` are flagged; `before` is the context of the first document of
     each file. A side output is complete as soon as the last translation has been taken.
@@ -88,14 +88,14 @@ class FileTranslation:
     translator: Translator
     files: Sequence[TextFile]
     origin: tuple[tuple[str, str], ...] = ()
-    plan: OutputPlan | None = None  # where they go, if that is files
+    plan: OutputPlan | None = None  # None if they go to standard output
     below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
     side_output: SideOutput | None = None
 
     @cached_property
     def judge(self) -> Judge:
-        """Who says which sentences are worth a look."""
+        """The judge that flags sentences."""
         return self.translator.judge(self.below)
 
     @cached_property
@@ -105,13 +105,13 @@ class FileTranslation:
 
     @cached_property
     def contexts(self) -> list[Context]:
-        """What stands before each of the documents."""
+        """The context before each document."""
         firsts = (number == 0 for file in self.files for number in range(len(file.documents)))
         return [self.before if first else Context() for first in firsts]
 
     @property
     def sentences(self) -> int:
-        """How many there are."""
+        """The number of sentences."""
         return sum(map(len, self.documents))
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
@@ -134,7 +134,7 @@ class FileTranslation:
     ) -> Iterator[bytes]:
         """The files' bytes in their layout, one after the other, as early as translations allow.
 
-        `written` is called with each file when all of it has been taken.
+        `written` is called with each file once all its bytes were taken.
         """
         texts = iter(translations)
         for number, file in enumerate(self.files):
@@ -155,11 +155,11 @@ class FileTranslation:
         damaged: Callable[[str], None] = lambda message: None,
         written: Written = lambda number, file, content: None,
     ) -> list[FlaggedSentence]:
-        """Write the files that were planned, each whole or not at all; returns what is worth a look of all.
+        """Write the planned files, each whole or not at all; return the flagged sentences.
 
-        `resumed` is called with the number of sentences that were done already, `damaged` with what is wrong
-        with the journal, `written` with each file that is written in its own layout. Interrupted, it says how
-        many sentences are done.
+        `resumed` is called with the number of sentences that were already done, `damaged` with a message
+        about a damaged journal, `written` with each file that is written in its own layout. `Interrupted`
+        says how many sentences are done.
         """
         with self._journal(self._header(json_lines), resume) as journal:
             if journal.damage:
@@ -208,7 +208,7 @@ class FileTranslation:
             journal.add(translation.document, translation.sentence, done)
 
     def _missing(self, journal: Journal | _InMemoryJournal) -> Iterator[Translation]:
-        """All that a journal does not have: what it lost, from where that began; then what comes after."""
+        """Translate what the journal lacks: first its gaps, then everything after its last snapshot."""
         for gap in journal.gaps:
             lost = set(gap.lost)
             for translation in self._from(gap.start()):
@@ -253,7 +253,7 @@ class FileTranslation:
                 written(number, file, b"".join(pieces))
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
-        """All that the outcome depends on."""
+        """Everything that the result depends on."""
         documents = [[one.texts for one in self.documents], [one.speakers for one in self.documents]]
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
         before = hashlib.sha256(json.dumps(self.before.sentences).encode()).hexdigest()
@@ -277,9 +277,9 @@ def attach(
     judge: Judge,
     place: Callable[[int], tuple[int, int]],
 ) -> Iterator[Translation]:
-    """The same translations, in order; when the last one is taken the side output is written.
+    """Yield the translations unchanged, and write the side output after the last one.
 
-    `place` gives the number of a document's file, and its number in that file.
+    `place` returns the number of a document's file, and its number in that file.
     """
     if side_output is None:
         yield from translations
@@ -300,7 +300,7 @@ def translation_settings(
     report: bool,
     below: float,
 ) -> dict[str, Any]:
-    """All that the outcome depends on but the input."""
+    """Everything that the result depends on except the input."""
     return {
         **dict(origin),
         "options": dataclasses.asdict(options),
@@ -310,7 +310,7 @@ def translation_settings(
 
 
 def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -> Iterator[bytes]:
-    """A file's bytes, of what is kept of its sentences: in its layout, or as JSON lines."""
+    """A file's bytes, made from the records of its sentences: in its layout, or as JSON lines."""
     if json_lines:
         yield from (json_line(record) for of_sentence in outputs for record in of_sentence)
     else:
@@ -320,7 +320,7 @@ def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -
 def document_by_document(
     translations: Iterable[Translation], lengths: Sequence[int]
 ) -> Iterator[Translation]:
-    """Translations that were made in step, in the order of the documents; early ones wait."""
+    """Put translations that were made in step into document order; early ones are held back."""
     arrived = [0] * len(lengths)
     waiting: list[list[Translation]] = [[] for _ in lengths]
     current = 0
@@ -336,13 +336,13 @@ def document_by_document(
 
 
 class _InMemoryJournal:
-    """What is done so far, where it can't be kept on disk: a journal for what goes down a pipe."""
+    """A journal in memory, for output to a pipe, beside which no file can be kept."""
 
     start: State | None = None
     gaps: tuple[Gap, ...] = ()
     damage = ""
     kept = 0
-    resume_hint = "what goes to a pipe or a device can't be resumed"
+    resume_hint = "output to a pipe or a device can't be resumed"
 
     def __init__(self) -> None:
         self.outputs: dict[tuple[int, int], Any] = {}

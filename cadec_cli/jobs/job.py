@@ -1,8 +1,8 @@
 """A translation job: models, options, languages, judge and preceding context, put together in one place.
 
 Every way to translate begins here: files in step or document by document, a stream, n-best lists, a session,
-and what a worker process does. Inputs are read and outputs planned here too. Knows nothing of terminals:
-`note` is called with remarks for a person, `loading` is entered while a model is loaded.
+a worker process. Inputs are read and outputs planned here too. Knows nothing of terminals: `note` is called
+with messages for the user, `loading` is entered while a model is loaded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.directions import Languages, chosen_languages
+from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.load import LoadedModels, convert_in_advance, default_options, seed_of
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.preceding_context import check_context, context_of, readable
@@ -24,7 +23,7 @@ from cadec_cli.decoding.protection.defects import judge_for
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.engines.document_models import Drafts, RepairModel
-from cadec_cli.engines.engine import silence
+from cadec_cli.engines.engine import Languages, silence
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
@@ -62,28 +61,28 @@ from cadec_cli.text.formats.stream import CHARACTERS, StreamedText, stream_lines
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How inputs are read; `style` is how translated subtitles are to look."""
+    """How inputs are read; `style` is the layout of translated subtitles."""
 
     encoding: str | None = "utf-8"
     lines: bool = False
-    format: str | None = None  # None: what a file's name promises
+    format: str | None = None  # None: by the file's name
     most: int = MAX_INPUT_BYTES
     style: SubtitleStyle = field(default_factory=SubtitleStyle)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that the layout of what is written depends on."""
+        """Everything that the layout of the output depends on."""
         style = dataclasses.asdict(self.style)
         return {"encoding": self.encoding, "lines": self.lines, "format": self.format, "screen": style}
 
 
 @dataclass(frozen=True)
 class TranslationJob:
-    """What translates, and how; models are loaded when they are first used.
+    """Models and options of a translation; models are loaded when they are first used.
 
-    `after` is what comes before the first document of each file: sentences of the target language, or a file
-    to read them from. Confidences below `below` are flagged. With `drafts` the inputs are translations, which
-    the bundle's DocRepair model makes fit each other.
+    `after` has the target sentences that precede the first document of each file, or is a file with them.
+    Confidences below `below` are flagged. With `drafts` the inputs are translations, which the bundle's
+    DocRepair model makes consistent.
     """
 
     request: ModelRequest
@@ -109,9 +108,9 @@ class TranslationJob:
         note: Callable[[str], None] = silence,
         loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> TranslationJob:
-        """A job of the models that are asked for; what they can't do is a CadecError.
+        """Open a job with the requested models; options that they can't serve are a CadecError.
 
-        `options` are all of them, or a mapping of those that differ from the bundle's defaults.
+        `options` is complete, or a mapping of those that differ from the bundle's defaults.
         """
         bundle = request.open_bundle()
         languages = chosen_languages(bundle, request.source_language, request.target_language)
@@ -129,7 +128,7 @@ class TranslationJob:
         note: Callable[[str], None] = silence,
         loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> TranslationJob:
-        """A job that repairs translations, with the bundle's DocRepair model and a beam of that size."""
+        """Open a job that repairs translations with the bundle's DocRepair model, by beam search."""
         options = TranslationOptions(search="repair", beam=beam)
         opened = cls.open(request, options, note=note, loading=loading)
         target = opened.languages.target
@@ -142,7 +141,7 @@ class TranslationJob:
 
     @cached_property
     def models(self) -> Models:
-        """The models that translate: the bundle's, or what repairs drafts."""
+        """The models that translate: the bundle's, or the one that repairs drafts."""
         if not self.drafts:
             return self.loaded
         self.bundle.path("repair")  # raises an error that says how to add one
@@ -156,12 +155,12 @@ class TranslationJob:
 
     @cached_property
     def judge(self) -> Judge:
-        """What says how far translations can be trusted."""
+        """The judge that says how far translations can be trusted."""
         return judge_for(self.options, self.languages.source_code, self.below)  # needs no model
 
     @cached_property
     def sentences_before(self) -> tuple[str, ...]:
-        """The sentences that come before the first document of each file, in the target language."""
+        """The target sentences that precede the first document of each file."""
         if not self.after:
             return ()
         check_context(self.options)
@@ -170,18 +169,18 @@ class TranslationJob:
         file = read_text_file(self.after, language=self.languages.target_code, most=self.most)
         sentences = tuple(text for document in file.documents for text in document.texts)
         if not sentences:
-            raise CadecError(f"{self.after} has no sentences that could come before")
+            raise CadecError(f"{self.after} has no sentences to use as context")
         return sentences
 
     @cached_property
     def before(self) -> Context:
-        """The same as the context of the first document of each file."""
+        """`sentences_before` as the context of the first document of each file."""
         sentences = self.sentences_before
         return context_of(self.models, self.options, sentences) if sentences else Context()
 
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
-        """What the outcome depends on besides the text and the options."""
+        """What the result depends on besides the text and the options."""
         origin = [("bundle", self.bundle.manifest.identity), ("compute type", self.request.compute_type)]
         if self.languages != chosen_languages(self.bundle):
             origin.append(("languages", str(self.languages)))
@@ -215,7 +214,7 @@ class TranslationJob:
         )
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
-        """Tell whether to translate an input as it comes: nothing else is to be read, and nothing waits."""
+        """Tell whether to translate the input as it arrives: one pipe, in a format read line by line."""
         alone = len(paths) == 1 and str(self.after) != "-" and not self.drafts
         if not alone or not is_streamed(paths[0]):
             return False
@@ -232,10 +231,10 @@ class TranslationJob:
         side_output: SideOutput | None = None,
         before: Context | None = None,
     ) -> FileTranslation | StreamTranslation:
-        """Files to be translated in step, all else checked and read, the models loaded last.
+        """Prepare files to be translated in step: check, read and plan first, load the models last.
 
-        What comes on a pipe and goes to standard output is not read yet, if its format allows that. `before`
-        is the context of the first document of each file; None is the job's own.
+        Input from a pipe to standard output is not read yet, if its format allows streaming. `before` is the
+        context of the first document of each file; None means the job's own.
         """
         self.check_translates()
         codes = self.languages.source_code, self.languages.target_code
@@ -283,10 +282,10 @@ class TranslationJob:
         threads: int = 0,
         side_output: SideOutput | None = None,
     ) -> BulkTranslation | None:
-        """Files to be translated document by document, by workers with so many threads each.
+        """Prepare files to be translated document by document, by workers with `threads` threads each.
 
-        With a shard, only its part of the files is translated. Returns None, with a note, where nothing is
-        left to do. No model is loaded here: that is up to the workers.
+        With a shard, only its part of the files is translated. Returns None, with a note, if nothing is left
+        to do. No model is loaded here; the workers load them.
         """
         self.check_translates()
         own, plan, record = self._part(paths, outputs, shard)
@@ -319,7 +318,7 @@ class TranslationJob:
             side_output.segment if side_output is not None else None,
         )
         finished = None
-        if outputs.resume and side_output is None:  # a side output is about all files, finished or not
+        if outputs.resume and side_output is None:  # a side output covers all files, finished or not
             layout = {**inputs.settings, "output encoding": outputs.encoding}
             outcome = {**settings, "layout": layout, "before": document_key((), before)}
             finished = FinishedFiles(record, outcome)
@@ -355,9 +354,9 @@ class TranslationJob:
     def _part(
         self, paths: Sequence[Path], outputs: OutputRequest, shard: Shard | None
     ) -> tuple[list[Path], OutputPlan, Path]:
-        """The files to translate here, what they become, and where finished ones are on record.
+        """The files to translate here, the plan for them, and where finished ones are recorded.
 
-        Errors about names are about all files, whichever are translated here.
+        Names are checked for all files, not only for those of the shard.
         """
         assert outputs.output is not None
         plan = outputs.name(paths, self.languages.source_code, self.languages.target_code)
@@ -373,7 +372,7 @@ class TranslationJob:
         return [paths[number] for number in numbers], plan.part(numbers, journal), record
 
     def choose(self, documents: Sequence[Sequence[NBest]]) -> Iterator[Translation]:
-        """Choose from n-best lists that are there already; sentences come document by document."""
+        """Choose from given n-best lists; yield translations document by document."""
         chosen = choose(
             documents,
             self.models,
@@ -391,14 +390,14 @@ def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) 
 
 
 def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
-    """Refuse to show two languages in what has no cues."""
+    """Refuse to show two languages in a format without cues."""
     for file in files:
         if inputs.style.bilingual and not format_named(file.format).has_cues:
             raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
 
 
 def _shard_numbers(paths: Sequence[Path], shard: Shard) -> list[int]:
-    """The numbers of a shard's files: the same for every job, in whatever order its shell lists the files."""
+    """The numbers of a shard's files; they do not depend on the order in which files are listed."""
     by_name = sorted(range(len(paths)), key=lambda number: str(paths[number]))
     sizes = []
     for number in by_name:
@@ -409,7 +408,7 @@ def _shard_numbers(paths: Sequence[Path], shard: Shard) -> list[int]:
 
 @dataclass(frozen=True)
 class WorkerInstructions:
-    """A job as plain data: all that a worker needs to run it, wherever it is."""
+    """A job as plain data: everything that a worker on any machine needs to run it."""
 
     models: ModelRequest
     options: TranslationOptions
@@ -420,7 +419,7 @@ class WorkerInstructions:
 
 
 def start_worker(instructions: WorkerInstructions) -> DocumentWorker:
-    """Open the job in a worker process; what comes back translates document after document."""
+    """Open the job in a worker process; return the function that translates a document."""
     job = TranslationJob.open(
         instructions.models, instructions.options, after=instructions.after, below=instructions.below
     )

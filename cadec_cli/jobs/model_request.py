@@ -1,6 +1,6 @@
-"""Which models to open, and what they compute with: plain data that another process or machine can be sent.
+"""Which models to open, and what to compute with: plain data that can be sent to another process or machine.
 
-Importing this module is cheap; a bundle is looked at only when one is opened.
+Importing this module is cheap; heavy imports wait until a bundle is opened.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class ModelRequest:
         note: Callable[[str], None] | None = None,
         loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> LoadedModels:
-        """The models of a bundle that is open; each is loaded when it is first used.
+        """The models of an open bundle; each is loaded when it is first used.
 
-        `note` is called with remarks for a person, `loading` is entered while a model is loaded.
+        `note` is called with messages for the user, `loading` is entered while a model is loaded.
         """
         from cadec_cli.bundle.load import load_models
         from cadec_cli.engines.engine import silence
@@ -82,7 +82,7 @@ class ModelRequest:
         return self.models_of(self.open_bundle())
 
     def for_workers(self, bundle: Bundle, threads: int) -> ModelRequest:
-        """The same request for other processes and machines; `bundle` is what it opened here."""
+        """The same request for other processes and machines; `bundle` is the one it opened here."""
         from cadec_cli.bundle.find import is_embedded
 
         return dataclasses.replace(

@@ -1,7 +1,7 @@
-"""What may be written, and where: whatever is wrong with it is reported before the work.
+"""Checks where outputs go, so that errors are reported before the work.
 
-No input is ever overwritten, and no other file unless the user asks for it. Everything that writes where a
-user says calls `check_outputs`; an `OutputRequest` says where the translations of files go, and how.
+No input is ever overwritten, and no other file unless the user asks for it. Everything that writes to a path
+from the user calls `check_outputs`; an `OutputRequest` says where and how translations are written.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = Path("-")
 FORCE = f"{option('force')} replaces {{them}}"
-_NOT_KNOWN = "nothing tells that this very translation, of these inputs, wrote {them}; " + FORCE
+_NOT_KNOWN = "there is no record that this translation of these inputs wrote {them}; " + FORCE
 
-# Letters that no text in the script can do without, to find out early that an encoding lacks them.
+# Letters that every text in the script has, to notice early that an encoding lacks them.
 _LETTERS = {
     "Greek": "αιο",
     "Cyrillic": "аиосн",
@@ -57,10 +57,9 @@ def check_outputs(
 ) -> None:
     """Refuse to overwrite an input, and without `force` any other file; the error names all of them.
 
-    An output that can't be written is refused as well, as far as that is known ahead. Standard streams and
-    outputs that are not wanted (None) are left out. Pipes, devices and, with `directories`, empty directories
-    may be written to. Files that are `kept` beside the outputs, such as the journal, must differ from all
-    inputs and outputs.
+    An output that is known to be unwritable is refused as well. Standard streams and None are ignored. Pipes,
+    devices and, with `directories`, empty directories may be written to. Files that are `kept` beside the
+    outputs, such as the journal, must differ from all inputs and outputs.
     """
     wanted = [path for path in outputs if path is not None and path != STANDARD_STREAM]
     given = [Path(path) for path in inputs if path is not None and Path(path) != STANDARD_STREAM]
@@ -68,7 +67,7 @@ def check_outputs(
     there = []
     for output in wanted:
         with write_errors(output):
-            if not _is_device(output):  # what is read from a terminal may be written to it
+            if not _is_device(output):  # a terminal may be both input and output
                 known = known or _Inputs.of(given)
                 known.refuse(output)
             check_writable(output, directory=directories)
@@ -86,7 +85,7 @@ def check_outputs(
 
 
 def join_paths(paths: Sequence[Path]) -> str:
-    """Paths as a sentence names them."""
+    """Join paths with commas and "and"."""
     *first, last = map(str, paths)
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -96,12 +95,12 @@ def _is_device(path: Path) -> bool:
 
 
 def _refuse_twins(outputs: Sequence[Path]) -> None:
-    """Refuse two outputs that are one file, by whatever links."""
+    """Refuse two outputs that are the same file, also through links."""
     names: dict[Path, Path] = {}
     for path in outputs:
         other = names.setdefault(resolve_path(path), path)
         if other is not path:
-            raise CadecError(f"{other} and {path} are one file", "write to different ones")
+            raise CadecError(f"{other} and {path} are the same file", "write to different ones")
 
 
 def _is_occupied(path: Path) -> bool:
@@ -109,15 +108,15 @@ def _is_occupied(path: Path) -> bool:
         return False
     if path.is_dir() and not path.is_symlink():
         return any(path.iterdir())
-    return os.path.lexists(path)  # a link that leads nowhere is somebody's as well
+    return os.path.lexists(path)  # a dangling link counts too
 
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What is read, by whatever links: each looked at once, as there may be thousands on either side."""
+    """The inputs, links resolved; each is examined once, because there may be thousands of them."""
 
     files: Mapping[tuple[int, int], Path]
-    directories: Mapping[Path, Path]  # each with one of the inputs in it
+    directories: Mapping[Path, Path]  # each with one input that it contains
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> _Inputs:
@@ -157,13 +156,13 @@ class OutputRequest:
 
     @property
     def to_files(self) -> bool:
-        """Tell whether the output is files; `-` is standard output, as it is standard input."""
+        """Tell whether to write files; `-` means standard output."""
         return self.output not in (None, str(STANDARD_STREAM))
 
     def plan(
         self, inputs: Sequence[Path], source: str, target: str, also_read: Sequence[Path | None] = ()
     ) -> OutputPlan | None:
-        """The files to write, none of which may be read or exist already, unless `force` is set."""
+        """Plan the files to write. None may be an input, and none may exist unless `force` is set."""
         if not self.to_files:
             return None
         plan = self.name(inputs, source, target)
@@ -172,7 +171,7 @@ class OutputRequest:
         return self.check(plan, [*inputs, *also_read])
 
     def name(self, inputs: Sequence[Path], source: str, target: str) -> OutputPlan:
-        """The files that the inputs become."""
+        """Name the output of each input, without checking it."""
         from cadec_cli.jobs.output_names import Languages, plan_outputs
 
         assert self.output is not None, "it goes to standard output"
@@ -180,14 +179,14 @@ class OutputRequest:
         return plan_outputs(self.output, inputs, Languages(source, target), ext=ext)
 
     def check(self, plan: OutputPlan, read: Sequence[Path | None], record: Path | None = None) -> OutputPlan:
-        """A plan that can be carried out; what stands in its way is an error, and so is what is read.
+        """Return a plan that can be carried out; a CadecError if an output exists or is also read.
 
-        `record` is where finished files are put on record, if they are.
+        `record` is where finished files are recorded, if they are.
         """
         from cadec_cli.fs.append_log import refuse_unfinished
         from cadec_cli.fs.locks import ensure_unlocked
 
-        # What an unfinished translation wrote is its own: the error is about the unfinished translation.
+        # Existing files may be an unfinished translation's own: the error should be about that instead.
         unfinished = plan.journal is not None and os.path.lexists(plan.journal)
         check_outputs(
             plan.paths,
@@ -207,7 +206,7 @@ class OutputRequest:
     def convert(
         self, files: Sequence[TextFile], inputs: Sequence[Path], plan: OutputPlan | None, target: str
     ) -> list[TextFile]:
-        """The files as they are to be written: in the format that their names promise, and encoded."""
+        """Convert the files to the format of their output's name, and to the output encoding."""
         from cadec_cli.fs.read import name_of
         from cadec_cli.text.formats.conversion import as_format, in_encoding, promised_format
 
@@ -221,15 +220,15 @@ class OutputRequest:
         ]
 
     def convert_stream(self, file: TextFile, target: str) -> TextFile:
-        """What comes bit by bit as it is to be written: encoded."""
+        """Convert a stream to the output encoding."""
         from cadec_cli.text.formats.conversion import as_it_comes_in_encoding
 
         return file if self.json_lines else as_it_comes_in_encoding(file, self.encoding, _letters(target))
 
 
 def _letters(language: str) -> str:
-    """Some that no text in a language can do without."""
-    from cadec_cli.text.protected.scripts import scripts_of
+    """Some letters that every text in a language has."""
+    from cadec_cli.text.protected.spans import scripts_of
 
     scripts = scripts_of(language)
     return _LETTERS.get(scripts[0], "") if len(scripts) == 1 else ""

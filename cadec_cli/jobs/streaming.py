@@ -1,6 +1,6 @@
-"""Text translated as it comes, on a pipe or from a terminal: what is complete is not kept waiting.
+"""Translates text as it arrives, from a pipe or a terminal: complete sentences do not wait for more input.
 
-All that is there at a time is translated in step, as the documents of a file are. A document may come in
+Everything available at a time is translated in step, like the documents of a file. A document may arrive in
 several parts; each continues where the last one stopped. Knows nothing of pipes and terminals.
 """
 
@@ -23,7 +23,7 @@ from cadec_cli.text.formats.stream import StreamedText
 
 @dataclass(eq=False)
 class _OpenDocument:
-    """A document as far as it has come: where its translation stands, and what came since."""
+    """A document that is still arriving: the state of its translation, and the new sentences."""
 
     number: int
     state: DocumentState
@@ -36,8 +36,7 @@ class StreamTranslation:
     """A stream, and what it is translated with; it is shown and written like a `FileTranslation`.
 
     `file` is how it is written; `before` is the context of the first document; sentences with a confidence
-    below `below` are flagged. Where the search does not settle a sentence before it knows the next, the
-    stream has to come in whole documents.
+    below `below` are flagged. A search that is not greedy needs a stream of whole documents.
     """
 
     translator: Translator
@@ -51,16 +50,16 @@ class StreamTranslation:
 
     @cached_property
     def judge(self) -> Judge:
-        """Who says which sentences are worth a look."""
+        """The judge that flags sentences."""
         return self.translator.judge(self.below)
 
     def in_order(self, track: Track = no_progress) -> Iterator[Translation]:
-        """Translations document by document, as the text comes; how many there will be is not known."""
+        """Translations document by document, as the text arrives; their number is not known."""
         tracked = track(self._translations(), None)
         return attach(self.side_output, tracked, self.translator, self.judge, lambda document: (0, document))
 
     def restore(self, translations: Iterable[Translation], written: Written | None = None) -> Iterator[bytes]:
-        """The bytes of the text in its layout, as early as translations allow; it is never all `written`."""
+        """The bytes of the text in its layout, as early as translations allow; `written` is not called."""
         return self.file.restore(translation.text for translation in translations)
 
     def _translations(self) -> Iterator[Translation]:
@@ -85,7 +84,7 @@ class StreamTranslation:
                 yield from self._translate_batch(here)
 
     def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
-        """What has come of some documents, in step."""
+        """Translate the new sentences of some documents, in step."""
         state = State(0, [document.state for document in documents])
         made = self.translator.translate_documents([document.came for document in documents], start=state)
         for translation in document_by_document(made, [len(document.came) for document in documents]):

@@ -1,47 +1,16 @@
-"""What travels between the stages of decoding: candidate translations with their scores.
+"""Candidate translations with their scores, as they travel between the stages of decoding.
 
-Text is the currency between models. Ids are private to an engine, but two models may have one vocabulary:
-then the second takes the ids of the first, which may cut a text into pieces as nobody else would.
+Models exchange text, because ids are private to an engine. Only if two models share a vocabulary does the
+second take the ids of the first, which may segment a text differently than encoding it would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+
+from cadec_cli.text.token_text import TokenText
 
 Ids = tuple[int, ...]
-
-
-class TokenText(Protocol):
-    """How a model writes text: as the ids of its vocabulary."""
-
-    @property
-    def identity(self) -> str:
-        """Two vocabularies with the same identity have the same ids."""
-        ...
-
-    @property
-    def boundary(self) -> int:
-        """The id that ends a sentence, and stands between two of them."""
-        ...
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All tokens, in the order of their ids."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """A sentence as ids, without the boundary."""
-        ...
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence."""
-        ...
-
-    def display_tokens(self, ids: Sequence[int]) -> list[str]:
-        """Each token as a person reads it, a space where a word begins."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -61,21 +30,21 @@ class Hypothesis:
 class NBest:
     """The hypotheses of one sentence, the S-NMT's best first; none for an empty sentence.
 
-    What stands before and after the translated words, such as a speaker's name, is no part of hypotheses.
+    `before` and `after` are the untranslated text around them, such as a speaker's name.
     """
 
     source: str
     hypotheses: tuple[Hypothesis, ...]
-    vocabulary: str = ""  # the identity of the vocabulary that wrote the ids; empty where there are none
+    vocabulary: str = ""  # the identity of the vocabulary of the ids; empty if there are no ids
     before: str = ""
     after: str = ""
 
     def wrap(self, text: str) -> str:
-        """A translation between what stands around it."""
+        """Put the untranslated text back around a translation."""
         return self.before + text + self.after
 
     def ids_for(self, text: TokenText) -> tuple[Ids, ...]:
-        """The hypotheses in a vocabulary: as they are if it is their own, else from their text."""
+        """The hypotheses as ids of a vocabulary: their own ids if it is the same, else encoded from text."""
         if self.vocabulary and self.vocabulary == text.identity:
             return tuple(hypothesis.ids for hypothesis in self.hypotheses)
         return tuple(tuple(text.encode(hypothesis.text)) for hypothesis in self.hypotheses)

@@ -12,9 +12,9 @@ from cadec_cli.bundle.manifest import DOCUMENT_KINDS
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.atomic import write_json
 from cadec_cli.fs.read import read_json
-from cadec_cli.reproduction import paper_corpora, small_corpora, toy_corpora
+from cadec_cli.reproduction import corpora, toy_corpora
+from cadec_cli.reproduction.corpora import paper_texts
 from cadec_cli.reproduction.measurements import tuned_flags, write_speed
-from cadec_cli.reproduction.paper_corpora import paper_texts
 from cadec_cli.reproduction.scales import (
     ALONE,
     AUGMENTED,
@@ -111,13 +111,13 @@ class Experiment(ExperimentPaths):
 
     def _small_texts(self) -> None:
         assert self.data is not None
-        small_corpora.check_corpora(self.data)
+        corpora.check_small_corpora(self.data)
         sizes = self.scale.sizes
-        small_corpora.write_pairs(self.data, self.text("pairs.tsv"), sizes["pairs"])
+        corpora.write_pairs(self.data, self.text("pairs.tsv"), sizes["pairs"])
         for name in ("documents", "fewer", "augmented"):
-            small_corpora.write_monolingual(self.data, self.text(f"{name}.txt"), sizes[name])
+            corpora.write_monolingual(self.data, self.text(f"{name}.txt"), sizes[name])
         for part, name in enumerate(("tuning", "test")):
-            small_corpora.write_aligned(self.data, self.aligned_paths(name), part=part, most=sizes[name])
+            corpora.write_aligned(self.data, self.aligned_paths(name), part=part, most=sizes[name])
         self.text("ready").touch()
 
     def _corpus(self, name: str, text: Path, languages: Sequence[str], needs: str, **options: object) -> None:
@@ -458,6 +458,6 @@ def _check_data(experiment: Experiment) -> None:
     elif data is None:
         raise CadecError(f"the {name} scale needs corpora", f"name their directory with {option('data')}")
     elif name == "small":
-        small_corpora.check_corpora(data)
+        corpora.check_small_corpora(data)
     else:
-        paper_corpora.check_corpora(experiment)
+        corpora.check_paper_corpora(experiment)

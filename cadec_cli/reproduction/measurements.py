@@ -22,7 +22,7 @@ from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.fs.atomic import write_json
 from cadec_cli.fs.read import read_json
 from cadec_cli.method.options import named_weights, with_flags
-from cadec_cli.reproduction.document_files import read_documents
+from cadec_cli.reproduction.corpora import read_documents
 from cadec_cli.reproduction.scales import ALONE, FEWER, FIRST, SYSTEMS, TUNED, ExperimentPaths, System
 from cadec_cli.reproduction.steps import Say, as_made, ignore, number, read_records, seconds_of
 from cadec_cli.text.sentences import split_sentences

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cadec_cli.fs.atomic import atomic_file
-from cadec_cli.reproduction.document_files import write_documents
+from cadec_cli.reproduction.corpora import write_documents
 
 Pair = tuple[str, str]
 

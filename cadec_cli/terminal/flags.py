@@ -384,7 +384,7 @@ MaxInput = Annotated[
 Weight = Annotated[
     str | None,
     typer.Option(
-        help="Weights of the objective by name, as lm=0.5; a bare number is the D-LM's. "
+        help="Weights of the objective by name, such as lm=0.5; a bare number is the D-LM's. "
         "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]",
         show_default=False,
     ),
@@ -402,7 +402,7 @@ Alpha = Annotated[float, typer.Option(help="Add-alpha smoothing of the D-LM's pr
 ContextSize = Annotated[
     int | None,
     typer.Option(
-        help="Number of target sentences before that count as context. [dim]\\[default: the bundle's][/dim]",
+        help="Number of preceding target sentences to read. [dim]\\[default: the bundle's][/dim]",
         min=0,
         show_default=False,
     ),

@@ -164,7 +164,7 @@ def write_translations(
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.errors import Interrupted
     from cadec_cli.jobs.in_step import FileTranslation
-    from cadec_cli.jobs.json_output import json_bytes
+    from cadec_cli.jobs.json_lines import json_bytes
 
     if isinstance(work, FileTranslation) and work.plan is not None:
         return work.to_files(
@@ -206,7 +206,7 @@ def write_by_document(
     work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
 ) -> None:
     """Have a pool translate; with `flagging`, list the sentences that are worth a look."""
-    from cadec_cli.terminal.views import flagged
+    from cadec_cli.terminal.views.translations import show_flagged_of_files
 
     survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))
     found: dict[int, Sequence[FlaggedSentence]] = {}
@@ -226,7 +226,7 @@ def write_by_document(
         for number, count in enumerate(survey.documents):  # documents are numbered through all files
             in_order += [dataclasses.replace(one, document=first + one.document) for one in found[number]]
             first += count
-        flagged.show_of_files(in_order, survey.total, work.inputs, survey.documents)
+        show_flagged_of_files(in_order, survey.total, work.inputs, survey.documents)
 
 
 def _note_resumed(sentences: int) -> None:

@@ -10,7 +10,7 @@ import sentencepiece
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.read import read_errors
 from cadec_cli.text.moses import MARKS
-from cadec_cli.text.protected.placeholders import PLACEHOLDERS
+from cadec_cli.text.protected.spans import PLACEHOLDERS
 
 # The ids that mean the same in every vocabulary of the project.
 

@@ -46,17 +46,17 @@ class CorpusText(Protocol):
 Loader = Callable[[], CorpusText]
 
 
-class Tokenizer(Protocol):
-    """What is needed of a pretrained model's tokenizer: see `method.hypotheses.TokenText`."""
+class TokenText(Protocol):
+    """How a model writes text: as the ids of its vocabulary."""
 
     @property
     def identity(self) -> str:
-        """Two tokenizers with the same identity have the same ids."""
+        """Two vocabularies with the same identity have the same ids."""
         ...
 
     @property
     def boundary(self) -> int:
-        """The id that ends a sentence."""
+        """The id that ends a sentence, and stands between two of them."""
         ...
 
     @property
@@ -80,7 +80,7 @@ class Tokenizer(Protocol):
 class PretrainedCorpusText:
     """The tokenizer of a pretrained model, for a language: what is trained with it can be used with it."""
 
-    def __init__(self, language: str, tokenizer: Tokenizer, kind: str) -> None:
+    def __init__(self, language: str, tokenizer: TokenText, kind: str) -> None:
         self.language = language
         self.kind = kind
         self.identity = tokenizer.identity
@@ -102,6 +102,6 @@ class PretrainedCorpusText:
         return len(self.vocabulary)
 
 
-def tokenizer_checksum(tokenizer: Tokenizer) -> str:
+def tokenizer_checksum(tokenizer: TokenText) -> str:
     """What a model remembers of the tokenizer of a pretrained one."""
     return hashlib.sha256(tokenizer.identity.encode()).hexdigest()

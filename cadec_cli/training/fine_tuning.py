@@ -30,7 +30,7 @@ from cadec_cli.models.pretrained_settings import (
 from cadec_cli.text.token_text import tokenizer_checksum
 from cadec_cli.text.tokenizers.lines import LineText
 from cadec_cli.training.kinds import Kind
-from cadec_cli.training.options import FineTuningOptions, WindowOptions
+from cadec_cli.training.presets import FineTuningOptions, WindowOptions
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,7 +18,7 @@ from cadec_cli.models.configs import (
     DocumentLMConfig,
     TransformerConfig,
 )
-from cadec_cli.training.options import FineTuningOptions, PairOptions, WindowOptions
+from cadec_cli.training.presets import FineTuningOptions, PairOptions, WindowOptions
 
 if TYPE_CHECKING:
     from torch import Tensor

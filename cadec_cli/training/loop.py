@@ -2,7 +2,7 @@
 
 A run can be killed at any moment and continued to the same weights, bit for bit (CPU, one process): the
 data order and the dropout of an update depend on nothing but the seed and the update's number, the rest
-is in the checkpoint.
+is in the checkpoint. `torchrun` may start several processes, which average their gradients.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,17 +19,17 @@ from pathlib import Path
 from types import FrameType
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from cadec_cli.data.batches import NO_LABEL, Batch, Examples, Update, in_order, plan_updates
 from cadec_cli.errors import CadecError, option
 from cadec_cli.models.storage import Model, fill, save_model
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
-from cadec_cli.training.distributed import Processes
-from cadec_cli.training.metrics import Metrics, Pace, perplexity
-from cadec_cli.training.options import TrainingOptions
-from cadec_cli.training.reporter import Reporter
+from cadec_cli.training.metrics import Metrics, Pace, Reporter, perplexity
+from cadec_cli.training.presets import TrainingOptions
 
 # The loss of a batch, summed over its labels.
 Loss = Callable[[nn.Module, Batch], Tensor]
@@ -341,3 +342,50 @@ def _stop_signals() -> Iterator[_Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among all that train one model."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Tell whether this process writes files and reports progress for all."""
+        return self.rank == 0
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """Return a network whose gradients are averaged over all processes."""
+        return DistributedDataParallel(model) if self.count > 1 else model
+
+    def total(self, *values: float) -> list[float]:
+        """Return the sum of each value over all processes."""
+        if self.count == 1:
+            return list(values)
+        device = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else None
+        tensor = torch.tensor(values, dtype=torch.float64, device=device)
+        dist.all_reduce(tensor)
+        return tensor.tolist()
+
+    def barrier(self) -> None:
+        """Wait until every process has reached this point."""
+        if self.count > 1:
+            dist.barrier()
+
+
+@contextlib.contextmanager
+def join_processes(device: torch.device) -> Iterator[Processes]:
+    """Join the processes that `torchrun` started; without `torchrun`, there is one."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes()
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Processes(dist.get_rank(), count)
+    finally:
+        dist.destroy_process_group()

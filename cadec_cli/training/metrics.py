@@ -1,4 +1,6 @@
-"""The figures of a run: its pace, metrics.jsonl, and the curves drawn from that file.
+"""The figures of a run: what it reports, its pace, metrics.jsonl, and the curves drawn from that file.
+
+Nothing here prints: the caller of a run passes a `Reporter`.
 
 metrics.jsonl has one JSON object per line: {"update", "loss", …}, and {"update", "dev_loss", …} for
 evaluations.
@@ -11,20 +13,73 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cadec_cli.fs.atomic import atomic_file, write_errors
 from cadec_cli.fs.read import read_errors
 from cadec_cli.plotting import require_matplotlib, save_figure
 from cadec_cli.training.checkpoints import Evaluation, Progress
-from cadec_cli.training.options import TrainingOptions
-from cadec_cli.training.reporter import UpdateReport, ignore
+from cadec_cli.training.presets import TrainingOptions
 
 Record = dict[str, Any]
 
 # More than any figure that can have been measured.
 _MOST = 1 << 62
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """A run after one update. `epoch` counts fractions; `evaluation` is the last one in this session."""
+
+    update: int
+    max_updates: int
+    epoch: float
+    loss: float
+    learning_rate: float
+    tokens_per_second: float
+    seconds_left: float | None  # None until it can be estimated
+    evaluation: Evaluation | None
+
+
+class Reporter(Protocol):
+    """Receives messages and progress of a run; of several processes only the first reports its progress."""
+
+    def note(self, message: str) -> None:
+        """Take a message that is good to know."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Take a message that may need attention."""
+        ...
+
+    def running(self) -> AbstractContextManager[object]:
+        """Return a context that is entered while updates are made."""
+        ...
+
+    def update(self, report: UpdateReport) -> None:
+        """Take the state after an update."""
+        ...
+
+
+def ignore(message: str) -> None:
+    """Discard a message."""
+
+
+class SilentReporter:
+    """Discards everything: the default of the library."""
+
+    note = staticmethod(ignore)
+    warn = staticmethod(ignore)
+
+    def running(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing."""
+        return nullcontext()
+
+    def update(self, report: UpdateReport) -> None:
+        """Discard the state after an update."""
 
 
 class Pace:

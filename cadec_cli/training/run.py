@@ -26,10 +26,10 @@ from cadec_cli.models.devices import choose_device
 from cadec_cli.models.storage import Model, fill, model_directory, save_model
 from cadec_cli.parallel import available_cores
 from cadec_cli.training.checkpoints import Checkpoints
-from cadec_cli.training.distributed import join_processes
 from cadec_cli.training.kinds import Kind
-from cadec_cli.training.loop import Outcome, Task, train
-from cadec_cli.training.options import (
+from cadec_cli.training.loop import Outcome, Task, join_processes, train
+from cadec_cli.training.metrics import Reporter, SilentReporter, ignore
+from cadec_cli.training.presets import (
     CHANGEABLE,
     FineTuningOptions,
     TrainingOptions,
@@ -39,7 +39,6 @@ from cadec_cli.training.options import (
     choose,
     load_preset,
 )
-from cadec_cli.training.reporter import Reporter, SilentReporter, ignore
 
 REASONS = {
     "max_updates": "all updates done",

@@ -6,8 +6,7 @@ import pytest
 
 import cadec_cli
 from cadec_cli.bundle.build import BundleRequest, build_bundle
-from cadec_cli.bundle.bundle import Bundle
-from cadec_cli.bundle.directions import chosen_languages
+from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.load import load_models
 from cadec_cli.engines.ctranslate2 import CTranslate2Model, framing_for
 from cadec_cli.errors import CadecError

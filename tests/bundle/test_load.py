@@ -136,7 +136,7 @@ def test_a_ctranslate2_model_that_can_not_translate_says_so(bundle: Bundle) -> N
 
 def test_scores_that_are_no_numbers_are_an_error(bundle: Bundle) -> None:
     _with_other(bundle.path("ct2/int8"), "config.json", layer_norm_epsilon=-1e30)
-    with pytest.raises(CadecError, match="scores are no numbers"):
+    with pytest.raises(CadecError, match="scores are not numbers"):
         load_models(bundle, compute_type="int8", device="cpu").translation.nbest(["Tom wants it."], 2)
 
 

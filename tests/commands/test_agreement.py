@@ -17,7 +17,7 @@ from cadec_cli.decoding.protection import defects as defects_module
 from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.jobs.job import TranslationJob
-from cadec_cli.jobs.json_output import json_records
+from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.jobs.model_request import ModelRequest
 from tests.helpers.pretrained_bundles import built_bundle, random_models
 from tests.helpers.run_in_process import cadec

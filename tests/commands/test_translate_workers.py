@@ -239,7 +239,7 @@ def test_what_may_not_be_this_very_work_is_refused(run: Run, alone: None) -> Non
     command = (*inputs(), "-o", "out/", "--workers", 1)
     assert run(*command).returncode == 0  # and leaves no record
     done = run(*command, "--resume")
-    assert done.returncode == 1 and "nothing tells that this very translation" in told(done)
+    assert done.returncode == 1 and "there is no record that this translation" in told(done)
     assert run(*command, "--resume", "--force").returncode == 0
     assert LEFT in told(run(*command, "--resume"))
     film, text = Path("in/film.srt"), Path("out/a.eo.txt")
@@ -276,7 +276,7 @@ def test_a_record_is_no_input_and_no_output(run: Run, alone: None) -> None:
     assert done.returncode == 1 and "out/.cadec-finished is the input" in told(done)
     assert written("out") == {} and Path("out/.cadec-finished").read_text() == "you see the lamp.\n"
     done = run("in/.cadec-finished.txt", "-o", "other/{stem}", *flags)
-    assert done.returncode == 1 and "are one file" in told(done)
+    assert done.returncode == 1 and "are the same file" in told(done)
     assert not Path("other").exists()
 
 

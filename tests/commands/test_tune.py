@@ -13,7 +13,7 @@ from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, read_manifest, save_defaults
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.run import may_save
+from cadec_cli.evaluation.tuning.trials import may_save
 from cadec_cli.main import exit_code
 from cadec_cli.method.lengths import LengthLimits
 from tests.helpers import made_up_pair

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError
-from cadec_cli.text.protected.scripts import scripts_of
+from cadec_cli.text.protected.spans import scripts_of
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import Interrupted
 from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.jobs.journal import Journal
-from cadec_cli.jobs.json_output import json_records, text_record
+from cadec_cli.jobs.json_lines import json_records, text_record
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
@@ -112,7 +112,7 @@ def test_every_signal_counts_and_has_its_words(name: str, worse: float, reason: 
     assert reason not in absent.reasons and absent.value > found.value
 
 
-def test_what_is_known_of_nothing_is_the_intercept() -> None:
+def test_without_signals_the_intercept_decides() -> None:
     assert 0.5 < weigh_signals(Signals(1)).value < 0.9 and weigh_signals(Signals(1)).reasons == ()
     assert {weighing.weight > 0 for weighing in WEIGHINGS.values()} == {True}
 

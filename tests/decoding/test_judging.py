@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cadec_cli.commands.repl.autosave import Autosave
-from cadec_cli.commands.repl.loop import Repl
+from cadec_cli.commands.repl.lines import Repl
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.translator import Translator

@@ -239,7 +239,7 @@ def test_what_comes_before_a_session_comes_before_its_first_document() -> None:
     assert len(session.in_use.sentences) == 2
 
 
-def test_a_formality_is_heard_unless_a_temperature_is_given() -> None:
+def test_a_formality_lowers_the_temperature_unless_one_is_given() -> None:
     shipped = TranslationOptions(temperature=4.0)
     assert with_flags(shipped, {"formality": "formal"}).temperature == 1
     assert with_flags(shipped, {"formality": "formal", "temperature": 2.0}).temperature == 2

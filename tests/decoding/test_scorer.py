@@ -20,15 +20,16 @@ from cadec_cli.decoding.state import PartialPath
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.evaluation.aligned import AlignedText
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
 from cadec_cli.evaluation.pmi.scores import TextScorer, own_scores
 from cadec_cli.method.context import Context, ContextPolicy
-from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.text.subwords import EOS
+from cadec_cli.text.token_text import TokenText
 from tests.helpers.bundle_parts import tiny_lm
 from tests.helpers.fakes import TableLM, WordText
 from tests.helpers.token_texts import NumberText

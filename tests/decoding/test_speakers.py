@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
-from cadec_cli.commands.repl.loop import Repl
+from cadec_cli.commands.repl.lines import Repl
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
@@ -89,7 +89,7 @@ def test_the_repl_has_speakers_only_in_subtitles_that_were_opened(tmp_path: Path
     assert entry.text == AS_SUBTITLE
 
 
-def test_python_says_so() -> None:
+def test_python_can_mark_speakers() -> None:
     translator = Translator(MODELS, language="en")
     assert [one.text for one in translator.translate([SAID])] == [AS_TEXT]
     both = translator.translate_documents([Document.of([SAID], speakers=True), [SAID]])

@@ -13,7 +13,7 @@ import torch
 
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.jobs.job import TranslationJob
-from cadec_cli.jobs.json_output import json_line, json_records
+from cadec_cli.jobs.json_lines import json_line, json_records
 from cadec_cli.jobs.model_request import ModelRequest
 
 # The scores of every other sentence differ where it is padded to the length of the longest.
@@ -69,7 +69,7 @@ def test_nothing_depends_on_the_number_of_threads(loaded: Translator) -> None:
 def test_another_process_with_all_cores_says_the_same(loaded: Translator) -> None:
     program = (
         "import sys; from cadec_cli.jobs.job import ModelRequest, TranslationJob\n"
-        "from cadec_cli.jobs.json_output import json_bytes\n"
+        "from cadec_cli.jobs.json_lines import json_bytes\n"
         f"translator = TranslationJob.open(ModelRequest(), {OPTIONS}).translator\n"
         "sys.stdout.buffer.writelines(json_bytes(translator.translate(sys.argv[1:]), translator.judge()))"
     )

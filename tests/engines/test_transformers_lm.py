@@ -346,5 +346,5 @@ def test_weights_that_give_no_numbers_are_said() -> None:
     model = scorer("gpt2")
     with torch.no_grad():
         model.network.model.transformer.ln_f.weight[0] = torch.inf
-    with pytest.raises(CadecError, match="no numbers"):
+    with pytest.raises(CadecError, match="not numbers"):
         model.score([trie_for(model, encoded(model, SENTENCES[:2]))], [Context()], PLAIN)

@@ -89,7 +89,7 @@ class Idle:
         yield from ()
 
 
-def test_what_a_crew_has_not_done_is_not_taken_for_done(library: Callable[..., Library]) -> None:
+def test_documents_that_a_pool_left_undone_are_an_error(library: Callable[..., Library]) -> None:
     work = library()
     with pytest.raises(RuntimeError, match="left documents undone"):
         work.run(Idle())
@@ -97,7 +97,7 @@ def test_what_a_crew_has_not_done_is_not_taken_for_done(library: Callable[..., L
 
 
 def test_a_document_that_takes_workers_down_is_named(library: Callable[..., Library]) -> None:
-    with pytest.raises(CadecError, match=r"document \d of what becomes .*\.txt: item 3 takes members down"):
+    with pytest.raises(CadecError, match=r"document \d of the input of .*\.txt: item 3 takes members down"):
         library().run(Idle(lost=True))
 
 
@@ -120,10 +120,10 @@ def test_all_other_documents_are_done_beside_one_that_takes_workers_down(
     whole = library("whole").run()
     work = library()
     with pytest.raises(
-        CadecError, match=r"document \d of what becomes .*: item 3 takes members down"
+        CadecError, match=r"document \d of the input of .*: item 3 takes members down"
     ) as found:
         work.run(Losing())
-    assert "all else is done" in found.value.hint
+    assert "everything else is done" in found.value.hint
     assert len(work.told.documents) == 6
     assert whole.keys() - work.written().keys() == {"a.txt", "c.txt"}  # both have it
     assert work.run(resume=True) == whole and len(work.told.documents) == 7

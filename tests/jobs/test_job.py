@@ -10,11 +10,11 @@ import pytest
 
 from cadec_cli.bundle.find import EMBEDDED
 from cadec_cli.errors import CadecError, UsageError
-from cadec_cli.evaluation.contrastive.bundle_scoring import ContrastiveOptions, start_scoring_worker
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, start_scoring_worker
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
+from cadec_cli.jobs.back_translation import LineTranslation, start_line_worker
 from cadec_cli.jobs.by_document import DocumentTask
 from cadec_cli.jobs.job import InputOptions, TranslationJob, WorkerInstructions, start_worker
-from cadec_cli.jobs.line_translation import LineTranslation, start_line_worker
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.jobs.outputs import OutputRequest
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -54,7 +54,7 @@ def test_what_comes_before_is_sentences_or_a_file(request_: ModelRequest, tmp_pa
     with pytest.raises(UsageError, match="reads none"):
         assert TranslationJob.open(request_, {"search": "sentence"}, after=path).before
     path.write_text("\n")
-    with pytest.raises(CadecError, match="no sentences that could come before"):
+    with pytest.raises(CadecError, match="no sentences to use as context"):
         assert TranslationJob.open(request_, after=path).before
 
 

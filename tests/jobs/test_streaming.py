@@ -19,7 +19,7 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.fs.read import TextStream, decode
 from cadec_cli.jobs.in_step import FileTranslation
-from cadec_cli.jobs.json_output import json_bytes
+from cadec_cli.jobs.json_lines import json_bytes
 from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest

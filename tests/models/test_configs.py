@@ -18,7 +18,7 @@ from cadec_cli.models.pretrained_settings import (
     read_translation_settings,
     write_settings,
 )
-from cadec_cli.training.options import TrainingOptions, load_preset
+from cadec_cli.training.presets import TrainingOptions, load_preset
 from cadec_cli.validation import (
     Bound,
     Number,

@@ -12,7 +12,7 @@ import pytest
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import write_json
 from cadec_cli.main import exit_code
-from cadec_cli.reproduction import small_corpora, toy_corpora
+from cadec_cli.reproduction import corpora, toy_corpora
 from cadec_cli.reproduction.experiment import Experiment, start_experiment, steps_for
 from cadec_cli.reproduction.measurements import collect
 from cadec_cli.reproduction.scales import BY_NAME, SCALES, SYSTEMS, TUNED, ExperimentPaths
@@ -181,30 +181,30 @@ def test_the_paper_s_texts_come_from_opus_files(tmp_path: Path) -> None:
 
 def test_small_texts_keep_documents_and_hold_half_of_the_aligned_ones_back(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    for name in (*small_corpora.MONOLINGUAL, small_corpora.PAIRS, *small_corpora.ALIGNED):
+    for name in (*corpora.MONOLINGUAL, corpora.PAIRS, *corpora.ALIGNED):
         (data / name).parent.mkdir(parents=True, exist_ok=True)
 
     def packed(name: Path, text: str) -> None:
         (data / name).write_bytes(lzma.compress(text.encode()))
 
-    packed(small_corpora.PAIRS, "tag\tHello !\tПривет !\ntag\tYes .\tДа .\n")
-    packed(small_corpora.MONOLINGUAL[0], "Раз.\nДва.\nТри.\n\nОдин.\n\n")
-    packed(small_corpora.MONOLINGUAL[1], "- Кто там? Это я.\n- Входи.\n\n")
-    for name in small_corpora.ALIGNED:
+    packed(corpora.PAIRS, "tag\tHello !\tПривет !\ntag\tYes .\tДа .\n")
+    packed(corpora.MONOLINGUAL[0], "Раз.\nДва.\nТри.\n\nОдин.\n\n")
+    packed(corpora.MONOLINGUAL[1], "- Кто там? Это я.\n- Входи.\n\n")
+    for name in corpora.ALIGNED:
         (data / name).write_text("1\n2\n\n3\n\n4\n5\n", "utf-8")
     out = tmp_path / "out"
-    small_corpora.write_pairs(data, out, 10)
+    corpora.write_pairs(data, out, 10)
     assert out.read_text("utf-8") == "Hello!\tПривет!\nYes.\tДа.\n"
-    small_corpora.write_monolingual(data, out, 100)
+    corpora.write_monolingual(data, out, 100)
     assert lines_of(out) == [["Раз.", "Два.", "Три."], ["Кто там?", "Это я.", "Входи."]]
     found = []
     for part in (0, 1):
         paths = (tmp_path / f"{part}.en", tmp_path / f"{part}.ru")
-        small_corpora.write_aligned(data, paths, part=part, most=100)
+        corpora.write_aligned(data, paths, part=part, most=100)
         found.append(lines_of(paths[0]))
     assert found == [[["1", "2"], ["4", "5"]], [["3"]]]
     with pytest.raises(CadecError, match="has no contrastive"):
-        small_corpora.check_corpora(data)
+        corpora.check_small_corpora(data)
 
 
 def test_results_that_are_not_there_are_absent(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from cadec_cli.main import _failure
 from cadec_cli.terminal.console import SafeConsole, visible, visible_lines
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.plain import read_plain
-from cadec_cli.training.options import load_preset
+from cadec_cli.training.presets import load_preset
 from cadec_cli.validation import is_showable
 from tests.helpers.bundle_parts import write_manifest
 from tests.helpers.run_in_process import cadec

@@ -152,7 +152,7 @@ def test_two_outputs_that_are_one_file_are_refused(
     (tmp_path / "b.txt").write_text("Tom wants it.\n")
     (tmp_path / "a.ru.txt").symlink_to("b.ru.txt")
     assert run("a.txt", "b.txt", "-o", ".", "--force") == 1
-    assert "a.ru.txt and b.ru.txt are one file" in error(capsys)
+    assert "a.ru.txt and b.ru.txt are the same file" in error(capsys)
 
 
 def test_a_private_file_stays_private(run: Run, expected: bytes, tmp_path: Path) -> None:

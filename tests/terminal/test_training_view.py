@@ -8,7 +8,7 @@ from rich.console import Console
 from cadec_cli.terminal import console
 from cadec_cli.terminal.views.training import TrainingView, live_line
 from cadec_cli.training.checkpoints import Evaluation
-from cadec_cli.training.reporter import UpdateReport
+from cadec_cli.training.metrics import UpdateReport
 
 REPORT = UpdateReport(12, 1_000, 0.5, 2.34567, 0.0003, 4321.0, 3723.4, None)
 

@@ -19,7 +19,7 @@ def repl(
         bool,
         typer.Option(
             "--resume",
-            help="Continue the last session, however it ended; in a pipe, the last one of a pipe.",
+            help="Continue the last session, however it ended; in a pipe, the last piped one.",
         ),
     ] = False,
     after: After = None,
@@ -51,7 +51,7 @@ def repl(
 
     from cadec_cli.commands.repl.autosave import Autosave, load_saved
     from cadec_cli.commands.repl.commands import COMMANDS
-    from cadec_cli.commands.repl.loop import Repl
+    from cadec_cli.commands.repl.lines import Repl
     from cadec_cli.commands.repl.views import Output
     from cadec_cli.method.options import with_flags
     from cadec_cli.session.session import Direction, Session

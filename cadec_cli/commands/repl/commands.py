@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.commands.repl import views
-from cadec_cli.commands.repl.loop import Command, Quit, Repl
+from cadec_cli.commands.repl.lines import Command, Quit, Repl
 from cadec_cli.commands.repl.views import count_noun
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file

@@ -24,7 +24,7 @@ from prompt_toolkit.styles import Style
 
 from cadec_cli.commands.repl import commands
 from cadec_cli.commands.repl.commands import COMMANDS
-from cadec_cli.commands.repl.loop import Repl
+from cadec_cli.commands.repl.lines import Repl
 from cadec_cli.commands.repl.views import count_noun
 from cadec_cli.fs.locks import append_private
 from cadec_cli.method.options import AUTO

@@ -31,7 +31,7 @@ _NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<un
 _SIGNS = frozenset("<>[]{}|\\#@=_^`~*§♪♫♬")
 _COMMON = frozenset("№°±×÷′″+-$€£₽₴¥₹")
 _LONELY_MONEY = re.compile(r"(?<!\d)(?<!\d\s)[$€£₽₴¥₹](?!\s?\d)")
-# Characters of scripts that need fewer of them.
+# Characters of dense scripts, in which texts have fewer characters.
 _DENSE = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DENSITY = 3
 _LONG_ENOUGH = 24  # characters; lengths of shorter texts mean little
@@ -54,13 +54,13 @@ def defects(core: Core, text: str, source: str | None = None) -> tuple[str, ...]
     if _repeats(text) and not _repeats(core.text):
         found.append("repeats itself")
     if _NO_TEXT.search(text) and not _NO_TEXT.search(source):
-        found.append("has characters that are no text")
+        found.append("has characters that are not text")
     foreign = sorted({sign for sign in text if sign not in source and _is_sign(sign)})
     foreign += [sign for sign in _LONELY_MONEY.findall(text) if sign not in source]
     if foreign:
-        found.append(f"has {' '.join(foreign)}, which the source has not")
+        found.append(f"has {' '.join(foreign)}, which the source does not have")
     if _open(text) and not _open(source):
-        found.append("has a bracket or a quotation mark too many")
+        found.append("has an unmatched bracket or quotation mark")
     ratio = _size(text) / max(1, _size(core.text))
     if ratio < _SHORTEST and _size(core.text) >= _LONG_ENOUGH:
         found.append("much shorter than the source")

@@ -17,8 +17,7 @@ from cadec_cli.decoding.protection.defects import with_defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.protected.core import Core
-from cadec_cli.text.protected.placeholders import PLACEHOLDERS
-from cadec_cli.text.protected.spans import Span, find_spans, has_words, lost_spans
+from cadec_cli.text.protected.spans import PLACEHOLDERS, Span, find_spans, has_words, lost_spans
 
 # How much less likely, in nats, a hypothesis that keeps everything may be before stand-ins are tried.
 _MARGIN = 3.0

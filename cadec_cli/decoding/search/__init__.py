@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.decoding.waves import Wave
+from cadec_cli.decoding.units import Wave
 from cadec_cli.engines.context_free_terms import build_terms
 from cadec_cli.engines.protocols import AnyTerm, Models, check_temperatures
 from cadec_cli.errors import CadecError, option

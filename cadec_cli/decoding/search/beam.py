@@ -18,7 +18,7 @@ from torch import Tensor
 from cadec_cli.decoding.preceding_context import context_policy
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
-from cadec_cli.decoding.waves import Wave
+from cadec_cli.decoding.units import Wave
 from cadec_cli.engines.protocols import (
     AnyTerm,
     GrowingLanguage,
@@ -33,10 +33,11 @@ from cadec_cli.engines.threads import Cores, cores_for, is_small
 from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, ContextPolicy
-from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest, TokenText
+from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
+from cadec_cli.text.token_text import TokenText
 
 # Sentences decoded at once if none waits for another.
 TOGETHER = 32

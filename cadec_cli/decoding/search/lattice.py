@@ -13,11 +13,10 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.preceding_context import context_policy
-from cadec_cli.decoding.scorer import ConditionalScores, Scorer
-from cadec_cli.decoding.search.score_cache import Column, Request, ScoreCache
+from cadec_cli.decoding.scorer import Column, ConditionalScores, Request, ScoreCache, Scorer
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
-from cadec_cli.decoding.waves import Wave
+from cadec_cli.decoding.units import Wave
 from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Models
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy

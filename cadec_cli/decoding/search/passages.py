@@ -12,7 +12,7 @@ from typing import cast
 
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
-from cadec_cli.decoding.waves import Wave
+from cadec_cli.decoding.units import Wave
 from cadec_cli.engines.protocols import AnyTerm, DocumentModel, Models, Passage, PassageTranslation
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
@@ -49,7 +49,7 @@ def repair(models: Models, options: TranslationOptions, extra_terms: Sequence[An
 def doc_nmt(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm]) -> PassageSearch:
     """The search with the DocTransformer, decoded by our own beam search."""
     from cadec_cli.decoding.search.beam import TOGETHER, BeamOptions, BeamSearch
-    from cadec_cli.engines.torch_document import TorchDocumentModel
+    from cadec_cli.engines.torch_nmt import TorchDocumentModel
 
     model = cast(TorchDocumentModel, _require_model(models, "doc-nmt"))
 

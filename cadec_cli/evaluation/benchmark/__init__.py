@@ -18,8 +18,7 @@ from cadec_cli.evaluation.benchmark.networks import (
     Networks,
     WordText,
 )
-from cadec_cli.evaluation.benchmark.scoring_speed import made_up_list, naive_scores, scoring
-from cadec_cli.evaluation.benchmark.translation_speed import translating
+from cadec_cli.evaluation.benchmark.speed import made_up_list, naive_scores, scoring, translating
 from cadec_cli.fs.atomic import scratch_directory
 
 __all__ = [

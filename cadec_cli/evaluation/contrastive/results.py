@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from cadec_cli.arrays import Floats
 from cadec_cli.decoding.explain import Explanation
-from cadec_cli.evaluation.contrastive.groups import Accuracy, ContrastiveSet, Group, Verdict, accuracy, judge
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
+from cadec_cli.evaluation.contrastive.sets import Accuracy, ContrastiveSet, Group, Verdict, accuracy, judge
 from cadec_cli.method.terms import Terms
 
 

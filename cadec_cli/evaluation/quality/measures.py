@@ -3,10 +3,22 @@
 BLEU and chrF are sacreBLEU's: it tokenises, counts and signs; only the formulas are written again here, for
 many samples at once (the tests hold them equal to sacreBLEU's). multi-BLEU is multi-bleu.perl's on text
 tokenised by Moses.
+
+Systems are compared by paired bootstrap resampling (Koehn 2004) over the same statistics. A sample draws as
+many units (sentences, or whole documents) as there are, with replacement; all systems and measures see the
+same samples. p is two-sided. The differences Δ* of the samples, moved so that their mean is 0, stand for what
+chance does to two equal systems; p is how often that is as large as what was seen:
+
+    p = (#{ |Δ* − mean Δ*| ≥ |Δ| } + 1) / (samples + 1)
+
+Fewer than FEWEST units are not tested: there is no p.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,15 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from cadec_cli.arrays import Floats
+from cadec_cli.arrays import Floats, Ints
 from cadec_cli.errors import CadecError, option
-from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, words_of
-from cadec_cli.evaluation.quality.significance import (
-    Difference,
-    Resampling,
-    difference,
-    middle_of_samples,
-)
 from cadec_cli.text.moses import MARKS, MosesText
 
 CHARACTER_ORDERS = 6
@@ -189,3 +194,145 @@ def compare(
             firsts[measure.name] = (score, sample)
         figures[row][measure.name] = MeasuredFigure(score, *middle_of_samples(sample), against)
     return figures
+
+
+ORDERS = 4
+
+_WORD = re.compile(r"[^ \t\n\r\f\v]+")
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+
+def words_of(line: str, *, lowercase: bool = False) -> list[str]:
+    """The words of a tokenised line, as the script splits it."""
+    return _WORD.findall(line.translate(_LOWER) if lowercase else line)
+
+
+def ngram_statistics(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
+    """The ten statistics of one sentence, counts clipped to the reference's."""
+    common, totals = [], []
+    for order in range(1, ORDERS + 1):
+        given, wanted = _ngrams(hypothesis, order), _ngrams(reference, order)
+        common.append((given & wanted).total())
+        totals.append(given.total())
+    return [len(hypothesis), len(reference), *common, *totals]
+
+
+def _ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(words[start : start + order]) for start in range(len(words) - order + 1))
+
+
+def bleu_scores(sums: Floats, *, smooth: bool) -> Floats:
+    """BLEU, in per cent, of summed statistics: (…, 10) → (…).
+
+    With `smooth`, the k-th order without a match counts as 1/2^k of a match (NIST's way, sacreBLEU's `exp`).
+    """
+    common, totals = sums[..., 2 : 2 + ORDERS], sums[..., 2 + ORDERS :]
+    divisors = np.maximum(totals, 1)  # an order without n-grams has no match either
+    precisions = common / divisors
+    if smooth:
+        missing = (common == 0) & (totals > 0)
+        precisions = np.where(missing, 0.5 ** missing.cumsum(-1) / divisors, precisions)
+    defined = (precisions > 0).all(-1) & (common > 0).any(-1)
+    logs = np.log(np.where(precisions > 0, precisions, 1.0)).mean(-1)
+    scores: Floats = np.where(defined, 100 * brevity_penalty(sums) * np.exp(logs), 0.0)
+    return scores
+
+
+def brevity_penalty(sums: Floats) -> Floats:
+    """1 for hypotheses not shorter than their references, 0 for empty ones: (…, 10) → (…)."""
+    hypothesis, reference = sums[..., 0], sums[..., 1]
+    ratio = reference / np.maximum(hypothesis, 1)
+    short = np.where(hypothesis > 0, np.exp(np.minimum(0.0, 1 - ratio)), 0.0)
+    penalty: Floats = np.where(hypothesis < reference, short, 1.0)
+    return penalty
+
+
+def script_line(sums: Floats) -> str:
+    """What the script prints for these statistics: (10,)."""
+    hypothesis, reference = int(sums[0]), int(sums[1])
+    if not reference:
+        return "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)"
+    precisions = 100 * sums[2 : 2 + ORDERS] / np.maximum(sums[2 + ORDERS :], 1)
+    return (
+        f"BLEU = {float(bleu_scores(sums, smooth=False)):.2f}, {'/'.join(f'{p:.1f}' for p in precisions)} "
+        f"(BP={float(brevity_penalty(sums)):.3f}, ratio={hypothesis / reference:.3f}, "
+        f"hyp_len={hypothesis}, ref_len={reference})"
+    )
+
+
+# Units from which there is a test. An exact paired test flips the sign of each unit's difference: of n units
+# there are 2ⁿ ways, so its smallest two-sided p is 2/2ⁿ, which is below 0.05 from n = 6 on (0.031; of 5 it is
+# 0.0625). With fewer, no outcome whatever can be significant, and a small p of the bootstrap comes from
+# how few different samples there are: of two units, three.
+FEWEST = 6
+# Numbers drawn that exist at a time.
+_DRAWN = 8_000_000
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How samples are drawn. `units` has the unit of every sentence, numbered from 0."""
+
+    units: Ints
+    samples: int = 1000
+    seed: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many units there are."""
+        return int(self.units.max()) + 1
+
+    def sums(self, statistics: Floats) -> Floats:
+        """Sum the statistics (sentences, n) over every sample: (samples, n)."""
+        count = self.count
+        by_unit = np.zeros((count, statistics.shape[1]))
+        np.add.at(by_unit, self.units, statistics)
+        rng = np.random.default_rng(self.seed)
+        sums = []
+        for start in range(0, self.samples, step := max(1, _DRAWN // count)):
+            drawn = rng.integers(count, size=(min(step, self.samples - start), count))
+            times = np.stack([np.bincount(sample, minlength=count) for sample in drawn])
+            sums.append(times @ by_unit)
+        return np.concatenate(sums)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a system is above another, with a 95 % interval; untested where there are too few units."""
+
+    delta: float
+    low: float
+    high: float
+    p: float | None
+    wins: float | None  # the share of samples in which the system is the better one
+
+    @property
+    def significant(self) -> bool:
+        """Tell whether p is below 0.05; what was not tested is not significant."""
+        return self.p is not None and self.p < 0.05
+
+    def record(self) -> dict[str, Any]:
+        """As plain data; what was not computed is absent."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+def difference(delta: float, system: Floats, baseline: Floats, *, units: int) -> Difference:
+    """Compare the scores of two systems in the same samples of so many units.
+
+    `delta` is the difference on the whole text.
+    """
+    deltas = system - baseline
+    # Systems that are equal differ by rounding alone, which is no difference.
+    deltas[np.abs(deltas) < 1e-9] = 0.0
+    low, high = middle_of_samples(deltas)
+    if units < FEWEST:
+        return Difference(delta, low, high, None, None)
+    by_chance = np.abs(deltas - deltas.mean())
+    extreme = int((by_chance >= abs(delta) - 1e-9).sum())
+    return Difference(delta, low, high, (extreme + 1) / (len(deltas) + 1), float((deltas > 0).mean()))
+
+
+def middle_of_samples(scores: Floats) -> tuple[float, float]:
+    """The middle 95 % of the samples' scores."""
+    low, high = np.percentile(scores, [2.5, 97.5])
+    return float(low), float(high)

@@ -17,15 +17,23 @@ from itertools import islice
 import numpy as np
 
 from cadec_cli.arrays import Floats
+from cadec_cli.decoding.scorer import Column
 from cadec_cli.decoding.search.lattice import LatticeSearch
-from cadec_cli.decoding.search.score_cache import Column
 from cadec_cli.decoding.state import PartialPath
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.aligned import Advance, CountProgress, no_progress
-from cadec_cli.evaluation.quality.measures import Count, Measure, bleu_measure, chrf_measure
-from cadec_cli.evaluation.quality.significance import FEWEST, Difference, Resampling, difference
+from cadec_cli.evaluation.quality.measures import (
+    FEWEST,
+    Count,
+    Difference,
+    Measure,
+    Resampling,
+    bleu_measure,
+    chrf_measure,
+    difference,
+)
 from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring

@@ -9,8 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from cadec_cli.terminal import console
-from cadec_cli.training.metrics import perplexity
-from cadec_cli.training.reporter import UpdateReport
+from cadec_cli.training.metrics import UpdateReport, perplexity
 
 
 class TrainingView:

@@ -6,15 +6,19 @@ subtitle holds can't command the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
+from cadec_cli.decoding.confidence import FlaggedSentence
 from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
 from cadec_cli.decoding.translation import Translation
+from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.terminal import console
 from cadec_cli.terminal.console import SafeConsole, visible
 from cadec_cli.text.word_diff import changed_words
@@ -212,3 +216,45 @@ def differences(before: str, after: str) -> tuple[Text, Text]:
 def stdout_console() -> SafeConsole:
     """A console for results; colour only where standard output is a terminal."""
     return SafeConsole(highlight=False, markup=False, emoji=False)
+
+
+# Letters of a sentence that are shown: enough to find it by.
+_SHOWN = 60
+
+
+def show_flagged(
+    flagged: Sequence[FlaggedSentence], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]
+) -> None:
+    """List them, the documents in order; asked for, so not silenced by --quiet."""
+    counts = [len(file.documents) for file in work.files] if isinstance(work, FileTranslation) else []
+    show_flagged_of_files(flagged, work.sentences, inputs, counts)
+
+
+def show_flagged_of_files(
+    flagged: Sequence[FlaggedSentence], sentences: int, inputs: Sequence[Path], documents: Sequence[int]
+) -> None:
+    """The same, of so many sentences in so many documents of each input."""
+    names = list(_names(inputs, documents)) if documents and len(inputs) > 1 else []
+    for doubt in flagged:
+        line = Text(f"{doubt.confidence:.2f}  ", "yellow")
+        name = f"{names[doubt.document]}, " if names else ""
+        line.append(f"{name}{doubt.place}: ", "bold")
+        line.append(f"{_short(doubt.source)} → {_short(doubt.text)}")
+        console.stderr.print(line)
+        if doubt.reasons:
+            console.stderr.print(Text(f"      {console.visible('; '.join(doubt.reasons))}", "dim"))
+    total = f"{sentences:,} {'sentence' if sentences == 1 else 'sentences'}"
+    worth = "is" if len(flagged) == 1 else "are"
+    summary = f"{len(flagged):,} of {total} {worth} worth a look" if flagged else f"no doubts about {total}"
+    console.stderr.print(Text(summary, "yellow" if flagged else "dim"))
+
+
+def _names(inputs: Sequence[Path], documents: Sequence[int]) -> Iterator[str]:
+    """The name of the file that each document is in."""
+    for path, count in zip(inputs, documents, strict=True):
+        yield from [console.visible(path.name)] * count
+
+
+def _short(text: str) -> str:
+    shown = console.visible(" ".join(text.split()))
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1].rstrip()}…"

@@ -2,16 +2,21 @@
 
 Finds the spans of a sentence, and which of them a translation has lost. Affixes around a sentence and tags
 inside it are found elsewhere (`affixes`, `tags`).
+
+Placeholders are private-use characters that our models learn to copy, whatever they stand for. No text has
+them, and Moses tokenises them as words. In training data they replace spans that both sides of a pair have.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from cadec_cli.text.protected.scripts import foreign_letter
+from cadec_cli.text.sentences import base_language
 
 
 @dataclass(frozen=True)
@@ -171,3 +176,96 @@ def _foreign(text: str, language: str, taken: list[Span]) -> list[Span]:
             runs.append(word.span())
         goes_on = True
     return [Span(start, end, text[start:end], "script") for start, end in runs]
+
+
+# Ranges for a character class of a regular expression.
+_SCRIPTS = {
+    "Latin": "A-Za-zªºÀ-ÖØ-öø-\u02af\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\ufb00-\ufb06\uff21-\uff5a",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Cyrillic": "\u0400-\u052f\u1c80-\u1c8f\u2de0-\u2dff\ua640-\ua69f",
+    "Armenian": "\u0530-\u058f\ufb13-\ufb17",
+    "Hebrew": "\u0590-\u05ff\ufb1d-\ufb4f",
+    "Arabic": "\u0600-\u06ff\u0750-\u077f\u0870-\u08ff\ufb50-\ufdff\ufe70-\ufeff",
+    "Devanagari": "\u0900-\u097f\ua8e0-\ua8ff",
+    "Bengali": "\u0980-\u09ff",
+    "Tamil": "\u0b80-\u0bff",
+    "Telugu": "\u0c00-\u0c7f",
+    "Malayalam": "\u0d00-\u0d7f",
+    "Sinhala": "\u0d80-\u0dff",
+    "Thai": "\u0e00-\u0e7f",
+    "Georgian": "\u10a0-\u10ff\u1c90-\u1cbf\u2d00-\u2d2f",
+    "Han": "\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
+    "Kana": "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f",
+    "Hangul": "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff",
+}
+
+_LANGUAGES: dict[tuple[str, ...], str] = {
+    (
+        "Latin",
+    ): "af az bs br ca cs cy da de en eo es et eu fi fo fr ga gd gl hr ht hu id is it la lb lt lv ms mt "
+    "nb nl nn no oc pl pt ro sk sl sq sv sw tl tr uz vi zu",
+    ("Cyrillic",): "be bg ky mk mn ru tg uk",
+    ("Latin", "Cyrillic"): "kk sh sr tt",
+    ("Greek",): "el",
+    ("Armenian",): "hy",
+    ("Hebrew",): "he yi",
+    ("Arabic",): "ar fa ps ur",
+    ("Devanagari",): "hi mr ne sa",
+    ("Bengali",): "as bn",
+    ("Tamil",): "ta",
+    ("Telugu",): "te",
+    ("Malayalam",): "ml",
+    ("Sinhala",): "si",
+    ("Thai",): "th",
+    ("Georgian",): "ka",
+    ("Han",): "zh ze",
+    ("Han", "Kana"): "ja",
+    ("Hangul", "Han"): "ko",
+}
+
+
+def scripts_of(language: str) -> tuple[str, ...]:
+    """Return the scripts a language is written in; an empty tuple for an unknown language."""
+    code = base_language(language)
+    return next((scripts for scripts, codes in _LANGUAGES.items() if code in codes.split()), ())
+
+
+@cache
+def foreign_letter(language: str) -> re.Pattern[str] | None:
+    """Return a pattern for one character outside a language's scripts; None for an unknown language."""
+    scripts = scripts_of(language)
+    return re.compile(f"[^{''.join(_SCRIPTS[script] for script in scripts)}]") if scripts else None
+
+
+PLACEHOLDERS = tuple(map(chr, range(0xE010, 0xE018)))
+
+
+def with_placeholders(source: str, target: str, languages: tuple[str, str]) -> tuple[str, str] | None:
+    """Replace the spans that both sides of a pair have exactly once; None if there are none.
+
+    Which placeholders are used depends on a checksum of the pair, so a model can't predict them.
+    """
+    sides = (source, target)
+    found = [
+        Counter(span.text for span in find_spans(text, language))
+        for text, language in zip(sides, languages, strict=True)
+    ]
+    shared = [text for text, count in found[0].items() if count == 1 and found[1][text] == 1]
+    if not shared:
+        return None
+    first = zlib.crc32("\t".join(sides).encode("utf-8", "replace"))
+    chosen = {
+        text: PLACEHOLDERS[(first + number) % len(PLACEHOLDERS)]
+        for number, text in enumerate(shared[: len(PLACEHOLDERS)])
+    }
+    masked = [_replace_spans(text, language, chosen) for text, language in zip(sides, languages, strict=True)]
+    return masked[0], masked[1]
+
+
+def _replace_spans(text: str, language: str, chosen: Mapping[str, str]) -> str:
+    written = ""
+    done = 0
+    for span in find_spans(text, language):
+        written += text[done : span.start] + chosen.get(span.text, span.text)
+        done = span.end
+    return written + text[done:]

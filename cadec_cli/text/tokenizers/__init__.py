@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Protocol
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.token_text import Tokenizer
+from cadec_cli.text.token_text import TokenText
 from cadec_cli.text.tokenizers.vocabulary import TextSettings, Vocabulary
 
 
-class PretrainedText(Tokenizer, Protocol):
+class PretrainedText(TokenText, Protocol):
     """What every kind of tokenizer offers."""
 
     @property

@@ -19,7 +19,7 @@ from cadec_cli.bundle.load import load_models
 from cadec_cli.commands.repl import views as repl_show
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
-from cadec_cli.commands.repl.loop import Repl
+from cadec_cli.commands.repl.lines import Repl
 from cadec_cli.commands.repl.prompt import CommandCompleter, Prompt, converse, toolbar
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.method.options import TranslationOptions

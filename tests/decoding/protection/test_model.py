@@ -15,8 +15,7 @@ from cadec_cli.method.objectives import OBJECTIVES, objective, penalise_defects
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.documents import Document
 from cadec_cli.text.protected.core import Core, core_between, core_of
-from cadec_cli.text.protected.placeholders import PLACEHOLDERS
-from cadec_cli.text.protected.spans import find_spans, lost_spans
+from cadec_cli.text.protected.spans import PLACEHOLDERS, find_spans, lost_spans
 from tests.helpers.fakes import TableLM, TableNMT, WordText
 
 
@@ -203,6 +202,6 @@ def test_capitals_are_of_the_words_and_not_of_the_tags() -> None:
 
 
 @pytest.mark.parametrize("text", ['Он сказал "да.', "Он (да.", "Он «да."])
-def test_what_is_opened_is_closed(text: str) -> None:
+def test_an_unmatched_mark_is_a_defect(text: str) -> None:
     assert len(wrong("He said yes.", text)) == 1
     assert not wrong('He said "yes.', text) or text[-1] == "»"

@@ -191,7 +191,9 @@ def test_without_context_the_c_score_is_the_plain_beam_exactly() -> None:
     st.sampled_from(["c-score", "conditional-shallow-fusion", "shallow-fusion", "sentence"]),
     st.integers(1, 5),
 )
-def test_together_as_one_by_one(pairs: list[tuple[list[int], list[list[int]]]], name: str, beam: int) -> None:
+def test_a_batch_equals_one_by_one(
+    pairs: list[tuple[list[int], list[list[int]]]], name: str, beam: int
+) -> None:
     sources = [source for source, _ in pairs]
     contexts = [Context(tuple(tuple(part[:8]) for part in parts)) for _, parts in pairs]
     search = MODELS.search(objective(name), BeamOptions(beam=beam, limits=LengthLimits(2, 6)))

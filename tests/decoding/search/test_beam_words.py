@@ -294,7 +294,7 @@ def test_probabilities_that_are_no_numbers_are_an_error() -> None:
     with torch.no_grad():
         pair.lm.embedding.weight[EOS] = torch.nan
     search = BeamSearch(translation(), TorchLanguageModel(pair.lm, READ), objective("c-score"))
-    with pytest.raises(CadecError, match="no numbers"):
+    with pytest.raises(CadecError, match="not numbers"):
         search.search([[5]], [Context()])
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadec_cli.decoding.search.lattice import LatticeSearch
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.decoding.waves import waves
+from cadec_cli.decoding.units import waves
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective

@@ -17,17 +17,16 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.context_free_terms import build_terms
 from cadec_cli.engines.document_models import RepairModel, TwoToTwoModel
 from cadec_cli.engines.protocols import ModelSet, Passage
-from cadec_cli.engines.torch_document import TorchDocumentModel
-from cadec_cli.engines.torch_nmt import TorchTranslationModel
+from cadec_cli.engines.torch_nmt import TorchDocumentModel, TorchTranslationModel
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer, Wording
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, objective
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig
 from cadec_cli.session.session import Session
-from cadec_cli.text.passages import join_passage, split_passage
+from cadec_cli.text.joined_text import join_passage, split_passage
 from tests.helpers import made_up_pair
 
 SEARCHES = tuple(DOCUMENT_OBJECTIVES)
@@ -61,8 +60,8 @@ def test_documents_in_step_are_translated_as_if_alone(models: LoadedModels, sear
 def test_a_translation_goes_on_from_any_checkpoint(
     models: LoadedModels, search: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.decoding.waves.FIRST_WAVE", 6)
-    monkeypatch.setattr("cadec_cli.decoding.waves.WAVE", 9)
+    monkeypatch.setattr("cadec_cli.decoding.units.FIRST_WAVE", 6)
+    monkeypatch.setattr("cadec_cli.decoding.units.WAVE", 9)
     states: list[tuple[int, object]] = []
     done: list[Translation] = []
     translator = Translator(models, TranslationOptions(search=search))

@@ -16,17 +16,21 @@ from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive import scoring as contrastive_scoring
-from cadec_cli.evaluation.contrastive.bundle_scoring import contrastive_models
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet, Group
 from cadec_cli.evaluation.contrastive.results import evaluate
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers, usable_objectives
+from cadec_cli.evaluation.contrastive.scoring import (
+    ContrastiveModels,
+    contrastive_models,
+    scorers,
+    usable_objectives,
+)
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
 from cadec_cli.method.context import Context
-from cadec_cli.method.hypotheses import TokenText
 from cadec_cli.method.objectives import BACK, CONDITIONAL, FREE, NMT, OBJECTIVES, Objective, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.token_text import TokenText
 from tests.conftest import RUSSIAN, sentences, trained_pipeline
 from tests.helpers.bundle_parts import tiny_lm
 from tests.helpers.contrastive_parts import write_bundles

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.engines.ctranslate2 import read_vocabularies
 from cadec_cli.errors import CadecError
-from cadec_cli.method.hypotheses import TokenText
+from cadec_cli.text.token_text import TokenText
 from cadec_cli.text.tokenizers import KINDS, load_text
 from cadec_cli.text.tokenizers.moses_bpe import Bpe
 from cadec_cli.text.tokenizers.vocabulary import TextSettings

@@ -134,7 +134,7 @@ def repl(directory: Path) -> None:
     from cadec_cli.bundle.bundle import Bundle
     from cadec_cli.commands.repl.autosave import Autosave
     from cadec_cli.commands.repl.commands import COMMANDS
-    from cadec_cli.commands.repl.loop import Repl
+    from cadec_cli.commands.repl.lines import Repl
     from cadec_cli.commands.repl.views import Output
     from cadec_cli.session.session import Session
     from tests.helpers.session_parts import OPTIONS, direction_of

@@ -61,7 +61,7 @@ TABLE = {"fuzz": "a journal"}  # what the journal and the part file say they wer
 def nbest(directory: Path) -> None:
     import math
 
-    from cadec_cli.jobs.nbest_files import read_documents
+    from cadec_cli.jobs.json_lines import read_documents
 
     (path,) = directory.iterdir()
     for feature in ("", "F0"):
@@ -74,7 +74,7 @@ def nbest(directory: Path) -> None:
 
 
 def contrastive_set(directory: Path) -> None:
-    from cadec_cli.evaluation.contrastive.set_files import read_set
+    from cadec_cli.evaluation.contrastive.sets import read_set
 
     (path,) = directory.iterdir()
     found = read_set(path)
@@ -85,7 +85,7 @@ def contrastive_set(directory: Path) -> None:
 
 
 def evaluated(directory: Path) -> None:
-    from cadec_cli.evaluation.quality.evaluation import Sampling, StringOptions, evaluate, read_texts
+    from cadec_cli.evaluation.quality.comparison import Sampling, StringOptions, evaluate, read_texts
 
     names = ("hypothesis", "baseline", "reference", "source")
     hypothesis, baseline, reference, source = (directory / f"{name}.txt" for name in names)
@@ -304,8 +304,8 @@ def no_context(name: str) -> Callable[[Path], None]:
     return load
 
 
-SETS = ("cadec_cli/evaluation/contrastive/set_files.py",)
-LISTS = ("cadec_cli/jobs/nbest_files.py",)
+SETS = ("cadec_cli/evaluation/contrastive/sets.py",)
+LISTS = ("cadec_cli/jobs/json_lines.py",)
 NAMES = st.lists(
     st.sampled_from(
         ["{", "}", "stem", "to", "ext", "name", "from", ".", "/", "\n", "a", "en", "ru", "..", "!r"]

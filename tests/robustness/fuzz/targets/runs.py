@@ -47,7 +47,7 @@ PANEL = {
 
 def preset(directory: Path) -> None:
     from cadec_cli.models.configs import DocumentLMConfig
-    from cadec_cli.training.options import TrainingOptions, check_known, choices, choose, load_preset
+    from cadec_cli.training.presets import TrainingOptions, check_known, choices, choose, load_preset
 
     name = str(directory / "mine.toml")
     tables = load_preset("lm", name)
@@ -186,7 +186,7 @@ REPRODUCTION = tuple(f"cadec_cli/reproduction/{name}.py" for name in ("measureme
 CHECKPOINT = "update-00000002"
 
 TARGETS = {
-    "training preset": Target(("cadec_cli/training/options.py",), text("mine.toml", PRESET), preset),
+    "training preset": Target(("cadec_cli/training/presets.py",), text("mine.toml", PRESET), preset),
     "training run": Target(("cadec_cli/training/run.py",), json_of("run.json", RUN), run_record),
     "metrics": Target(("cadec_cli/training/metrics.py",), text("metrics.jsonl", METRICS), metrics),
     "progress": Target(

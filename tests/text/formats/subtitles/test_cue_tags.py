@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
 from cadec_cli.text.formats.subtitles.cue_tags import (
     carry_open_tags,
     inline_tags,
     keep_known_tags,
     unpaired_tags,
 )
-from cadec_cli.text.formats.subtitles.reader import read_subtitles
+from cadec_cli.text.formats.subtitles.reader import SubtitleLayout, read_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, wrap
 from cadec_cli.text.markup import TAGS, subtitle_tags
 

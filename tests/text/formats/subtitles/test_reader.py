@@ -11,8 +11,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.subtitles.cue_layout import SubtitleLayout
-from cadec_cli.text.formats.subtitles.reader import read_subtitles
+from cadec_cli.text.formats.subtitles.reader import SubtitleLayout, read_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import divide, wrap
 
 

@@ -25,17 +25,18 @@ from cadec_cli.evaluation.aligned import (
 from cadec_cli.evaluation.pmi.analysis import pearson, spearman
 from cadec_cli.evaluation.pmi.scores import ContextScores, TextScorer, own_scores, pmi_statistics
 from cadec_cli.evaluation.quality.measures import (
+    FEWEST,
     Measure,
     MeasuredFigure,
+    Resampling,
     System,
     bleu_measure,
     chrf_measure,
     compare,
     mean_measure,
     multi_bleu_measure,
+    script_line,
 )
-from cadec_cli.evaluation.quality.multi_bleu import script_line
-from cadec_cli.evaluation.quality.significance import FEWEST, Resampling
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.context import ContextPolicy
 

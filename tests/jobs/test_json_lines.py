@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.jobs.nbest_files import read_documents
+from cadec_cli.jobs.json_lines import read_documents
 
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 TEXTS = st.text(st.sampled_from(BREAKS + "ab \x00\x1b\ud800\U0001f600"), max_size=12)
@@ -55,7 +55,7 @@ def test_line_breaks_become_spaces(tmp_path: Path) -> None:
         "0 ||| a",
     ],
 )
-def test_what_is_no_list_is_one_error(line: str, tmp_path: Path) -> None:
+def test_an_invalid_list_is_one_error(line: str, tmp_path: Path) -> None:
     path = tmp_path / "a.nbest"
     path.write_text(f"{line}\n", "utf-8")
     with pytest.raises(CadecError, match=r"a\.nbest: (entry|line|sentence) [01]"):

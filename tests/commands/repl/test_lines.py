@@ -8,7 +8,7 @@ import pytest
 
 from cadec_cli.commands.repl.autosave import Autosave
 from cadec_cli.commands.repl.commands import COMMANDS
-from cadec_cli.commands.repl.loop import Repl
+from cadec_cli.commands.repl.lines import Repl
 from cadec_cli.commands.repl.prompt import toolbar
 from cadec_cli.commands.repl.views import Output
 from cadec_cli.engines.protocols import ModelSet

@@ -16,10 +16,10 @@ from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
-from cadec_cli.evaluation.contrastive.groups import ContrastiveSet
 from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
-from cadec_cli.evaluation.quality.significance import Difference
+from cadec_cli.evaluation.contrastive.sets import ContrastiveSet
+from cadec_cli.evaluation.quality.measures import Difference
 from cadec_cli.evaluation.tuning.search import (
     Decision,
     Point,

@@ -13,7 +13,6 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
-from cadec_cli.evaluation.tuning.run import front
 from cadec_cli.evaluation.tuning.search import (
     Point,
     above,
@@ -33,6 +32,7 @@ from cadec_cli.evaluation.tuning.settings import (
     present_setting,
     trial_of,
 )
+from cadec_cli.evaluation.tuning.trials import front
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import objective

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.groups import Group, Undecidable
-from cadec_cli.evaluation.contrastive.set_files import LAYOUTS, read_set
+from cadec_cli.evaluation.contrastive.sets import LAYOUTS, Group, Undecidable, read_set
 
 VOITA: dict[str, Any] = {
     "src": "A . _eos B , b . _eos I saw you .",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cadec_cli.arrays import Floats
-from cadec_cli.evaluation.quality.multi_bleu import bleu_scores, ngram_statistics, script_line, words_of
+from cadec_cli.evaluation.quality.measures import bleu_scores, ngram_statistics, script_line, words_of
 
 
 def sums(*pairs: tuple[str, str], lowercase: bool = False) -> Floats:

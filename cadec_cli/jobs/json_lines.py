@@ -1,22 +1,26 @@
-"""N-best lists as files: our JSON lines, and the `|||` format of Moses and Marian.
+"""N-best lists and translations as lines of text: what `--json` writes, and what `cadec rerank` reads.
 
 JSON lines, one sentence per line, a blank line (or another "document") between documents:
 
     {"source": "You know.", "hypotheses": [{"text": "Ты знаешь.", "log_prob": -2.31}, …]}
 
-Moses and Marian, one hypothesis per line, sentences numbered from 0:
+A term that was not computed is absent, and so is the confidence of a sentence that was only copied.
+The format of Moses and Marian is read too, one hypothesis per line, sentences numbered from 0:
 
     0 ||| Ты знаешь . ||| F0= -2.31 ||| -0.46
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cadec_cli.decoding.confidence import Confidence, Judge
+from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -24,8 +28,81 @@ from cadec_cli.text.formats.layout import one_line
 from cadec_cli.text.tokenizers.lines import whole_characters
 
 
+def json_records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:
+    """One object per part: one, unless the sentence was too long for the model and was split."""
+    judge = judge or Judge()
+    return [
+        {
+            "document": translation.document,
+            "sentence": translation.sentence,
+            "source": part.source,
+            "translation": part.text,
+            **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
+            **confidence_record(judge.of_parts(part.source, [part]), judge),
+            **_choice(part),
+        }
+        for part in translation.parts
+    ]
+
+
+def text_record(translation: Translation, judge: Judge) -> dict[str, Any]:
+    """The text of a translation and its confidence, without its hypotheses."""
+    return {"text": translation.text, **confidence_record(judge.of(translation), judge)}
+
+
+def journal_record(
+    translation: Translation,
+    judge: Judge,
+    *,
+    json_lines: bool,
+    beside: Callable[[Translation], Any] | None = None,
+) -> Any:
+    """The journal's record of a sentence; with `beside`, a pair of that and what `beside` returns."""
+    written: Any = (json_records if json_lines else text_record)(translation, judge)
+    return written if beside is None else [written, beside(translation)]
+
+
+def confidence_record(found: Confidence | None, judge: Judge) -> dict[str, Any]:
+    """A confidence, with its reasons if it is low enough for a flag; {} if there is none."""
+    if found is None:
+        return {}
+    flags = {"flags": list(found.reasons)} if judge.is_flagged(found) else {}
+    return {"confidence": round(found.value, 3), **flags}
+
+
+def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[bytes]:
+    """Translations as JSON lines."""
+    for translation in translations:
+        for record in json_records(translation, judge):
+            yield json_line(record)
+
+
+def json_line(record: dict[str, Any]) -> bytes:
+    """An object as a line; lone surrogates, which UTF-8 can't encode, are escaped."""
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _choice(part: TranslatedPart) -> dict[str, Any]:
+    choice = part.choice
+    if choice is None:
+        return {}
+    terms = {**choice.terms, **({"pmi": choice.pmi} if choice.pmi is not None else {})}
+    return {
+        "chosen": choice.index,
+        "hypotheses": [
+            {
+                "text": hypothesis.text,
+                "log_prob": hypothesis.log_prob,
+                "score": choice.scores[index],
+                **{name: values[index] for name, values in terms.items()},
+            }
+            for index, hypothesis in enumerate(part.hypotheses)
+        ],
+    }
+
+
 def read_documents(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> list[list[NBest]]:
-    """The n-best lists of a file by document; `read_nbest` says how."""
+    """The n-best lists of a file, grouped by document; see `read_nbest`."""
     documents: list[list[NBest]] = [[]]
     for nbest in read_nbest(path, feature=feature, most=most):
         if nbest is None:
@@ -36,9 +113,9 @@ def read_documents(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES
 
 
 def read_nbest(path: Path, *, feature: str = "", most: int = MAX_INPUT_BYTES) -> Iterator[NBest | None]:
-    """Yield the n-best lists of a file; None is a document boundary. Hypotheses are text alone.
+    """Yield the n-best lists of a file; None is a document boundary. Hypotheses have no ids.
 
-    Of a `|||` line the last field is the score, or the named feature (Marian's F0 is the sum of log p).
+    The score of a `|||` line is its last field, or the named feature (Marian's F0 is the sum of log p).
     A file of more than `most` bytes is refused.
     """
     lines = read_lines(path, most=most)
@@ -75,7 +152,7 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
             yield None
         document = record.get("document")
         nbest = _nbest(f"{path}: entry {number}", _sentence(str(record.get("source", ""))), hypotheses)
-        # what stands around the translated words, as `translate --json` writes it
+        # the untranslated text around the hypotheses, as `translate --json` writes it
         yield replace(
             nbest,
             before=_sentence(str(record.get("before", ""))),
@@ -84,7 +161,7 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[NBest | None]:
 
 
 def _hypotheses(record: Any) -> Any:
-    """Those of a record; where there was nothing to translate, `translate --json` writes none."""
+    """A record's hypotheses; `translate --json` writes none if there was nothing to translate."""
     return record.get("hypotheses", []) if "translation" in record else record["hypotheses"]
 
 
@@ -95,7 +172,7 @@ def _text(value: Any) -> str:
 
 
 def _sentence(text: str) -> str:
-    """A text as one line: there is one per sentence in what is written. Half a character is none."""
+    """A text as one line, as outputs have one per sentence, without incomplete characters."""
     return one_line(whole_characters(text))
 
 
@@ -129,9 +206,9 @@ def _score(where: str, fields: list[str], feature: str) -> float:
 
 
 def _nbest(where: str, source: str, hypotheses: list[tuple[str, float]]) -> NBest:
-    """Best first, of equal texts the best."""
+    """Sort hypotheses, best first, and keep the best of those with equal texts."""
     if any(not math.isfinite(score) for _, score in hypotheses):
-        raise CadecError(f"{where} has a score that is no number")
+        raise CadecError(f"{where} has a score that is not a number")
     found: dict[str, Hypothesis] = {}
     for text, score in sorted(hypotheses, key=lambda item: -item[1]):
         if text not in found:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.groups import (
+from cadec_cli.evaluation.contrastive.sets import (
     ContrastiveSet,
     Group,
     Verdict,

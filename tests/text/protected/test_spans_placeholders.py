@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadec_cli.data.shards import Shard
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline
-from cadec_cli.text.protected.placeholders import PLACEHOLDERS, with_placeholders
+from cadec_cli.text.protected.spans import PLACEHOLDERS, with_placeholders
 from tests.conftest import ENGLISH, sentences, trained_pipeline
 from tests.helpers.made_up_models import cadec
 

@@ -10,7 +10,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.models.configs import DocumentLMConfig, TransformerConfig
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.loop import learning_rate
-from cadec_cli.training.options import (
+from cadec_cli.training.presets import (
     SCHEDULES,
     TrainingOptions,
     check_known,

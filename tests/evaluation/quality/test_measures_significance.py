@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.quality.measures import Measure, System, compare, mean_measure
-from cadec_cli.evaluation.quality.significance import FEWEST, Resampling, difference, middle_of_samples
+from cadec_cli.evaluation.quality.measures import (
+    FEWEST,
+    Measure,
+    Resampling,
+    System,
+    compare,
+    difference,
+    mean_measure,
+    middle_of_samples,
+)
 
 MEAN = mean_measure("mean", "")
 
@@ -77,11 +85,11 @@ def test_all_systems_see_the_same_samples() -> None:
 
 
 def test_a_seed_repeats_and_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cadec_cli.evaluation.quality import significance
+    from cadec_cli.evaluation.quality import measures
 
     statistics = np.random.default_rng(1).normal(size=(30, 4))
     whole = Resampling(np.arange(30), samples=40, seed=3).sums(statistics)
-    monkeypatch.setattr(significance, "_DRAWN", 100)
+    monkeypatch.setattr(measures, "_DRAWN", 100)
     np.testing.assert_allclose(Resampling(np.arange(30), samples=40, seed=3).sums(statistics), whole)
     assert not np.allclose(Resampling(np.arange(30), samples=40, seed=4).sums(statistics), whole)
 
