@@ -1,8 +1,8 @@
-"""What a translation by document has done: its documents, known by their content, and its finished files.
+"""Logs of what a translation by document has done: documents, identified by content, and finished files.
 
-Both are logs. `DoneDocuments` is that of unfinished work: files may be renamed, left out or given in another
-order, and what is known is still known. `FinishedFiles` stays beside the outputs, so that the same command
-recognises them. In memory there is only the position of each document's record.
+`DoneDocuments` is the log of unfinished work. Since documents are found by content, files may be renamed,
+left out or reordered before the work is resumed. `FinishedFiles` stays beside the outputs, so that the same
+command recognises them. Memory holds only the position of each document's record.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from cadec_cli.fs.append_log import (
 )
 from cadec_cli.fs.locks import refuse_special
 
-# The last record of work that is finished, before the log is removed.
+# The last record of finished work, before the log is removed.
 _COMPLETE = {"complete": True}
 
 RECORD = ".cadec-finished"
-# Bytes of a line of that, of which one has a few hundred; paths have 4,096 at most.
+# The most bytes per line of that file. A line usually has a few hundred; a path has 4,096 at most.
 _MAX_LENGTH = 1 << 16
 
 
 def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False) -> str:
-    """The key that a document is known by: a checksum of everything that its translation depends on.
+    """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences that come before it, and whether it is of subtitles, where
-    names of speakers are not translated.
+    That is its sentences, the target sentences before it, and whether it has names of speakers, as subtitles
+    do; they are not translated.
     """
     content = json.dumps([list(texts), list(before), speakers], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class DoneDocuments:
-    """The documents of one translation that are done, open for more; `damage` is what to tell the user."""
+    """The finished documents of one translation, open for more; `damage` is a message for the user."""
 
-    resume_hint = f"the same command with {option('resume')} goes on"
+    resume_hint = f"the same command with {option('resume')} continues"
 
     def __init__(self, log: AppendLog) -> None:
         self.damage = ""
@@ -61,12 +61,12 @@ class DoneDocuments:
 
     @classmethod
     def begin(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
-        """Start a log; one that is there already belongs to an unfinished translation."""
+        """Start a log; a CadecError if there is one already, of an unfinished translation."""
         return cls(AppendLog.begin(path, _log_header(header)))
 
     @classmethod
     def resume(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
-        """Open a log again with all that is undamaged in it; start it where there is none."""
+        """Open a log with its undamaged records; start one if there is none."""
         log = AppendLog.resume(path, _log_header(header))
         with close_on_error(log):
             done = cls(log)
@@ -84,17 +84,17 @@ class DoneDocuments:
         return len(self._documents)
 
     def sentences(self, key: str, count: int) -> list[Any]:
-        """What the `count` sentences of a document became."""
+        """The records of a document's `count` sentences."""
         record = self._log.read(self._documents[key])
         if record is None or len(record["sentences"]) != count:
             raise CadecError(
-                f"{self._log.path} is not as it was written",
-                f"run it again with {option('resume')}: what was lost is translated again",
+                f"{self._log.path} was changed",
+                f"run it again with {option('resume')}: lost sentences are translated again",
             )
         return list(record["sentences"])
 
     def add(self, key: str, sentences: Sequence[Any]) -> None:
-        """Note what the sentences of a document became."""
+        """Record the sentences of a finished document."""
         self._documents[key] = self._log.append({"document": key, "sentences": list(sentences)})
 
     def is_own(self, name: str, digest: str) -> bool:
@@ -102,18 +102,18 @@ class DoneDocuments:
         return self._written.get(name) == digest
 
     def note_output(self, name: str, digest: str) -> None:
-        """Note a file that is written next, so that it is recognised as this translation's own."""
+        """Record a file before it is written, so that it is recognised as this translation's own."""
         self._log.append({"written": name, "sha256": digest})
         self._written[name] = digest
         self._log.sync()
 
     def complete(self) -> None:
-        """Note that all is written: after a kill between this and `finish` there is nothing to resume."""
+        """Record that all files are written: a run killed before `finish` then leaves nothing to resume."""
         self._log.append(_COMPLETE)
         self._log.sync()
 
     def finish(self) -> None:
-        """Remove the log: all is written."""
+        """Remove the log after all files are written."""
         self._log.remove()
 
     def __enter__(self) -> DoneDocuments:
@@ -122,13 +122,13 @@ class DoneDocuments:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not self._documents and not self._written:  # it would only be in the way
+        if error is not None and not self._documents and not self._written:  # an empty log is of no use
             self._log.remove()
         self._log.close()
 
 
 def remove_complete(path: Path, header: Mapping[str, Any]) -> None:
-    """Remove the log of work that was complete, and killed just before it did that itself."""
+    """Remove the log of a complete translation that was killed before it could remove it."""
     if os.path.lexists(path):
         with AppendLog.resume(path, _log_header(header)) as log:
             found = _Records.read(log)
@@ -138,7 +138,7 @@ def remove_complete(path: Path, header: Mapping[str, Any]) -> None:
 
 @dataclass
 class _Records:
-    """What the undamaged lines of a log say."""
+    """The undamaged records of a log."""
 
     documents: dict[str, LinePosition] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
@@ -155,15 +155,15 @@ class _Records:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was done yet."""
+        """Tell whether the log has no records."""
         return not (self.kept or self.damaged)
 
     def take(self, record: Any, position: LinePosition) -> bool:
-        """Remember a record; tell whether it is one of these."""
+        """Add a record; return False if it is not valid."""
         self.complete = record == _COMPLETE  # if nothing follows
         match record:
             case {"document": str(key), "sentences": [*_]}:
-                if key not in self.documents:  # a line that stands twice counts once
+                if key not in self.documents:  # a repeated line counts once
                     self.documents[key] = position
                     self.kept.append(position)
             case {"written": str(name), "sha256": str(digest)}:
@@ -190,31 +190,31 @@ class FinishedFile:
 
 @dataclass(frozen=True)
 class FinishedFiles:
-    """The files that one way of translating has finished; `way` is all that they depend on but the inputs."""
+    """The files finished with the same settings; `way` is all that they depend on except the inputs."""
 
     path: Path
     way: Mapping[str, Any]
 
     def check(self) -> None:
-        """Raise a CadecError, before the work, if something that is no record would have to be replaced."""
+        """Raise a CadecError, before the work, if something other than a record is in its place."""
         refuse_special(self.path)
 
     def read(self) -> set[FinishedFile]:
-        """All files on record here, also those of other shards."""
+        """All recorded files, including those of other shards."""
         records = {self.path, *self.path.parent.glob(f"{RECORD}*")}
         return {file for record in records for file in self._read(record)}
 
     def add(self, files: Iterable[FinishedFile]) -> None:
-        """Put files on record, besides those that are."""
+        """Add files to the record."""
         kept = {file.output: file for file in [*self._read(self.path), *files]}
-        self.check()  # an output that is a link is followed; nobody asked for this one
+        self.check()  # links are followed for outputs, which the user names, but not here
         write_log(self.path, self._header, map(dataclasses.asdict, sorted(kept.values())))
 
     def _read(self, path: Path) -> list[FinishedFile]:
-        """The undamaged records of a file, if it is of this way."""
+        """The undamaged records in a file, if its settings are the same."""
         found: list[FinishedFile] = []
         names = {field.name for field in dataclasses.fields(FinishedFile)}
-        # With a record nothing is lost but the knowledge: a file that is not on record is made again.
+        # Losing a record does little harm: the file is only translated again.
         with contextlib.suppress(OSError, CadecError):
             refuse_special(path)
             for record in read_log(path, self._header, _MAX_LENGTH):

@@ -1,8 +1,8 @@
-"""The journal of a translation in step: what every sentence became, and snapshots of the search.
+"""The journal of a translation in step: a record per sentence, and snapshots of the search.
 
-Every record says which sentence or which moment it is about, so it does not matter where it stands. A
-snapshot says how much of each document was translated by then: a sentence without its record is found
-missing, however it was lost, and can be translated again from the snapshot before it.
+Every record names its sentence or its moment, so the order of records does not matter. A snapshot says how
+much of each document was translated by then. A sentence whose record was lost is therefore noticed, and is
+translated again from the snapshot before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cadec_cli.fs.append_log import (
     damage_report,
 )
 
-Sentence = tuple[int, int]  # the number of its document, and its own number in that
+Sentence = tuple[int, int]  # the number of its document, and its number in the document
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,27 @@ class Gap:
     """Sentences that are missing between two snapshots."""
 
     log: AppendLog
-    before: LinePosition | None  # of the first of these snapshots; None at the beginning of the translation
+    before: LinePosition | None  # the first of the two snapshots; None at the beginning of the translation
     lost: frozenset[Sentence]
 
     @property
     def path(self) -> Path:
-        """The journal that they are missing in."""
+        """The path of the journal."""
         return self.log.path
 
     def start(self) -> State | None:
-        """The state of the search before all of them; None at the beginning of the translation."""
+        """The state of the search before the gap; None at the beginning of the translation."""
         return None if self.before is None else _state(self.log, self.before)
 
 
 class Journal:
     """The journal of one translation, open for appending.
 
-    `outputs` are the outputs of all sentences up to `start`, where the translation goes on, but for those in
-    `gaps`: they have to be added before the first checkpoint. `damage` is what to tell the user.
+    `outputs` are the outputs of all sentences up to `start`, where the translation continues, except those in
+    `gaps`, which must be added before the first checkpoint. `damage` is a message for the user.
     """
 
-    resume_hint = f"the same command with {option('resume')} goes on"
+    resume_hint = f"the same command with {option('resume')} continues"
 
     def __init__(self, log: AppendLog) -> None:
         self.outputs: dict[Sentence, Any] = {}
@@ -66,12 +66,12 @@ class Journal:
 
     @classmethod
     def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
-        """Start a journal; one that is there already belongs to an unfinished translation."""
+        """Start a journal; a CadecError if there is one already, of an unfinished translation."""
         return cls(AppendLog.begin(path, LogHeader("translation", header)))
 
     @classmethod
     def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
-        """Open a journal again, up to its last undamaged snapshot; start it where there is none."""
+        """Open a journal, up to its last undamaged snapshot; start one if there is none."""
         log = AppendLog.resume(path, LogHeader("translation", header))
         with close_on_error(log):
             journal = cls(log)
@@ -79,20 +79,20 @@ class Journal:
         return journal
 
     def add(self, document: int, sentence: int, output: Any) -> None:
-        """Note what a sentence became."""
+        """Record the output of a sentence."""
         self.outputs[document, sentence] = output
         self._done[document] += 1
         self._log.append({"document": document, "sentence": sentence, "output": output})
 
     def checkpoint(self, state: State) -> None:
-        """Note where the search stands; all that was added before is complete up to here."""
+        """Record the state of the search; everything added so far is complete up to here."""
         done = [self._done[number] for number in range(len(state.documents))]
         self._log.append({"snapshot": state.to_json(), "done": done})
         self.kept = len(self.outputs)
         self._log.sync()
 
     def finish(self) -> None:
-        """Remove the journal: the output is written."""
+        """Remove the journal after the output is written."""
         self._log.remove()
 
     def __enter__(self) -> Journal:
@@ -101,12 +101,12 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not self.outputs:  # it would only be in the way
+        if error is not None and not self.outputs:  # an empty journal is of no use
             self._log.remove()
         self._log.close()
 
     def _restore(self) -> None:
-        """Take up what the log has, and drop what comes after its last snapshot."""
+        """Read the log, and drop what comes after its last snapshot."""
         found = _Records()
         damaged = int(self._log.header_is_damaged)
         for position, record in self._log.records():
@@ -136,21 +136,21 @@ class _Snapshot:
 
 @dataclass
 class _Records:
-    """What the undamaged lines of a log say."""
+    """The undamaged records of a log."""
 
     outputs: dict[Sentence, Any] = field(default_factory=dict)
     positions: dict[Sentence, LinePosition] = field(default_factory=dict)
     snapshots: list[_Snapshot] = field(default_factory=list)
 
     def take(self, record: Any, position: LinePosition) -> bool:
-        """Remember a record; tell whether it is one of a journal's."""
+        """Add a record; return False if it is not valid."""
         match record:
             case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
                 if len(done) != len(documents) or not all(type(count) is int for count in done):
                     return False
                 self.snapshots.append(_Snapshot(taken, tuple(done), position))
             case {"document": int(document), "sentence": int(sentence), "output": output}:
-                if (document, sentence) not in self.outputs:  # a line that stands twice counts once
+                if (document, sentence) not in self.outputs:  # a repeated line counts once
                     self.outputs[document, sentence] = output
                     self.positions[document, sentence] = position
             case _:
@@ -173,7 +173,7 @@ class _Records:
 
 
 def _gaps(log: AppendLog, snapshots: list[_Snapshot], outputs: dict[Sentence, Any]) -> Iterator[Gap]:
-    """What is missing between each snapshot and the next."""
+    """The gaps between each snapshot and the next."""
     before: _Snapshot | None = None
     for snapshot in snapshots:
         earlier = before.done if before is not None else (0,) * len(snapshot.done)
@@ -189,10 +189,10 @@ def _gaps(log: AppendLog, snapshots: list[_Snapshot], outputs: dict[Sentence, An
 
 
 def _state(log: AppendLog, position: LinePosition) -> State:
-    """The state of the search that a snapshot has."""
+    """Read the state of the search from a snapshot."""
     try:
         return State.from_json(log.read(position)["snapshot"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CadecError(
-            f"{log.path} has a snapshot that is none: {error!r}", f"delete it, or {START_OVER_HINT}"
+            f"{log.path} has an invalid snapshot: {error!r}", f"delete it, or {START_OVER_HINT}"
         ) from None

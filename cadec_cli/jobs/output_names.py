@@ -3,7 +3,7 @@
     film.en.srt → out/film.ru.srt               (-o out/)
     film.en.srt → film.ru.vtt                   (-o '{stem}.{to}.vtt')
 
-Knows names only: what is there, and whether it may be replaced, is not asked here.
+Deals with names only; `outputs` checks whether a file exists and may be replaced.
 """
 
 import itertools
@@ -25,12 +25,12 @@ _IN_A_DIRECTORY = "{stem}.{to}{ext}"
 
 
 class TemplateError(ValueError):
-    """An output's name has something in braces that is no placeholder."""
+    """An output's name has braces around something that is not a placeholder."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """From which language to which: what names of files say."""
+    """The source and target language, as file names show them."""
 
     source: str
     target: str
@@ -38,14 +38,14 @@ class Languages:
 
 @dataclass(frozen=True)
 class OutputPlan:
-    """The file that each input becomes, and where to note what is done so far."""
+    """The output path of each input, and the path of the journal."""
 
     paths: tuple[Path, ...]
-    journal: Path | None  # none where they go down a pipe, beside which nothing can be kept
-    starts_over: bool = False  # a journal that is there gives way when there is another one to begin
+    journal: Path | None  # None if an output is a pipe, beside which no file can be kept
+    starts_over: bool = False  # an existing journal is removed when a new one begins
 
     def has(self, path: Path) -> bool:
-        """Tell whether a file is one of these, however it is spelt."""
+        """Tell whether a path is an output or the journal, even if it is spelt differently."""
         own = [*self.paths, *([self.journal] if self.journal is not None else [])]
         return resolve_path(path) in map(resolve_path, own)
 
@@ -54,9 +54,9 @@ class OutputPlan:
         return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
 
 
-# Endings that name a file, not a directory, besides those of the formats.
+# Endings of files (not directories), besides those of the formats.
 _OTHER_FILES = frozenset({".md", ".html"})
-# Endings of files that nobody means to be text. An installed format may have them nevertheless.
+# Endings of files that are not text. An installed format may have them nevertheless.
 _FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
 
 
@@ -65,20 +65,20 @@ def is_template(output: str) -> bool:
     try:
         found = [part[1:] for part in string.Formatter().parse(output) if part[1] is not None]
     except ValueError:
-        raise TemplateError(f"{output!r} has a brace too many; {{{{ is one that is meant") from None
+        raise TemplateError(f"{output!r} has an unmatched brace; write {{{{ for a literal one") from None
     for name, form, conversion in found:
         if name not in PLACEHOLDERS or form or conversion:
             known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
-            raise TemplateError(f"{{{name}}} is no placeholder; there are {known}; {{{{ is a brace")
+            raise TemplateError(f"{{{name}}} is not a placeholder; use {known}, or {{{{ for a literal brace")
     return bool(found)
 
 
 def plan_outputs(
     output: str, inputs: Sequence[Path], languages: Languages, *, ext: str | None = None
 ) -> OutputPlan:
-    """Name the file that each input becomes; `ext` is the ending of all of them, if it is not the inputs'.
+    """Return the output path of each input; `ext` is the ending of all outputs, if not that of the input.
 
-    Two inputs that would become one file, and names that can't be made, are a CadecError.
+    Two inputs with the same output, and names that can't be made, are a CadecError.
     """
     templated = is_template(output)
     if templated:
@@ -102,15 +102,15 @@ def plan_outputs(
         if path.suffix.lower() in _FOREIGN and format_with_ending(path.suffix) is None:
             raise CadecError(f"{path}: {path.suffix} can't be written", f"these can: {', '.join(FORMATS)}")
         if path.suffix.lower() in COMPRESSED:
-            raise CadecError(f"{path}: what is written is not compressed", f"leave out {path.suffix}")
+            raise CadecError(f"{path}: outputs are not compressed", f"leave out {path.suffix}")
     journal = Path(output, ".cadec-journal") if in_directory else sibling_path(paths[0], ".cadec-journal")
     return OutputPlan(tuple(paths), journal)
 
 
 def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
-    """Where to note what is done, whichever files there are: in the directory that all of them go to.
+    """The path of the journal in the directory of all outputs, whichever files are translated.
 
-    For a single output that is beside it. `part` tells several of these apart.
+    A single output has its journal beside it. `part` distinguishes the journals of shards.
     """
     directory = _common_directory(output, plan)
     name = f".cadec-journal{part}"
@@ -118,7 +118,7 @@ def common_journal(output: str, plan: OutputPlan, part: str = "") -> Path:
 
 
 def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> Path:
-    """Where to keep, out of sight, what is known of files that are finished."""
+    """The path of the hidden record of finished files."""
     directory = _common_directory(output, plan)
     first = plan.paths[0]
     return (
@@ -129,7 +129,7 @@ def common_record(output: str, plan: OutputPlan, name: str, part: str = "") -> P
 
 
 def _common_directory(output: str, plan: OutputPlan) -> Path | None:
-    """The directory that all outputs go to, by whatever name; none where there is but one output."""
+    """The directory that contains all outputs; None if there is a single output."""
     if is_template(output):
         fixed = itertools.takewhile(lambda name: not is_template(name), Path(output).parts[:-1])
         return Path(*map(_unescape, fixed))
@@ -137,7 +137,7 @@ def _common_directory(output: str, plan: OutputPlan) -> Path | None:
 
 
 def is_directory_of(output: str, plan: OutputPlan) -> bool:
-    """Tell whether an output is the directory that the files of a plan are in."""
+    """Tell whether `output` is the directory of all files of a plan."""
     return all(path.parent == Path(_unescape(output)) for path in plan.paths)
 
 
@@ -147,7 +147,7 @@ def _unescape(output: str) -> str:
 
 def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
     place = str(Path(_unescape(output)))
-    if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - says no to what no path can be
+    if output.endswith("/") or os.path.isdir(place):  # noqa: PTH112 - returns False for an impossible path
         return True
     if len(inputs) > 1 and (os.path.exists(place) or _is_file_name(place)):  # noqa: PTH110
         raise CadecError(
@@ -167,7 +167,7 @@ def _fill_template(template: str, path: Path, languages: Languages, ext: str | N
     if str(path) == "-":
         used = {name for _, name, _, _ in string.Formatter().parse(template)}
         if used & {"stem", "name", "ext"}:
-            raise CadecError("standard input has no name to make others of", "name the file to write")
+            raise CadecError("standard input has no name to derive another from", "name the file to write")
     values = {
         "stem": stem,
         "name": path.name,
@@ -178,20 +178,20 @@ def _fill_template(template: str, path: Path, languages: Languages, ext: str | N
     for placeholder in ("from", "to"):
         if not _stays(values[placeholder]):
             raise CadecError(
-                f"no file's name can have {quote_value(values[placeholder])} for {{{placeholder}}}"
+                f"{quote_value(values[placeholder])} can't be used for {{{placeholder}}} in a file name"
             )
     return template.format_map(values)
 
 
 def _stays(value: str) -> bool:
-    """Tell whether something that a bundle may have said leaves a file in the directory it is meant for."""
+    """Tell whether a value, perhaps from an untrusted bundle, keeps a file within its directory."""
     return value not in (".", "..") and not any(character in value for character in "/\\\0")
 
 
 def stem_and_ending(name: str, language: str) -> tuple[str, str]:
-    """A file's name without what says in which format and, if it is the given one, in which language it is.
+    """Split a file's name into its stem and its format's ending; an ending of `language` is dropped.
 
-    `film.en.srt.gz` is (`film`, `.srt`), `dev.en` is (`dev`, ``).
+    `film.en.srt.gz` becomes (`film`, `.srt`), `dev.en` becomes (`dev`, ``).
     """
     path = Path(name)
     if path.suffix.lower() in COMPRESSED:

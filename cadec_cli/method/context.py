@@ -1,9 +1,9 @@
 """The context of a sentence as the D-LM reads it: c̃ = ⟨b⟩ c1 ⟨b⟩ c2 ⟨b⟩ … ck ⟨b⟩, boundaries around all.
 
-One policy decides, for every command, which of the sentences before are read. The last k sentences, read anew
-each time; or, rolling, everything since the window began, with what the engine remembers of it; when the
-positions run out, the window begins anew with the last k sentences. A seed, that is sentences which say how
-people are to be addressed, stays at the head of the window, however far a document goes.
+One policy decides, for every command, which preceding sentences are read. By default those are the last k,
+read again each time. A rolling window holds everything since it began, and the engine's memory of that; when
+the positions run out, a new window starts with the last k sentences. A seed (sentences that show how people
+are addressed) stays at the head of the window throughout the document.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cadec_cli.method.hypotheses import Ids
 class Context:
     """Target sentences before the current one, oldest first, in the D-LM's ids without boundaries.
 
-    `memory` is an engine's own, of the first `remembered` tokens of c̃ (never all: its last token is the root
-    of the next trie). The first `pinned` sentences are a seed: others go before they do.
+    `memory` is the engine's memory of the first `remembered` tokens of c̃ (never all: the last token is the
+    root of the next trie). The first `pinned` sentences are a seed, which is truncated last.
     """
 
     sentences: tuple[Ids, ...] = ()
@@ -28,7 +28,7 @@ class Context:
 
     @property
     def length(self) -> int:
-        """Tokens of c̃; of no sentences, just the boundary."""
+        """The number of tokens of c̃; without sentences, c̃ is just the boundary."""
         return 1 + sum(len(sentence) + 1 for sentence in self.sentences)
 
     def tokens(self, boundary: int) -> list[int]:
@@ -54,50 +54,50 @@ class Context:
         return self.sentences[self.pinned :]
 
     def last(self, count: int) -> Context:
-        """The last sentences only, after the seed."""
+        """The seed and the last `count` sentences after it."""
         own = self.own[-count:] if count else ()
         return Context((*self.sentences[: self.pinned], *own), pinned=self.pinned)
 
     def with_seed(self, seed: tuple[Ids, ...]) -> Context:
-        """The same after this seed and no other; what is remembered of it stays if it has it already."""
+        """The same sentences with this seed instead of any other; memory is kept if the seed is the same."""
         if self.sentences[: self.pinned] == seed:
             return self
         return Context((*seed, *self.own), pinned=len(seed))
 
     def followed_by(self, sentence: Ids, memory: object | None = None) -> Context:
-        """The context of the next sentence; `memory` is of all of this c̃ and the sentence."""
+        """The context of the next sentence; `memory` covers all of c̃ and the sentence."""
         remembered = self.length + len(sentence) if memory is not None else 0
         return replace(self, sentences=(*self.sentences, sentence), memory=memory, remembered=remembered)
 
     def without_memory(self) -> Context:
-        """The same sentences, nothing remembered of them."""
+        """The same sentences without the engine's memory of them."""
         return Context(self.sentences, pinned=self.pinned)
 
 
 @dataclass(frozen=True)
 class ContextPolicy:
-    """How much of what stands before a sentence is read, and what is read before all that."""
+    """How many preceding sentences are read, and which seed is read before them."""
 
     sentences: int = 3
     rolling: bool = False
     seed: tuple[Ids, ...] = ()
 
     def read(self, before: Context, room: int) -> Context:
-        """What the D-LM reads of the sentences before: as far as it counts, and c̃ has `room` tokens."""
+        """The part of the preceding sentences that the D-LM reads, at most `room` tokens of c̃."""
         whole = before.with_seed(self.seed)
         if self.rolling and whole.length <= room:
             return whole
         return whole.last(self.sentences).truncate(room)
 
     def trim(self, before: Context) -> Context:
-        """What has to be kept for the sentences to come: nothing older will ever be read."""
+        """Drop the sentences that no later sentence will read."""
         return before if self.rolling else before.last(max(self.sentences, 1))
 
     def future(self, before: Context) -> tuple[Ids, ...]:
-        """All that the sentences to come depend on."""
+        """The preceding sentences that later choices depend on."""
         return before.own if self.rolling else before.last(self.sentences).own
 
 
 def room(positions: int, longest: int) -> int:
-    """Tokens of context before a sentence of so many tokens; the boundary always fits."""
+    """How many tokens of context fit before a sentence of `longest` tokens; the boundary always does."""
     return positions - min(longest, positions - 1)

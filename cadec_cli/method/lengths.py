@@ -1,8 +1,8 @@
-"""How long a translation may become: learnt from pairs of sentences, or generous where nothing is known.
+"""How long a translation may become: a limit learnt from sentence pairs, or a generous default.
 
-A model that does not find the end of a sentence goes on until it is stopped, and the whole beam with it: a
-limit that true translations keep, and not much more, saves that time. Lengths are in the tokens of the model
-that translates; which tokens those are is not known here.
+A model that never produces an end token decodes until it is stopped, and the whole beam with it. A limit just
+above the length of real translations saves that time. Lengths are in tokens of the translation model; this
+module does not know its vocabulary.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from cadec_cli.arrays import Ints
 from cadec_cli.errors import CadecError
 from cadec_cli.validation import Bound, Number, Whole, misfits
 
-# What was generous for every pair of languages so far: tokens for each of the source, and on top of that.
+# Generous for every language pair so far: tokens per source token, and extra tokens.
 _USUAL_RATIO, _USUAL_EXTRA = 2.0, 20
 _BOUNDS: dict[str, Bound] = {"ratio": Number(0, 100), "extra": Whole(1, 10_000)}
 
-# Of the pairs that limits are learnt from, and of the longer half of them, so many may be longer: misaligned
-# ones, most of them.
+# The share of training pairs, and of the longer half of them, that may exceed the limits. Most of those pairs
+# are misaligned.
 CUT = 0.001
-# The usual limits have the weight of so many pairs: a few pairs tell little about the longest of a thousand.
+# The usual limits weigh as much as this many pairs: a few pairs say little about the longest of a thousand.
 _WEIGHT = 100
-# What is learnt from one text is applied to others.
+# Limits learnt from one text are applied to others.
 _MARGIN = 1.1
-# Ratios that are tried, from a typical one to twice that.
+# How many ratios are tried, from half the usual one up to it.
 _TRIED = 21
 
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """Most tokens of a translation: so many for each token of the source, and `extra` on top of that."""
+    """The most tokens a translation may have: `ratio` per token of the source, plus `extra`."""
 
     ratio: float = _USUAL_RATIO
     extra: int = _USUAL_EXTRA
@@ -44,7 +44,7 @@ class LengthLimits:
             raise CadecError("invalid limits of length: " + "; ".join(wrong))
 
     def most(self, source: int) -> int:
-        """How many tokens a translation may have, of a source with so many; the ends don't count."""
+        """How many tokens a translation of `source` tokens may have; end tokens don't count."""
         return math.floor(self.ratio * source) + self.extra
 
     def __str__(self) -> str:
@@ -52,17 +52,17 @@ class LengthLimits:
 
 
 def learnt_limits(pairs: Iterable[tuple[int, int]]) -> LengthLimits:
-    """The tightest limits that all but 0.1 % of some pairs keep, with a margin.
+    """The tightest limits that all but 0.1 % of the pairs meet, with a margin.
 
-    Pairs are the lengths of a sentence and of its translation; those of nothing don't count. Limits are never
-    beyond the usual ones, which are larger where translations typically are longer than their sources: if too
-    many pairs are, they belong together in no way that tells anything. The fewer pairs, the nearer to the
-    usual ones.
+    A pair is the length of a sentence and that of its translation; pairs with an empty side are ignored. The
+    result never exceeds the usual limits, which are scaled up if translations are typically longer than their
+    sources. If too many pairs exceed those, the pairs are not translations of each other and the usual limits
+    are returned. The fewer the pairs, the closer the result is to the usual limits.
     """
     lengths: Ints = np.array([pair for pair in pairs if min(pair) > 0], dtype=np.int64).reshape(-1, 2)
     if not len(lengths):
         return LengthLimits()
-    # Tokens of a translation for one of the source, typically; 50 is beyond all sense and within all bounds.
+    # The typical number of target tokens per source token; 50 is absurdly high, yet within the bounds.
     typical = float(np.clip(np.median(lengths[:, 1] / lengths[:, 0]), 1, 50))
     usual = LengthLimits(round(_USUAL_RATIO * typical, 2), math.ceil(_USUAL_EXTRA * typical))
     kept = _tightest(lengths, usual)
@@ -74,13 +74,13 @@ def learnt_limits(pairs: Iterable[tuple[int, int]]) -> LengthLimits:
 
 
 def _tightest(lengths: Ints, usual: LengthLimits) -> LengthLimits:
-    """Of all from half the usual limits to these, the tightest for their sources on average."""
+    """The limits between half the usual ones and the usual ones that are tightest on average."""
     source, target = lengths.T
     longer = source >= np.median(source)
     found = []
     for ratio in np.linspace(usual.ratio / 2, usual.ratio, _TRIED).round(2):
         above = target - np.floor(ratio * source).astype(np.int64)
-        # Sources of one or two words may be rare in a text, and need their room nevertheless.
+        # Sources of one or two words may be rare in a text, but they need room too.
         extra = max(_all_but_few(above), _all_but_few(above[longer]), usual.extra // 2)
         if extra <= usual.extra:
             allowed = float(np.mean((ratio * source + extra) / source))
@@ -89,12 +89,12 @@ def _tightest(lengths: Ints, usual: LengthLimits) -> LengthLimits:
 
 
 def _all_but_few(values: Ints) -> int:
-    """What no more than the share CUT of the values exceeds."""
+    """The smallest value that at most the share CUT of the values exceed."""
     place = len(values) - 1 - math.floor(CUT * len(values))
     return int(np.partition(values, place)[place])
 
 
 def _with_margin(learnt: float, usual: float, share: float) -> float:
-    """With a margin, and a share of the way to what is usual; to two digits, upwards."""
+    """Add a margin and move by `share` towards the usual value; round up to two digits."""
     wide = min(_MARGIN * learnt, usual)
     return min(math.ceil(round(100 * (wide + share * (usual - wide)), 6)) / 100, usual)

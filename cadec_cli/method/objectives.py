@@ -5,11 +5,11 @@
     free          log p_LM(ỹ | </s>)   without it
     back          log p_back(x̃ | y)    of the source, by a model of the other direction
     length        |y|                  in tokens
-    defects       how many reasons there are why y can't be a translation at all
+    defects       how many defects y has, each of which rules it out as a translation
 
-and whatever other terms are known ahead of any context. Formulas are linear, so they mean the same for whole
-sentences (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and
-smoothing are inside the LM's log-probabilities. A term that was not computed is absent, never 0.
+and any further terms of the table `method.terms.TERMS`. Formulas are linear, so they hold for whole sentences
+(rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and smoothing are
+inside the LM's log-probabilities. A term that was not computed is absent, never 0.
 
 To add an objective, write its formula and enter it in OBJECTIVES.
 """
@@ -28,7 +28,7 @@ NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS = "back", "length", "defects"
 LM_TERMS = frozenset({CONDITIONAL, FREE})
 LARGEST_WEIGHT = 1000
-DEFECT_COST = 10_000.0  # more than any difference of scores: what is sound wins
+DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -36,7 +36,7 @@ Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
 
 @dataclass(frozen=True)
 class Objective:
-    """A formula, the terms it is over, and its weights."""
+    """A formula, the terms that it uses, and its weights."""
 
     name: str
     formula: Formula
@@ -49,12 +49,12 @@ class Objective:
 
     @property
     def by_token(self) -> bool:
-        """Tell whether it means something for single tokens, as the beam asks."""
+        """Tell whether single tokens can be scored, as the beam requires."""
         return all(term in (NMT, *LM_TERMS) for term in self.terms)
 
     @property
     def uses_lm(self) -> bool:
-        """Tell whether a D-LM is needed at all."""
+        """Tell whether a D-LM is needed."""
         return self.uses(*LM_TERMS)
 
     def score(self, terms: Mapping[str, Any]) -> Any:
@@ -76,7 +76,7 @@ class Objective:
 
 
 def weight_misfits(weights: Mapping[str, float]) -> list[str]:
-    """What can't be a weight."""
+    """One message for each weight that is out of range."""
     return [
         f"weight must be from 0 to {LARGEST_WEIGHT}, not {name}={quote_value(weight)}"
         for name, weight in weights.items()
@@ -122,15 +122,15 @@ def _alone(term: str) -> Formula:
     return lambda t, w: t[term]
 
 
-# Models that read several sentences: each scores by itself, by the term of its own name. A search of that
-# name translates with it; there is nothing to choose from lists, so other searches do not know these.
+# Each model that reads several sentences scores alone, with the term of its own name. The search of that name
+# translates with it. These objectives choose nothing from lists, so other searches do not offer them.
 DOCUMENT_OBJECTIVES: dict[str, Objective] = {
     name: Objective(name, _alone(name), (name,)) for name in ("doc-nmt", "2-to-2", "repair")
 }
 
 
 def penalise_defects(inner: Objective) -> Objective:
-    """The same objective, in which a hypothesis with a defect never wins against a sound one."""
+    """The same objective with a penalty, so that a defective hypothesis never beats a sound one."""
     return replace(
         inner,
         formula=lambda t, w: inner.formula(t, w) - DEFECT_COST * t[DEFECTS],
@@ -139,7 +139,7 @@ def penalise_defects(inner: Objective) -> Objective:
 
 
 def objective(name: str, weights: Mapping[str, float] | None = None) -> Objective:
-    """Look an objective up by its name; weights are its own unless given."""
+    """Look up an objective by name; weights that are not given are its own."""
     if name not in OBJECTIVES:
         raise CadecError(f"no objective {name!r}", f"there are {', '.join(OBJECTIVES)}")
     return OBJECTIVES[name].with_weights(weights or {})

@@ -29,7 +29,7 @@ FORMALITY_TEMPERATURE = 1.0
 # The most hypotheses, beams and paths; memory and time grow with them.
 MAX_HYPOTHESES = 1000
 
-# What the values may be, in files as on the command line.
+# The allowed values, in files and on the command line.
 _BOUNDS: Mapping[str, Bound] = {
     "search": OneOf(SEARCHES),
     "objective": OneOf(OBJECTIVES),
@@ -82,18 +82,20 @@ class DecodingDefaults:
 
     search: str = option_field(
         "rerank",
-        "how to search: " + ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
+        "search method: " + ", ".join(f"{name} ({kind.help})" for name, kind in SEARCHES.items()),
         choices=tuple(SEARCHES),
     )
-    objective: str = option_field("c-score", "what is maximised: {objectives}", choices=lambda: OBJECTIVES)
+    objective: str = option_field(
+        "c-score", "objective to maximise: {objectives}", choices=lambda: OBJECTIVES
+    )
     weight: Mapping[str, float] = option_field(
         None,
-        "weights of the objective by name, as lm=0.5; a bare number is the D-LM's "
-        "(c-score 1, the fusions 0.1 unless given)",
+        "weights of the objective by name, such as lm=0.5; a bare number is the D-LM's "
+        "(by default 1 for c-score, 0.1 for the fusions)",
         str,
     )
-    context: int = option_field(3, "number of target sentences before the current one that count as context")
-    temperature: float = option_field(1.0, "softmax temperature T of the D-LM; above 1 weakens it")
+    context: int = option_field(3, "number of preceding target sentences to read as context")
+    temperature: float = option_field(1.0, "softmax temperature T of the D-LM; values above 1 weaken it")
     nbest: int = option_field(20, "number of hypotheses per sentence (B) for rerank and lattice")
     beam: int = option_field(
         4, f"beam size of {option('search', 'beam')}, sentence, doc-nmt, 2-to-2 and repair"
@@ -117,7 +119,7 @@ class TranslationOptions(DecodingDefaults):
 
     rolling: bool = option_field(
         False,
-        "keep as much context as the D-LM has positions for, not only the last few sentences",
+        "read as much context as fits into the D-LM, not only the last few sentences",
         stored=False,
         rare=True,
     )
@@ -135,14 +137,14 @@ class TranslationOptions(DecodingDefaults):
     )
     long: str = option_field(
         "split",
-        "what to do with sentences that are too long for the model: split or refuse",
+        "how to treat sentences that are too long for the model: split or refuse them",
         choices=LONG_SENTENCES,
         stored=False,
         rare=True,
     )
     term: Mapping[str, str] = option_field(
         None,
-        "an option of a term that an installed package adds; can be repeated. Installed: {term_options}",
+        "option of a term that an installed package adds; can be repeated. Installed: {term_options}",
         list[str],
         stored=False,
         rare=True,
@@ -150,13 +152,13 @@ class TranslationOptions(DecodingDefaults):
     )
     protect: bool = option_field(
         True,
-        "keep URLs, numbers, code, placeholders and tags as they are, and never choose a broken hypothesis "
+        "keep URLs, numbers, code, placeholders and tags unchanged, and never choose a broken hypothesis "
         "if there is a sound one",
         stored=False,
     )
     formality: str = option_field(
         AUTO,
-        f"how people are addressed: auto (as in the context), formal or informal; the latter two set "
+        f"form of address: auto (as in the context), formal or informal; the latter two set "
         f"T = {FORMALITY_TEMPERATURE:g} unless T is given",
         choices=FORMALITIES,
         stored=False,
@@ -189,20 +191,19 @@ class TranslationOptions(DecodingDefaults):
             )
         if self.formality != AUTO and not self.reads_context:
             raise UsageError(
-                f"{option('formality', self.formality)} is a matter of context, and "
-                f"{self.without_context} reads none",
+                f"{option('formality', self.formality)} needs context, and {self.without_context} reads none",
                 "rerank, lattice and beam with an objective such as c-score do",
             )
 
     @property
     def reads_context(self) -> bool:
-        """Tell whether the translations of the sentences before make a difference."""
+        """Tell whether the translations of the preceding sentences matter."""
         chosen = self.weighted_objective
         return chosen.uses(CONDITIONAL) or any(term.reads_context for term in rows_of(chosen))
 
     @property
     def without_context(self) -> str:
-        """The option, for messages, because of which no context is read."""
+        """The option that prevents context from being read, for messages."""
         if search_kind(self.search).reads_context:
             return option("objective", self.objective)
         return option("search", self.search)
@@ -216,7 +217,7 @@ class TranslationOptions(DecodingDefaults):
 
     @property
     def policy(self) -> ContextPolicy:
-        """What is read as context. A search that steps always reads the last few sentences."""
+        """Which context is read. A stepwise search always reads the last few sentences."""
         return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
 
     @property
@@ -272,7 +273,7 @@ def options_record(options: TranslationOptions) -> dict[str, Any]:
 
 
 def named_weights(given: Any) -> dict[str, float]:
-    """Weights by name: `lm=0.5,back=1`, a number (the D-LM's), a mapping, or nothing."""
+    """Weights by name, from `lm=0.5,back=1`, a number (the D-LM's weight), a mapping, or None."""
     if given is None:
         return {}
     if isinstance(given, Mapping):

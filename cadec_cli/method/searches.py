@@ -1,7 +1,7 @@
-"""The searches there are: what each is called, and what it needs. They are written in decoding/search/.
+"""The table of searches: the name of each, and what it needs. They are implemented in decoding/search/.
 
-A plain table: bundles, help texts and code all read it. `builder` names a function there, as entry points do:
-nothing heavy is imported to tell what there is. A function itself will do as well.
+Bundles, help texts and code all read this table. `builder` names a function as entry points do, so that
+nothing heavy is imported to list the searches; it may also be the function itself.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 
 from cadec_cli.errors import CadecError
 
-LISTS = "lists"  # n-best lists, from a translation model or from anywhere
-STEPS = "steps"  # a translation model and, if there is a D-LM, that too, step by step
+LISTS = "lists"  # n-best lists, from a translation model or from a file
+STEPS = "steps"  # a translation model that can be stepped, and the D-LM if there is one
 PASSAGES = "passages"  # a translation model that reads several sentences
 
 
 @dataclass(frozen=True)
 class SearchKind:
-    """A search as the table has it."""
+    """A row of the table of searches."""
 
     help: str
     needs: str
     builder: str | Callable[..., Any]
-    size: str = "nbest"  # the option that says how many hypotheses a list has
-    reads_context: bool = True  # of the target side, with the D-LM
-    is_greedy: bool = False  # each sentence by itself: none waits for what comes after it
+    size: str = "nbest"  # the option that sets the number of hypotheses per list
+    reads_context: bool = True  # on the target side, with the D-LM
+    is_greedy: bool = False  # a choice never depends on later sentences
 
 
 SEARCHES: dict[str, SearchKind] = {
@@ -48,7 +48,7 @@ SEARCHES: dict[str, SearchKind] = {
         is_greedy=True,
     ),
     "doc-nmt": SearchKind(
-        "a DocTransformer, which reads the source sentences before",
+        "a DocTransformer, which reads preceding source sentences",
         PASSAGES,
         "cadec_cli.decoding.search.passages:doc_nmt",
         "beam",
@@ -72,7 +72,7 @@ SEARCHES: dict[str, SearchKind] = {
 
 
 def search_kind(name: str) -> SearchKind:
-    """Look a search up by its name."""
+    """Look up a search by name."""
     if name not in SEARCHES:
         raise CadecError(f"no search {name!r}", f"there are {', '.join(SEARCHES)}")
     return SEARCHES[name]

@@ -30,7 +30,7 @@ Terms = Mapping[str, "Floats"]
 
 @dataclass(frozen=True)
 class Scoring:
-    """An objective, at one of the temperatures that the D-LM is read with."""
+    """An objective at one of the D-LM's temperatures."""
 
     objective: Objective
     index: int = 0  # of the temperature
@@ -65,7 +65,7 @@ class TermOption:
 
 @dataclass(frozen=True)
 class Term:
-    """A term as the table has it.
+    """A row of the table of terms.
 
     `build(models, options)` returns what computes it (a `ContextFreeTerm` or a `ContextTerm` of
     `engines.protocols`), given the values of all its options by name. It may be named by a string such as
@@ -107,9 +107,9 @@ def rows_of(objective: Objective) -> list[Term]:
 
 
 def parse_term_options(given: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
-    """Options of terms as text by name: from `["glossary.file=words.tsv"]`, a mapping, or None.
+    """Options of terms by name, as text, from `["glossary.file=words.tsv"]`, a mapping, or None.
 
-    A name that no term has, or a value that it can't have, is a CadecError.
+    An unknown name or an invalid value is a CadecError.
     """
     if given is None:
         return {}
@@ -120,7 +120,7 @@ def parse_term_options(given: Mapping[str, str] | Iterable[str] | None) -> dict[
 
 
 def term_values(term: Term, given: Mapping[str, str]) -> dict[str, Any]:
-    """The values of all options of a term; one that has to be given and isn't is a CadecError."""
+    """The values of all options of a term; a missing required option is a CadecError."""
     if missing := missing_options(term, given):
         raise UsageError(
             f"the term {term.name} needs {missing[0]}", f"give it with {option('term', f'{missing[0]}=…')}"
@@ -134,13 +134,13 @@ def term_values(term: Term, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def missing_options(term: Term, given: Mapping[str, str]) -> list[str]:
-    """The options of a term that have to be given and aren't."""
+    """The required options of a term that are not given."""
     names = [f"{term.name}.{one.name}" for one in term.options if one.default is None]
     return [name for name in names if name not in given]
 
 
 def term_origin(given: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a result depends on besides the text of options: the content of the files that they name."""
+    """Checksums of the files that options name: results depend on their content too."""
     return [
         (f"term {name}", hashlib.sha256(read_data(Path(text))).hexdigest())
         for name, text in given.items()
@@ -172,7 +172,7 @@ def _option_named(name: str) -> TermOption:
     known = [f"{known.name}.{one.name}" for known in TERMS.usable() for one in known.options]
     raise CadecError(
         f"no term has the option {name!r}",
-        f"there are {', '.join(known)}" if known else "none of the terms that are installed has options",
+        f"there are {', '.join(known)}" if known else "no installed term has options",
     )
 
 

@@ -1,8 +1,8 @@
 """The hypotheses of a sentence merged by common prefixes, so that no prefix is scored twice.
 
-Node 0 is the root: the boundary before the sentence. Every other node is a token after its parent. What has a
-log-probability is an edge: from a node to a child, or from the last token of a hypothesis to the boundary
-after it, which needs no node because nothing comes after it.
+Node 0 is the root: the boundary before the sentence. Every other node is a token after its parent. Edges have
+log-probabilities. An edge leads from a node to a child, or from the last token of a hypothesis to the
+boundary after it; that boundary needs no node because nothing follows it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from cadec_cli.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Trie:
-    """Nodes in an order that puts parents first, and the edges that each hypothesis is made of."""
+    """Nodes, parents before their children, and the edges of each hypothesis."""
 
     tokens: Ints  # (nodes,) the root's is the boundary
     parents: Ints  # (nodes,) the root's is -1
     depths: Ints  # (nodes,) the root's is 0
     edge_nodes: Ints  # (edges,) where an edge starts
     edge_tokens: Ints  # (edges,) the token it leads to
-    paths: tuple[tuple[int, ...], ...]  # a hypothesis: its edges in order, that to the boundary last
-    last_nodes: tuple[int, ...]  # a hypothesis: the node of its last token
+    paths: tuple[tuple[int, ...], ...]  # per hypothesis: its edges in order, the one to the boundary last
+    last_nodes: tuple[int, ...]  # per hypothesis: the node of its last token
 
     @classmethod
     def of(cls, hypotheses: Sequence[Sequence[int]], boundary: int, max_depth: int | None = None) -> Trie:
-        """Merge hypotheses (ids without boundaries). What is deeper than `max_depth` is not scored."""
+        """Merge hypotheses (ids without boundaries). Tokens deeper than `max_depth` are not scored."""
         tokens, parents, depths = [boundary], [-1], [0]
         nodes: dict[tuple[int, int], int] = {}  # (parent, token) → node
         edges: dict[tuple[int, int], int] = {}  # (parent, token) → edge
@@ -68,7 +68,7 @@ class Trie:
 
     @property
     def depth(self) -> int:
-        """Tokens of the longest hypothesis."""
+        """The number of tokens of the longest hypothesis."""
         return int(self.depths.max())
 
     def node_path(self, hypothesis: int) -> list[int]:
@@ -91,20 +91,20 @@ class Trie:
 
 
 class Memory(Protocol):
-    """What an engine remembers of a row that it scored a trie in."""
+    """An engine's memory of the row in which it scored a trie."""
 
     def after(self, trie: Trie, hypothesis: int) -> object:
-        """Of c̃ and one of the hypotheses, to go on from."""
+        """The memory of c̃ followed by one of the hypotheses."""
         ...
 
 
 @dataclass(frozen=True)
 class ScoredTrie:
-    """log p of every edge of a trie after its context, for every temperature it was read with."""
+    """log p of every edge of a trie after its context, at every temperature."""
 
     trie: Trie
     edges: Floats  # (temperatures, edges)
-    memory: Memory | None = None  # where it was asked for
+    memory: Memory | None = None  # if it was asked for
 
     @cached_property
     def totals(self) -> Floats:
@@ -116,5 +116,5 @@ class ScoredTrie:
         return self.edges[temperature, list(self.trie.paths[hypothesis])]
 
     def memory_after(self, hypothesis: int) -> object | None:
-        """What a context that goes on with a hypothesis can start from."""
+        """The memory for a context that continues with a hypothesis; None if none was kept."""
         return None if self.memory is None else self.memory.after(self.trie, hypothesis)

@@ -49,7 +49,7 @@ def test_a_record_elsewhere_is_none_of_these(files: FinishedFiles, tmp_path: Pat
     assert files.read() == set()
 
 
-def test_nobody_waits_for_a_pipe_among_the_records(files: FinishedFiles) -> None:
+def test_a_pipe_among_the_records_does_not_block(files: FinishedFiles) -> None:
     files.add([FILE])
     pipe = files.path.with_name(f"{RECORD}-1-of-2")
     os.mkfifo(pipe)

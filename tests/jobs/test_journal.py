@@ -11,7 +11,7 @@ HEADER = {"input": "abc"}
 
 
 @pytest.mark.parametrize("left", [0, 10, 40])
-def test_one_that_was_killed_before_it_had_begun_begins(left: int, tmp_path: Path) -> None:
+def test_a_journal_killed_before_its_first_record_starts_over(left: int, tmp_path: Path) -> None:
     path = tmp_path / "journal"
     Journal.begin(path, HEADER).__exit__(None, None, None)
     path.write_bytes(path.read_bytes()[:left])

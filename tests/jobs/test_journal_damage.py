@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.decoding import waves
+from cadec_cli.decoding import units
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.translator import Translator
@@ -127,8 +127,8 @@ def made(
 
 @pytest.fixture(autouse=True)
 def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waves, "FIRST_WAVE", 4)
-    monkeypatch.setattr(waves, "WAVE", 8)
+    monkeypatch.setattr(units, "FIRST_WAVE", 4)
+    monkeypatch.setattr(units, "WAVE", 8)
 
 
 def table_case(directory: Path, **options: Any) -> Case:

@@ -29,7 +29,7 @@ EN_RU = Languages("en", "ru")
         (".en", (".en", "")),
     ],
 )
-def test_what_a_name_is_made_of(name: str, expected: tuple[str, str]) -> None:
+def test_stem_and_ending_of_a_name(name: str, expected: tuple[str, str]) -> None:
     assert stem_and_ending(name, "en") == expected
 
 
@@ -76,13 +76,13 @@ def test_a_directory_that_is_there_is_one_without_a_slash(tmp_path: Path) -> Non
         ("{ext}", ["letter"], "leaves a file without a name"),
     ],
 )
-def test_what_can_t_be_named(output: str, inputs: list[str], message: str) -> None:
+def test_names_that_can_not_be_made_are_refused(output: str, inputs: list[str], message: str) -> None:
     with pytest.raises(CadecError, match=message):
         plan_outputs(output, [Path(name) for name in inputs], EN_RU)
 
 
 @pytest.mark.parametrize("output", ["{steam}.srt", "{}", "{0}", "{stem!r}", "{stem:>9}", "a{", "a}", "{stem"])
-def test_braces_that_mean_nothing(output: str) -> None:
+def test_unknown_placeholders_are_refused(output: str) -> None:
     with pytest.raises(TemplateError):
         is_template(output)
 
@@ -116,5 +116,5 @@ def test_a_language_that_is_a_path_is_refused(language: str) -> None:
         (Languages("en", language), "{stem}{to}"),
         (Languages(language, "ru"), "{from}/{stem}"),
     ):
-        with pytest.raises(CadecError, match="no file's name can have"):
+        with pytest.raises(CadecError, match="can't be used for"):
             plan_outputs(output, [Path("README")], languages)

@@ -18,10 +18,10 @@ def test_the_ids_of_the_own_vocabulary_are_taken_as_they_are(ids: list[tuple[int
 
 
 @given(ids_lists, st.sampled_from(["", "another vocabulary"]))
-def test_elsewhere_ids_are_those_of_the_text(ids: list[tuple[int, ...]], vocabulary: str) -> None:
+def test_other_vocabularies_encode_the_text(ids: list[tuple[int, ...]], vocabulary: str) -> None:
     nbest = NBest("x", tuple(Hypothesis(TEXT.decode(each), -1.0, (99,)) for each in ids), vocabulary)
     assert nbest.ids_for(TEXT) == tuple(ids)
 
 
-def test_a_translation_stands_between_what_was_not_translated() -> None:
+def test_wrap_puts_the_untranslated_text_back() -> None:
     assert NBest("– Hello. ♪", (), before="– ", after=" ♪").wrap("Привет.") == "– Привет. ♪"

@@ -150,7 +150,7 @@ def test_convert_stores_what_it_learns(bundle: Path, parts: Path) -> None:
     assert opened.lengths.most(10) < USUAL.most(10)
 
 
-def test_what_never_ends_stops_at_the_limit_of_the_bundle(bundle: Path) -> None:
+def test_a_translation_without_an_end_stops_at_the_bundles_limit(bundle: Path) -> None:
     opened = Bundle.open(bundle)
     models = load_models(opened, compute_type="float32", threads=1)
     texts = ["The boy took it.", "Tom sees a letter, and the boy took it."]
@@ -167,7 +167,7 @@ def test_what_never_ends_stops_at_the_limit_of_the_bundle(bundle: Path) -> None:
         assert {len(made.ids) for made in found} == {most}
 
 
-def test_an_earlier_manifest_says_nothing_of_it(bundle: Path, parts: Path, tmp_path: Path) -> None:
+def test_an_earlier_manifest_has_no_limits(bundle: Path, parts: Path, tmp_path: Path) -> None:
     build_bundle(
         tmp_path / "b",
         BundleRequest(source=parts / "en", target=parts / "ru", nmt=parts / "nmt", lm=parts / "lm"),
@@ -182,7 +182,7 @@ def test_an_earlier_manifest_says_nothing_of_it(bundle: Path, parts: Path, tmp_p
     assert read_manifest(tmp_path / "b").files == manifest.files
 
 
-def test_they_stay_as_long_as_the_model_does(bundle: Path, parts: Path, tmp_path: Path) -> None:
+def test_limits_are_kept_until_the_model_changes(bundle: Path, parts: Path, tmp_path: Path) -> None:
     build_bundle(tmp_path / "same", BundleRequest(base=bundle, lm=parts / "lm"))
     assert read_manifest(tmp_path / "same").lengths == read_manifest(bundle).lengths
     build_bundle(tmp_path / "other", BundleRequest(base=bundle, nmt=parts / "nmt"))
@@ -194,7 +194,7 @@ def test_without_an_s_nmt_there_is_nothing_to_learn(parts: Path, tmp_path: Path)
         build_bundle(tmp_path / "b", BundleRequest(target=parts / "ru", lm=parts / "lm", pairs=[("a", "b")]))
 
 
-def test_a_large_text_is_looked_at_here_and_there(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_text_is_sampled(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Bundle.open(bundle)
     short, long = ("The boy took it.", "Мальчик взял его."), ("Tom.", "Том видит письмо. " * 9)
     alone = lengths_of_pairs(opened, [short] * 10)

@@ -15,7 +15,7 @@ from cadec_cli.decoding.protection.defects import defects
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import naive_scores
-from cadec_cli.jobs.json_output import json_records
+from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import (
@@ -206,7 +206,7 @@ def _pmi(line: str) -> float:
     return float(line.split("PMI")[1].split()[0])
 
 
-def test_json_goes_alone(text: Path) -> None:
+def test_json_excludes_other_output(text: Path) -> None:
     for others in (["--compare"], ["--explain"], ["--compare", "--explain"]):
         assert exit_code(["translate", str(text), "--json", *others]) == 2
 

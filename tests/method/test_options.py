@@ -39,7 +39,7 @@ def test_flags_replace_what_they_name_and_nothing_else() -> None:
         with_flags(options, {"colour": "red"})
 
 
-def test_a_formality_is_heard_unless_a_temperature_is_given() -> None:
+def test_a_formality_lowers_the_temperature_unless_one_is_given() -> None:
     options = TranslationOptions(temperature=4.0)
     assert with_flags(options, {"formality": "formal"}).temperature == FORMALITY_TEMPERATURE
     assert with_flags(options, {"formality": "formal", "temperature": 8.0}).temperature == 8.0
@@ -79,7 +79,7 @@ def test_what_a_search_makes_of_the_options(search: str, size: int, rolling: boo
         ({"search": "sentence", "formality": "formal"}, "reads none"),
     ],
 )
-def test_what_can_not_be_is_refused(given_options: dict[str, object], problem: str) -> None:
+def test_impossible_options_are_refused(given_options: dict[str, object], problem: str) -> None:
     with pytest.raises(CadecError, match=problem):
         TranslationOptions(**given_options)  # type: ignore[arg-type]
 

@@ -63,7 +63,7 @@ def test_a_numbered_gpu_is_a_device() -> None:
 
 
 def test_names_that_stand_here_to_be_quick_are_those_of_the_tables() -> None:
-    from cadec_cli.evaluation.contrastive.set_files import LAYOUTS
+    from cadec_cli.evaluation.contrastive.sets import LAYOUTS
     from cadec_cli.evaluation.tuning.search import PROTOCOLS
     from converters.detect import KINDS
 
