@@ -1,7 +1,7 @@
-"""Converters: models of other toolkits, and networks of ours, made into what an engine runs.
+"""Converts models of other toolkits, and our own networks, into the formats that the engines run.
 
-This is the door: the bundle builder imports from here and from nowhere else in the package. Torch and
-CTranslate2 are imported when a function is called.
+This is the package's interface: the bundle builder imports from here and from nowhere else in the package.
+Torch and CTranslate2 are imported when a function is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from converters.translation.base import TranslationImport as TranslationImport
     from converters.verify import Drift as Drift
 
-# Raised when the same weights would be written in another way: what was converted before is then not used.
+# Increased when the same weights would be written differently: earlier conversions are then not reused.
 CONVERTER_VERSION = 1
 
 
@@ -34,7 +34,7 @@ def open_translation(given: str, request: PretrainedRequest) -> TranslationImpor
 
 
 def network_to_keep(found: TranslationImport) -> NetworkImport:
-    """A model as one whose network can be kept for the C-aware beam; one that has none is a CadecError."""
+    """Return the model if its network can be kept for the C-aware beam; otherwise raise a CadecError."""
     from converters.translation.base import NetworkImport
 
     if not isinstance(found, NetworkImport):
@@ -46,7 +46,7 @@ def network_to_keep(found: TranslationImport) -> NetworkImport:
 
 
 def open_language(given: str, request: PretrainedRequest, language: str | None) -> LanguageModelImport:
-    """Open a pretrained language model: a path, or a name on the hub. `language` is the one it is to read."""
+    """Open a pretrained language model: a path, or a name on the hub. `language` is the one it will score."""
     from converters.language import huggingface
     from converters.language.no_context import TEXTS
 
@@ -57,14 +57,14 @@ def open_language(given: str, request: PretrainedRequest, language: str | None) 
 
 
 def open_tokenizer(given: str) -> tuple[str, str]:
-    """The tokenizer of a language model (the content of tokenizer.json), and what ends a sentence in it."""
+    """Return a language model's tokenizer (the content of tokenizer.json) and its sentence boundary."""
     from converters.language import huggingface
 
     return huggingface.open_tokenizer(given)
 
 
 def no_context_texts(choice: str, language: str | None) -> Texts:
-    """The texts that stand for no context, by language, as a user names them."""
+    """Return the texts that stand for no context, by language; `choice` is the value of --no-context."""
     from converters.language import no_context
 
     return no_context.no_context_texts(choice, language)

@@ -1,4 +1,4 @@
-"""Which kind of translation model a path holds, found by the names of its files, or else by their keys.
+"""Detects the kind of translation model at a path, by the names of its files or by a checkpoint's keys.
 
 Openers are imported when they are called. Detection needs neither torch nor CTranslate2, unless a checkpoint
 has to be opened to find out which toolkit wrote it.
@@ -27,12 +27,12 @@ LOOKED_FOR = (
 
 
 def open_translation(given: str, request: PretrainedRequest) -> TranslationImport:
-    """Open another toolkit's translation model. Its kind is found by looking, unless the request names it."""
+    """Open another toolkit's translation model. Its kind is detected unless the request names it."""
     from converters.hub import local_model
 
     if request.kind is not None and request.kind not in KINDS:
         raise CadecError(
-            f"there is no kind of translation model {request.kind!r}", f"there are {', '.join(KINDS)}"
+            f"unknown kind of translation model: {request.kind!r}", f"use one of {', '.join(KINDS)}"
         )
     path = local_model(given)
     for tokenizer in (request.source_tokenizer, request.target_tokenizer):
@@ -42,15 +42,15 @@ def open_translation(given: str, request: PretrainedRequest) -> TranslationImpor
     if found is None:
         raise CadecError(
             f"can't tell what kind of translation model {given} is; looked for {LOOKED_FOR}",
-            f"if it is one of these, say so: {option('nmt-kind')} {'|'.join(KINDS)}",
+            f"if it is one of these, name its kind: {option('nmt-kind')} {'|'.join(KINDS)}",
         )
     return KINDS[found](path, request)
 
 
 def kind_of(path: Path) -> str | None:
-    """The kind of another toolkit's model at a path; None where there is none, as for our own models.
+    """Detect the kind of another toolkit's model at a path; None for anything else, such as our own models.
 
-    A path at which several kinds are found is a CadecError.
+    A path that looks like several kinds is a CadecError.
     """
     found = [kind for kind, looks in _LOOKS.items() if looks(path)]
     if not found and path.is_dir():
@@ -87,7 +87,7 @@ def _looks_fairseq(path: Path) -> bool:
 def _kind_of_checkpoint(path: Path) -> str | None:
     from converters.translation.torch_checkpoints import read_checkpoint
 
-    # The weights are mapped, not read; what can't be opened is not of a kind, and no error yet.
+    # The weights are mapped, not read. A file that can't be opened has no kind, which is not an error yet.
     with contextlib.suppress(CadecError):
         names = set(read_checkpoint(path))
         if {"vocab", "opt", "model"} <= names:
@@ -121,7 +121,7 @@ def _open_huggingface(path: Path, request: PretrainedRequest) -> TranslationImpo
 def _open_ctranslate2(path: Path, request: PretrainedRequest) -> TranslationImport:
     from converters.translation.ctranslate2 import open_ctranslate2
 
-    # Of model.bin itself, its directory.
+    # If model.bin itself is given, take its directory.
     return open_ctranslate2(path.parent if path.is_file() else path, request)
 
 
@@ -143,7 +143,7 @@ def _open_opennmt(path: Path, request: PretrainedRequest) -> TranslationImport:
     return open_opennmt(path, request)
 
 
-# A plain table: what --nmt-kind says → who opens it.
+# A plain table: value of --nmt-kind → opener.
 KINDS: Mapping[str, Opener] = {
     "huggingface": _open_huggingface,
     "ctranslate2": _open_ctranslate2,

@@ -12,7 +12,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import sha256
 
-# May stand before a name on the hub, to tell it from a path.
+# An optional prefix of a name on the hub, to tell it from a path.
 HUB = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -21,11 +21,11 @@ SHOWN = 8
 
 # Tokenizers, settings and the licence; no weights of other frameworks.
 _ALWAYS = ["*.json", "*.spm", "*.model", "*.txt", "*.yml", "README.md", "LICENSE*"]
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  # the first that there are
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.npz", "*.gguf", "*.pt")  # only the first kind found
 
 
 def local_model(given: str) -> Path:
-    """The directory or file of a model that the user named; one that can't be had is a CadecError."""
+    """Return a model's path, given a path or hub name; a CadecError if it can't be found or fetched."""
     path = expand_user(given)
     named = given.startswith(HUB)
     if path.exists() and not named:
@@ -49,11 +49,11 @@ def _fetch(name: str) -> Path:
         ) from None
     try:
         try:
-            # Asked with a limit of time, and once: to list files would try for half a minute.
+            # One request with a timeout: listing the files would retry for half a minute.
             found = huggingface_hub.HfApi().model_info(name, timeout=20, files_metadata=True)
         except (errors.RepositoryNotFoundError, errors.HFValidationError):
             raise
-        except Exception as error:  # offline, or a hub in trouble: what the cache has of it, if anything
+        except Exception as error:  # offline, or the hub is failing: use the cached model, if any
             return _find_cached(name, error)
         listed = list(found.siblings or ())
         patterns = wanted_files(name, [file.rfilename for file in listed])
@@ -62,40 +62,40 @@ def _fetch(name: str) -> Path:
         return fetched
     except CadecError:
         raise
-    except errors.GatedRepoError:  # which the next one is a kind of
+    except errors.GatedRepoError:  # a subclass of the next one
         raise CadecError(
             f"{name} can't be fetched: its authors ask for consent to its licence",
             "accept it on the model's page on the hub, then log in with `hf auth login`",
         ) from None
     except errors.RepositoryNotFoundError:
         raise CadecError(
-            f"there is no {name}, neither as a directory nor on the Hugging Face hub",
+            f"{name} was found neither as a directory nor on the Hugging Face hub",
             "a private model needs `hf auth login` first",
         ) from None
-    except Exception as error:  # of whatever library the hub's client is built on
+    except Exception as error:  # from whichever library the hub's client is built on
         reason = " ".join(str(error).split())[:200]
         before = fetched_before()
         named = ", ".join(before[:SHOWN]) + (" …" if len(before) > SHOWN else "")
         there = f"already downloaded and usable offline: {named}. " if before else ""
         raise CadecError(
-            f"{name} is no directory here, and can't be fetched from the Hugging Face hub: {reason}",
-            f"{there}`cadec models list` shows what is here; or download it elsewhere and give its directory",
+            f"{name} is not a local directory, and can't be fetched from the Hugging Face hub: {reason}",
+            f"{there}`cadec models list` shows local models; or download it elsewhere and give its directory",
         ) from None
 
 
 def _find_cached(name: str, error: Exception) -> Path:
-    """What was fetched before, of the kind of weights that was wanted then; else what went wrong."""
+    """Return the cached model if it has all files of one kind of weights; otherwise raise `error`."""
     import huggingface_hub
 
     for pattern in _WEIGHTS:
         try:
-            # Asked for all of its files, the client would miss those that nobody wanted.
+            # Without patterns, the client would miss the files that were left out on purpose.
             found = Path(
                 huggingface_hub.snapshot_download(
                     name, local_files_only=True, allow_patterns=[*_ALWAYS, pattern]
                 )
             )
-        except Exception:  # nothing of it, or not all of it
+        except Exception:  # not cached, or not completely
             continue
         if any(found.glob(pattern)):
             return found
@@ -103,12 +103,12 @@ def _find_cached(name: str, error: Exception) -> Path:
 
 
 def fetched_before() -> list[str]:
-    """The models that the hub's cache holds with their weights, which need no hub any more."""
+    """List the models whose weights are in the hub's cache, so that they can be used offline."""
     try:
         import huggingface_hub
 
         found = huggingface_hub.scan_cache_dir().repos
-    except Exception:  # no such package, no cache, or one that can't be read
+    except Exception:  # no such package, no cache, or an unreadable one
         return []
     return sorted(
         repo.repo_id
@@ -124,9 +124,9 @@ def fetched_before() -> list[str]:
 
 
 def _check_files(model: str, fetched: Path, listed: Sequence[Any]) -> None:
-    """Hold what was fetched against the checksums that the hub lists; what differs is thrown away.
+    """Compare fetched files with the hub's checksums; delete those that differ, and raise a CadecError.
 
-    The hub's client compares sizes only, and takes what is in its cache for good.
+    The hub's client compares sizes only, and trusts the files in its cache.
     """
     damaged = []
     for file in listed:
@@ -142,20 +142,20 @@ def _check_files(model: str, fetched: Path, listed: Sequence[Any]) -> None:
     if damaged:
         raise CadecError(
             f"{model}: {', '.join(damaged)} came damaged from the hub (wrong checksum)",
-            "what was damaged is deleted: the same command fetches it again",
+            "damaged files were deleted: the same command fetches them again",
         )
 
 
 def _git_checksum(path: Path) -> str:
-    """What git, and so the hub, calls a small file."""
+    """Git's checksum of a file's content, which the hub lists for small files."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def wanted_files(model: str, files: list[str]) -> list[str]:
-    """The patterns of what to fetch of a model with these files: one kind of weights is enough.
+    """Return the patterns of the files to fetch, of all files of a model: one kind of weights is enough.
 
-    Of several GGUF files, each of them is all of the model, in other numbers of bits.
+    Several GGUF files are a CadecError: each is the whole model, in a different number of bits.
     """
     for pattern in _WEIGHTS:
         fitting = [name for name in files if Path(name).match(pattern) and "/" not in name]

@@ -1,4 +1,4 @@
-"""Our S-NMT as a CTranslate2 model: built in memory, checked, written whole, compared with torch.
+"""Converts our S-NMT to a CTranslate2 model: built in memory, checked, compared with torch, written whole.
 
 To run a converted model, feed it source pieces with "</s>" at the end (CTranslate2 adds nothing, since
 `add_source_eos` is off), and pass `max_input_length=0`, or it cuts long sentences silently. The target starts
@@ -27,7 +27,7 @@ from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES, UNK
 from converters.verify import Drift, Pair, translation_drift
 
-# torch's gelu is the exact one, with erf; CTranslate2's GELU is that, its GELUTanh the approximation.
+# torch's gelu is exact (with erf), and so is CTranslate2's GELU; its GELUTanh is the approximation.
 _ACTIVATIONS = {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}
 
 _INT8_RANGE = 64
@@ -45,8 +45,8 @@ def convert_translation_model(
 ) -> Drift:
     """Write an S-NMT as a CTranslate2 model and report how far its scores are from torch's.
 
-    Nothing appears under `directory` unless all fits and the engines agree. Probes are pairs of ids, without
-    EOS, to compare on besides random ones.
+    `directory` is not created unless everything fits and the engines agree. `probes` are pairs of ids,
+    without EOS, that are compared besides random ones.
     """
     check_conversion(model, source_pieces, target_pieces, compute_type)
     spec = _translation_spec(model)
@@ -63,7 +63,7 @@ def convert_translation_model(
 def check_conversion(
     model: Transformer, source_pieces: Sequence[str], target_pieces: Sequence[str], compute_type: str
 ) -> None:
-    """Refuse what can't be converted, and name everything that does not fit."""
+    """Raise a CadecError if a model can't be converted; it lists everything that does not fit."""
     check_compute_type(compute_type)
     config = model.config
     wrong = [
@@ -90,12 +90,12 @@ def _vocabulary_misfits(pieces: Sequence[str], size: int) -> list[str]:
     # CTranslate2 is given pieces, not ids: the second of two equal ones could never be reached.
     twice = sorted(piece for piece, count in Counter(pieces).items() if count > 1)
     if twice:
-        wrong.append(f"vocabulary has pieces twice: {' '.join(twice[:5])}")
+        wrong.append(f"vocabulary has duplicate pieces: {' '.join(twice[:5])}")
     return wrong
 
 
 def weight_misfits(state: Mapping[str, Tensor], compute_type: str) -> list[str]:
-    """What is wrong with weights: values that are no numbers, or too large for a compute type."""
+    """List the problems of weights: NaN or infinite values, or values too large for a compute type."""
     largest = _LARGEST.get(compute_type, torch.finfo(torch.float32).max)
     wrong = []
     for name, tensor in state.items():
@@ -107,7 +107,7 @@ def weight_misfits(state: Mapping[str, Tensor], compute_type: str) -> list[str]:
 
 
 def quantise(spec: Any, compute_type: str) -> None:
-    """Check a filled specification and bring it into a compute type; what is refused is a CadecError."""
+    """Check a filled specification and quantise it to a compute type; an invalid one is a CadecError."""
     try:
         spec.validate()
         int8 = compute_type.startswith("int8")
@@ -128,7 +128,7 @@ def _keep_from_saturating(spec: Any, exact: Mapping[str, np.ndarray[Any, Any]]) 
     variables = spec.variables()
     for name, variable in variables.items():
         scale = variables.get(f"{name}_scale")
-        if scale is None or isinstance(variable, str):  # not quantised, or another name of one that is
+        if scale is None or isinstance(variable, str):  # not quantised, or an alias of one that is
             continue
         largest = np.abs(exact[name]).max(axis=1)
         factor = (_INT8_RANGE / np.where(largest > 0, largest, _INT8_RANGE)).astype(np.float32)
@@ -195,6 +195,6 @@ def _norm(spec: Any, norm: nn.LayerNorm) -> None:
 
 
 def _copy(tensor: Tensor) -> Tensor:
-    # CTranslate2 quantises in place: without a copy the torch model would be ruined. Equal copies, as of
-    # tied weights, it finds and writes once.
+    # CTranslate2 quantises in place: without a copy the torch model would be ruined. It finds equal copies,
+    # such as those of tied weights, and writes them once.
     return tensor.detach().float().cpu().clone()

@@ -1,4 +1,4 @@
-"""What a user says of a pretrained model, besides its place: one record from the command to the converter."""
+"""A user's settings for a pretrained model, besides its path: one record from command to converter."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Called with a message for the user: what was assumed, what is unusual.
+# Called with a message for the user, about an assumption or anything unusual.
 Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedRequest:
-    """What a model's files don't say, or what should be otherwise than they say. All of it is optional."""
+    """Settings that a model's files lack, or that override those of the files. All are optional."""
 
-    kind: str | None = None  # one of `detect.KINDS`; found by looking unless given
+    kind: str | None = None  # one of `detect.KINDS`; detected if None
     source_language: str | None = None
     target_language: str | None = None
     source_tokenizer: Path | None = None
     target_tokenizer: Path | None = None
-    no_context: str | None = None  # what stands for no context in a D-LM: a way, or a file
+    no_context: str | None = None  # what stands for no context in a D-LM: `start`, `texts` or a file
     link: bool = False  # link the D-LM's weights instead of copying them
-    for_beam: bool = False  # keep the S-NMT's network, which the C-aware beam steps
+    for_beam: bool = False  # keep the S-NMT's network for the C-aware beam
     note: Note = field(default=lambda text: None, repr=False, compare=False)

@@ -1,7 +1,7 @@
 """Compares a converted model with the torch model it was made from.
 
 Both score probe sentences, token by token. In float32 they must agree. With fewer bits they drift apart, and
-how far is reported. Also reads the licence and one checksum of the weights from the files around a model.
+the drift is reported. Also reads a model's licence and computes the checksum of its weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cadec_cli.validation import showable
 
 
 def stated_licence(directory: Path) -> str | None:
-    """The licence that a model card states in its front matter, if there is one."""
+    """Return the licence that a model card states in its front matter, or None."""
     card = directory / "README.md"
     if not card.is_file():
         return None
@@ -41,7 +41,7 @@ def stated_licence(directory: Path) -> str | None:
 
 
 def weights_checksum(files: Sequence[Path]) -> str:
-    """Of one file its own; of several, of their names and checksums."""
+    """Return the checksum of a single file, or a checksum of several files' names and checksums."""
     if len(files) == 1:
         return sha256(files[0])
     digest = hashlib.sha256()
@@ -50,10 +50,10 @@ def weights_checksum(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-# Of a token's log-probability, in float32; rounding alone stays a hundred times below it.
+# How far a token's log-probability may be off in float32; rounding alone stays a hundred times below it.
 TOLERANCE = 1e-3
 
-# With fewer bits there is no fixed bound; a model that is off by more than this per token is another model.
+# With fewer bits there is no fixed bound, but a model that is further off per token is a different model.
 _NONSENSE = 1.0
 
 _LENGTHS = (1, 2, 3, 5, 8, 13, 21, 34)
@@ -79,7 +79,7 @@ class Drift:
         )
 
     def check(self) -> None:
-        """Refuse a model that says something else than torch's."""
+        """Raise a CadecError if the converted model disagrees with torch's."""
         exact = self.compute_type == "float32"
         agrees = self.largest <= TOLERANCE if exact else self.mean <= _NONSENSE
         if not agrees:  # NaN does not agree either
@@ -113,7 +113,7 @@ def translation_drift(
 
 
 def load_converted(directory: Path, compute_type: str) -> Any:
-    """A converted model on the CPU."""
+    """Load a converted model on the CPU; one that CTranslate2 can't load is a CadecError."""
     try:
         return ctranslate2.Translator(
             str(directory),
@@ -136,7 +136,7 @@ def _random_pairs(model: Transformer) -> list[Pair]:
 
 
 def _random_sentences(vocabulary: int, longest: int, seed: int) -> list[list[int]]:
-    """Sentences of several lengths, the longest the model takes among them."""
+    """Random sentences of several lengths, up to the longest that the model takes."""
     rng = torch.Generator().manual_seed(seed)
     lengths = [*(length for length in _LENGTHS if length < longest), longest]
     first = min(len(SPECIAL_PIECES), vocabulary - 1)
@@ -157,18 +157,18 @@ def _spell_ids(ids: Sequence[int], pieces: Sequence[str]) -> list[str]:
 
 @torch.inference_mode()
 def _log_probs(model: Transformer, source: Sequence[int], target: Sequence[int]) -> Tensor:
-    assert not model.training, "dropout would make it say something else each time"
+    assert not model.training, "dropout would make the scores random"
     logits: Tensor = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))
     return logits[0].log_softmax(-1).gather(1, torch.tensor([*target, EOS])[:, None])[:, 0]
 
 
 def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequence[Sequence[float]]) -> Drift:
-    """How far scores of tokens are from those expected."""
+    """Measure how far the scores of tokens are from the expected ones."""
     differences = []
     for ours, theirs in zip(expected, scored, strict=True):
         if len(ours) != len(theirs):
             raise CadecError(
-                f"the converted model scored {len(theirs)} tokens where there are {len(ours)}",
+                f"the converted model scored {len(theirs)} tokens instead of {len(ours)}",
                 "this is a bug in cadec",
             )
         differences.append((ours - torch.tensor(theirs)).abs())
@@ -177,14 +177,14 @@ def compare_scores(compute_type: str, expected: Sequence[Tensor], scored: Sequen
     return Drift("S-NMT", compute_type, len(expected), len(everything), float(everything.mean()), largest)
 
 
-# log p of every token of each target, the end last, after the source: (framed sources, targets) → log-probs.
-# Targets are without the tokens that every translation begins with, and the answer is too.
+# (framed sources, targets) → log p of every token of each target, and of its end, given the source. Neither
+# the targets nor the scores include the tokens that every translation begins with.
 Reference = Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], list[list[float]]]
 
 
 @dataclass(frozen=True)
 class Probes:
-    """What a converted model is tried with: tokens of either side, and what stands around them."""
+    """The sentences that a converted model is tested with: tokens of both sides, and their framing."""
 
     framing: Framing
     sources: Sequence[Sequence[str]]  # without the framing
@@ -198,7 +198,7 @@ def random_probes(
     positions: int,
     texts: Probes | None = None,
 ) -> Probes:
-    """Sentences of several lengths made of these tokens, which should be no special ones; then given ones."""
+    """Make sentences of several lengths from tokens, which should not be special ones; then add `texts`."""
     rng = random.Random(1)
     longest = max(1, min(positions - 4, 60))
     lengths = [*(length for length in _LENGTHS if length < longest), longest]
@@ -210,14 +210,14 @@ def random_probes(
 
 
 def drift_from(reference: Reference, directory: Path, compute_type: str, probes: Probes) -> Drift:
-    """How far a converted model is from the original, token by token."""
+    """Measure how far a converted model is from the original, token by token."""
     framed = [probes.framing.frame(source) for source in probes.sources]
     expected = [torch.tensor(one) for one in reference(framed, probes.targets)]
     return compare_scores(compute_type, expected, _score(load_converted(directory, compute_type), probes))
 
 
 def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positions: int) -> Drift:
-    """How far the beam's scores are from what scoring its translations gives, per token.
+    """Measure how far the beam's scores are from those of scoring its translations, per token.
 
     `positions` is how many tokens the model can write.
     """
@@ -232,22 +232,22 @@ def drift_from_itself(directory: Path, compute_type: str, probes: Probes, positi
             beam_size=4,
             num_hypotheses=4,
             length_penalty=0,
-            min_decoding_length=0,  # one token at least would take the end out of the first softmax
+            min_decoding_length=0,  # a minimum of 1 would take the end out of the first softmax
             max_decoding_length=limit,
             max_input_length=0,
             return_scores=True,
         )
-    except ValueError as error:  # of its settings: what is asked for is always the same
+    except ValueError as error:  # caused by the model's settings: the request is always the same
         raise CadecError(f"{directory}: CTranslate2 can't translate with this model: {error}") from None
     finished = [
         (source, tokens[len(begin) :], score)
         for source, result in zip(probes.sources, results, strict=True)
         for tokens, score in zip(result.hypotheses, result.scores, strict=True)
-        if len(tokens) - len(begin) < limit - len(begin)  # a cut one has no end, and so another score
+        if len(tokens) - len(begin) < limit - len(begin)  # a truncated one has no end, so its score differs
     ]
     if not finished:
         raise CadecError(
-            "the converted model ends none of its translations of probe sentences",
+            "the converted model finished none of its translations of probe sentences",
             "nothing was written; is the model trained, and are these its tokenizer's files?",
         )
     again = _score(

@@ -1,7 +1,7 @@
-"""A GGUF file as a network and a tokenizer: its weights as numbers again, whatever they were packed in.
+"""Reads a GGUF file as a network and a tokenizer, with the weights unpacked to floats.
 
-transformers knows how; but its own loading wants another package (accelerate), and reads the header, which
-takes a quarter of a minute where a vocabulary is large, once for each thing that is asked.
+transformers does the unpacking. Its own loader is not used: it needs another package (accelerate), and reads
+the header again for every query, which takes a quarter of a minute if the vocabulary is large.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cadec_cli.validation import showable
 
 @dataclass(frozen=True)
 class GgufModel:
-    """What a GGUF file holds."""
+    """The content of a GGUF file."""
 
     network: Network
     tokenizer: str  # as the content of tokenizer.json
@@ -55,7 +55,7 @@ def read_gguf(path: Path) -> GgufModel:
             check_causal(config, str(path))
             check_configuration(config, str(path))
             outline = empty_network(config)
-            # A weight takes more than a bit.
+            # A weight takes more than one bit.
             check_room(outline, 8 * path.stat().st_size, str(path))
             tensors = _parse_weights(path, outline)["tensors"]
         tokenizer, bos = _tokenizer(path)
@@ -65,7 +65,7 @@ def read_gguf(path: Path) -> GgufModel:
 
 
 def gguf_tokenizer(path: Path) -> str:
-    """The tokenizer alone, as the content of tokenizer.json."""
+    """Return only the tokenizer of a GGUF file, as the content of tokenizer.json."""
     _check_magic(path)
     with _errors(path), quiet_transformers():
         tokenizer, _ = _tokenizer(path)
@@ -91,7 +91,7 @@ def _reader(path: Path) -> Any:
 
 @contextlib.contextmanager
 def _read_by(reader: Any) -> Iterator[None]:
-    """Let transformers take a header that was read, instead of reading it again at each call."""
+    """Make transformers use a header that was already read, instead of reading it again at each call."""
     import gguf
 
     kept = gguf.GGUFReader
@@ -116,7 +116,7 @@ def _tokenizer(path: Path) -> tuple[str, str | None]:
     """The tokenizer, and the token that begins a text."""
     try:
         from transformers.integrations.gguf import convert_gguf_tokenizer, get_gguf_tokenizer
-    except ImportError:  # transformers before 5.20 has one way only, the slow one
+    except ImportError:  # transformers before 5.20 has only the slow way
         made = transformers_library().AutoTokenizer.from_pretrained(
             str(path.parent), gguf_file=path.name, local_files_only=True, trust_remote_code=False
         )

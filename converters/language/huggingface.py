@@ -52,28 +52,28 @@ from converters.verify import stated_licence, weights_checksum
 
 Note = Callable[[str], None]
 
-# Nats per token that half precision may change of weights that were packed into a few bits before.
+# How far half precision may change scores, in nats per token, of weights that were packed into a few bits.
 HALF_TOLERANCE = 1e-2
-# Nats per token between what was written and what was to be written.
+# How far the scores of the written network may be from the original's, in nats per token.
 STORED_TOLERANCE = 1e-3
 _INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True)
 class LanguageModelImport:
-    """A language model that was read, understood and compared: nothing but `write` writes anything."""
+    """A language model that was read and verified. Only `write` writes anything."""
 
     settings: LanguageSettings
-    directory: Path | None  # whose files are taken as they are; else the network is written
-    files: tuple[str, ...]  # of weights, in that directory
+    directory: Path | None  # its files are used as they are; if None, the network is written
+    files: tuple[str, ...]  # the weights in that directory
     tokenizer: str  # the content of tokenizer.json
     network: Network
     dtype: torch.dtype  # in which the network is written
     probes: Probes
-    expected: Floats  # their scores
+    expected: Floats  # the scores of the probes
 
     def write(self, directory: Path, *, link: bool = False) -> Mapping[str, Path]:
-        """Write all that a bundle needs into a directory that exists; gives what was linked, by name."""
+        """Write all that a bundle needs into an existing directory; return the linked files by name."""
         if link and self.directory is None:
             raise CadecError(
                 f"{self.settings.origin} can't be linked: only safetensors can be used as they are",
@@ -109,14 +109,14 @@ class LanguageModelImport:
             finally:
                 model.to(torch.float32)
         (directory / "generation_config.json").unlink(missing_ok=True)  # nothing is generated
-        for file in directory.glob("*.safetensors"):  # which are made for their owner only
+        for file in directory.glob("*.safetensors"):  # created with access for their owner only
             file.chmod((directory / "config.json").stat().st_mode)
         stored = _scorer(load_network(directory), self.tokenizer, self.settings)
         choose_scoring(stored, self.probes, lambda _: None)
         drift = _drift(self.probes, stored, self.expected)
         if not drift <= STORED_TOLERANCE:
             raise CadecError(
-                f"what was written of {self.settings.origin} differs from what was read, "
+                f"the written copy of {self.settings.origin} differs from the original "
                 f"by {drift:.1g} nats per token"
             )
 
@@ -131,22 +131,22 @@ class _RawModel:
     origin: str
     licence: str | None
     weights: str  # a checksum
-    directory: Path | None = None  # whose files of weights can be taken as they are
+    directory: Path | None = None  # its files of weights can be used as they are
     files: tuple[str, ...] = ()
     packed: bool = False  # whether its weights were packed into a few bits
 
 
 def open_language_model(given: str, *, note: Note, no_context: Texts) -> LanguageModelImport:
-    """Find out what a directory, a GGUF file or a name on the hub is as a language model.
+    """Open a language model: a directory, a GGUF file or a name on the hub.
 
-    All that is wrong is a CadecError. `no_context` is what stands for no context, by language.
+    Anything wrong with it is a CadecError. `no_context` are the texts that stand for no context, by language.
     """
     path = _place(given)
     return _language_import(_read_gguf(path) if path.is_file() else _read_directory(path), no_context, note)
 
 
 def open_tokenizer(given: str) -> tuple[str, str]:
-    """The tokenizer of a language model, as the content of tokenizer.json, and what ends a sentence in it."""
+    """Return a language model's tokenizer (the content of tokenizer.json) and its sentence boundary."""
     path = _place(given)
     tokenizer = gguf_tokenizer(path) if path.is_file() else _tokenizer(path)
     boundary, _ = find_boundary(tokenizer, str(path))
@@ -154,13 +154,13 @@ def open_tokenizer(given: str) -> tuple[str, str]:
 
 
 def own_no_context(given: str) -> Texts | None:
-    """What stands for no context of a model that says so itself: fine-tuned here, or a part of a bundle."""
+    """Return a model's own texts for no context, if it was fine-tuned here or is part of a bundle."""
     path = _of_run(expand_user(given))
     return read_language_settings(path).no_context if (path / LANGUAGE_SETTINGS).is_file() else None
 
 
 def _of_run(path: Path) -> Path:
-    """The model of a run that fine-tuned a pretrained one; any other path as it is."""
+    """Return the model of a fine-tuning run, which must be finished; return any other path unchanged."""
     if not is_fine_tuning(path):
         return path
     if not (path / "model" / LANGUAGE_SETTINGS).is_file():
@@ -172,7 +172,7 @@ def _of_run(path: Path) -> Path:
 
 
 def _place(given: str) -> Path:
-    """The GGUF file, or the directory with config.json."""
+    """Return the path of the GGUF file, or of the directory with config.json."""
     path = _of_run(local_model(given))
     if path.is_file() or (path / "config.json").is_file():
         return path
@@ -222,8 +222,8 @@ def _language_import(read: _RawModel, texts: Texts, note: Note) -> LanguageModel
     boundary, apart = find_boundary(read.tokenizer, read.origin)
     if not apart:
         note(
-            f"the tokenizer of {read.origin} glues line breaks to what stands before them: "
-            "where a sentence ends, its scores are a little off"
+            f"the tokenizer of {read.origin} joins line breaks to the preceding text: "
+            "scores at the ends of sentences are slightly off"
         )
     network = read.network
     settings = LanguageSettings(
@@ -262,10 +262,10 @@ def _scorer(network: Network, tokenizer: str, settings: LanguageSettings) -> Tra
 
 
 def _agree(model: TransformersLanguageModel, note: Note) -> str:
-    """Read as much as all ways agree on, and say on how much they do.
+    """Limit the positions to a length on which all ways of scoring agree; return a line that says how well.
 
-    Attention may be local in a way that no setting here knows of: then less is read. Where nothing is short
-    enough, neither is the test at loading, and both take the slow way.
+    Attention may be local without a setting that says so: then fewer tokens are read. If no length is short
+    enough, neither is that of the test at loading, and both take the slow way.
     """
     readable = model.positions
     length = readable
@@ -274,7 +274,7 @@ def _agree(model: TransformersLanguageModel, note: Note) -> str:
         difference = choose_scoring(model, Probes.of(model, length), lambda _: None)
         if difference is not None:
             if length < readable:
-                note(f"this language model looks back less far than it says: {length} tokens are read")
+                note(f"this language model reads less than its settings say: {length} tokens are used")
             exact = f"to {difference:.0e} nats per token, of up to {length}"
             return f"many hypotheses in one pass score as each alone, {exact}"
         length //= 2
@@ -286,7 +286,7 @@ def _agree(model: TransformersLanguageModel, note: Note) -> str:
 def _stored_dtype(
     model: TransformersLanguageModel, probes: Probes, *, packed: bool
 ) -> tuple[torch.dtype, str]:
-    """The smallest type that keeps the weights; of packed ones, which were rounded before, what they say."""
+    """Choose and describe the smallest lossless type; for packed weights, float16 if scores hardly change."""
     weights = [parameter for parameter in model.network.model.parameters() if parameter.dim()]
     lossless = smallest_lossless(weights)
     if lossless != torch.float32 or not packed:
@@ -304,7 +304,7 @@ def _stored_dtype(
 
 
 def _drift(probes: Probes, model: TransformersLanguageModel, expected: Floats) -> float:
-    """How far scores are from those expected; probabilities that are no numbers are far from all."""
+    """Measure how far scores are from the expected ones; infinitely far if they are not numbers."""
     try:
         return float(np.abs(probes.scores(model) - expected).max())
     except CadecError:
@@ -316,7 +316,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def _weight_files(path: Path) -> tuple[str, ...]:
-    """The files that hold the weights, with the index that names them where they are several."""
+    """List the files of the weights; if there are several, also the index that names them."""
     for single, index in (
         ("model.safetensors", _INDEX),
         ("pytorch_model.bin", "pytorch_model.bin.index.json"),
@@ -343,7 +343,7 @@ def _plain(name: object) -> bool:
 
 
 def _tokenizer(path: Path) -> str:
-    """The content of tokenizer.json, or what the older files of a tokenizer make."""
+    """Return the content of tokenizer.json; if there is none, make it from a tokenizer's older files."""
     if (path / "tokenizer.json").is_file():
         with read_errors(path):
             try:
@@ -376,9 +376,9 @@ def _named_bos(path: Path) -> str | None:
 
 
 def _start(tokenizer: str, named: str | None, configured: object) -> str | None:
-    """What a text begins with: what the tokenizer adds itself, else the beginning that is named somewhere.
+    """Return the token that begins a text: the one that the tokenizer adds, else the one that settings name.
 
-    A GGUF's tokenizer adds nothing, whatever the file says of it.
+    A GGUF's tokenizer adds none, whatever the file says.
     """
     from tokenizers import Tokenizer
 

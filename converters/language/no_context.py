@@ -73,10 +73,10 @@ _TEXTS: Texts = {
 
 
 def no_context_texts(choice: str, language: str | None = None) -> Texts:
-    """What stands for no context: `start` (the beginning alone), `texts` (those here), or a file.
+    """Return the texts that stand for no context: none (`start`), those defined here (`texts`), or a file's.
 
-    A text file holds texts of `language`, one sentence per line, a blank line between texts; a JSON file
-    texts by language: {"fr": [["Bonjour.", "Ça va ?"], …]}, each a list of lines.
+    A text file holds texts of `language`, one sentence per line, a blank line between texts. A JSON file
+    holds texts by language, each a list of lines: {"fr": [["Bonjour.", "Ça va ?"], …]}.
     """
     if choice == START:
         return {}
@@ -95,7 +95,7 @@ def no_context_texts(choice: str, language: str | None = None) -> Texts:
     if not texts or not all(_is_texts(value) for value in texts.values()):
         raise CadecError(
             f"{path} does not hold texts by language",
-            'as {"fr": [["Bonjour.", "Ça va ?"]]}: for each language some texts, each a list of lines',
+            'use the form {"fr": [["Bonjour.", "Ça va ?"]]}: texts for each language, each a list of lines',
         )
     return {iso_code(language): tuple(map(tuple, value)) for language, value in texts.items()}
 

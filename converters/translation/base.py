@@ -1,7 +1,7 @@
-"""A translation model of another toolkit: what a bundle takes, and how weights that were read become one.
+"""Translation models of other toolkits: the interface that a bundle uses, and the conversion of weights.
 
 CTranslate2's own functions for a toolkit fill its specification. Our functions fill the network that the
-result is compared with, from the same weights. A name that one of them mistakes is found by the other.
+result is compared with, from the same weights. So a weight that one of them mistakes is found by the other.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class TranslationImport(Protocol):
 
     @property
     def settings(self) -> TranslationSettings:
-        """Everything that a bundle has to know of it."""
+        """Everything that a bundle needs to know about it."""
         ...
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """From which language to which it translates by default, as ISO codes; None where nothing says so."""
+        """The default source and target language, as ISO codes; None for one that is unknown."""
         ...
 
     @property
@@ -51,10 +51,10 @@ class TranslationImport(Protocol):
 
 @runtime_checkable
 class NetworkImport(TranslationImport, Protocol):
-    """A model whose network torch can step, for the C-aware beam."""
+    """A model whose network torch can run token by token, for the C-aware beam."""
 
     def write_network(self, directory: Path) -> None:
-        """Write the network into a new directory; if it then scores otherwise, that is a CadecError."""
+        """Write the network into a new directory; a CadecError if the written copy scores differently."""
         ...
 
 
@@ -73,7 +73,7 @@ class WeightsImport:
     target_vocabulary: Sequence[str]
     framing: Framing
     spec: Callable[[], Any]  # CTranslate2's, filled again at each call: quantising changes it
-    source_ends_with: tuple[int, ...] = ()  # what CTranslate2 adds to the source by itself
+    source_ends_with: tuple[int, ...] = ()  # the ids that CTranslate2 adds to the source by itself
 
     def convert(self, output: Path, compute_type: str) -> Drift:
         """Write it as a CTranslate2 model; one that disagrees with the original is a CadecError."""
@@ -132,7 +132,7 @@ def import_weights(
     """Check the weights of a toolkit's model against its vocabularies and tokenizers, and describe it.
 
     `weights` is the file they were read from; tokenizers and a licence are looked for beside it. `names` are
-    what errors call the two vocabularies, `needed` the tokens that each must have.
+    the names of the two vocabularies in errors, `needed` the tokens that each must have.
     """
     source, target = vocabularies
     for vocabulary, side, name, tokens in zip(
@@ -175,11 +175,11 @@ def only_checkpoint(path: Path, toolkit: str, preferred: Sequence[str] = ()) -> 
     if len(found) == 1 or len(best) == 1:
         return (best or found)[0]
     seen = f"are several: {', '.join(one.name for one in found)}" if found else "is none"
-    raise CadecError(f"{toolkit} model is one checkpoint; in {path} there {seen}", "give the .pt file itself")
+    raise CadecError(f"{toolkit} model is a single .pt file; in {path} there {seen}", "give the file itself")
 
 
 def ordinary(vocabulary: Sequence[str]) -> list[str]:
-    """The tokens that probes are made of: no special ones, and none that the vocabulary has twice."""
+    """Return the tokens to make probes of: without special ones, and without those listed twice."""
     count = Counter(vocabulary)
     found = [
         token
@@ -188,16 +188,16 @@ def ordinary(vocabulary: Sequence[str]) -> list[str]:
         and not re.fullmatch(r"<.*>|>>.*<<|__\w+__|[a-z]{3}_[A-Z][a-z]{3}|[a-z]{2}_[A-Z]{2}|", token)
     ]
     if not found:
-        raise CadecError("the model's vocabulary holds nothing but special tokens")
+        raise CadecError("the model's vocabulary has only special tokens")
     return found
 
 
 def check_vocabulary(vocabulary: Sequence[str], rows: int, needed: Sequence[str], name: str) -> None:
-    """Refuse a vocabulary that is not the one of the embeddings."""
+    """Raise a CadecError if a vocabulary does not fit the embeddings, or lacks a needed token."""
     missing = [token for token in needed if token not in set(vocabulary)]
     if len(vocabulary) != rows:
         raise CadecError(
-            f"{name} has {len(vocabulary):,} tokens, the model's embeddings are {rows:,}",
+            f"{name} has {len(vocabulary):,} tokens, the model's embeddings have {rows:,} rows",
             "is it another model's vocabulary?",
         )
     if missing:
@@ -205,13 +205,13 @@ def check_vocabulary(vocabulary: Sequence[str], rows: int, needed: Sequence[str]
 
 
 def refuse_unsupported(toolkit: str, reasons: Sequence[str]) -> None:
-    """Raise one error that lists everything that keeps a model from being converted, if there is anything."""
+    """Raise one error that lists all reasons why a model can't be converted, if there are any."""
     if reasons:
         raise CadecError(f"this {toolkit} model can't be converted: {'; '.join(reasons)}")
 
 
 def unread_weights(names: Sequence[str]) -> list[str]:
-    """A problem if a model has weights that nothing here reads: it is of another kind than it seems."""
+    """Report weights that nothing here reads: a model with such weights is not of the kind it seems."""
     if not names:
         return []
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""

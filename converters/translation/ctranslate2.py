@@ -1,4 +1,4 @@
-"""A model that is in CTranslate2's format already: copied as it is, with tokenizer files beside it or named.
+"""Imports a model in CTranslate2's format: copied as it is, with tokenizer files beside it or named.
 
 Its configuration and its vocabulary say which tokens it needs around a sentence. There is no original to
 compare it with. Instead, the scores of its beam must equal the scores of the same translations.
@@ -29,7 +29,7 @@ from converters.translation.base import check_vocabulary, ordinary
 from converters.translation.tokenizer_files import tokenizers_of
 from converters.verify import Drift, drift_from_itself, random_probes, stated_licence
 
-# Older ones say less of their variables.
+# Older formats say less about their variables.
 _OLDEST_VERSION = 4
 
 _FLOATS = {0: "float32", 4: "float16"}
@@ -38,20 +38,20 @@ _BFLOAT16 = 5
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model on disk: what CTranslate2 calls it, and the shapes of its variables."""
+    """A model on disk: the name of its specification, and the shapes of its variables."""
 
     name: str
     shapes: Mapping[str, tuple[int, ...]]
 
 
 def read_stored(path: Path) -> StoredModel:
-    """Look through a model.bin; one that is damaged, or holds values that are no numbers, is a CadecError."""
+    """Read the outline of a model.bin; a damaged file, or NaN or infinite values, are a CadecError."""
     try:
         with read_errors(path), path.open("rb") as stream:
             return _read(stream, path)
     except (struct.error, UnicodeDecodeError, ValueError):
         raise CadecError(
-            f"{path} is no model of CTranslate2's, or it is cut short", "download or convert it again"
+            f"{path} is not a CTranslate2 model, or is cut short", "download or convert it again"
         ) from None
 
 
@@ -60,7 +60,7 @@ def _read(stream: BinaryIO, path: Path) -> StoredModel:
     version = _number(stream, "I")
     if not _OLDEST_VERSION <= version < 1000:
         raise CadecError(
-            f"{path} is of CTranslate2's format {version}, which can't be read",
+            f"{path} has version {version} of CTranslate2's format, which can't be read",
             "convert the original with a newer CTranslate2",
         )
     name = _text(stream)
@@ -71,7 +71,7 @@ def _read(stream: BinaryIO, path: Path) -> StoredModel:
         variable = _text(stream)
         shapes[variable] = tuple(_number(stream, "I") for _ in range(_number(stream, "B")))
         kind, size = _number(stream, "B"), _number(stream, "I")
-        if size > length - stream.tell():  # before any memory is taken for it
+        if size > length - stream.tell():  # before any memory is allocated
             raise ValueError("it ends early")
         data = stream.read(size)
         if not _finite(data, kind):
@@ -107,7 +107,7 @@ def _text(stream: BinaryIO) -> str:
     return data.rstrip(b"\0").decode("utf-8")
 
 
-_POSITIONS = 512  # of models without a table of them
+_POSITIONS = 512  # of models without a table of positions
 _MAX_POSITIONS = 1024  # of sinusoids, which some converters write for far longer sentences
 
 _PLAIN_T5 = "<extra_id_0>"
@@ -121,13 +121,13 @@ class CTranslate2Import:
     settings: TranslationSettings
     languages: tuple[str | None, str | None]
     files: Mapping[str, Path]
-    weights_files: Mapping[str, Path]  # what CTranslate2 reads: to be copied, or linked
+    weights_files: Mapping[str, Path]  # the files that CTranslate2 reads
     framing: Framing
     source_vocabulary: Sequence[str]
     target_vocabulary: Sequence[str]
 
     def convert(self, output: Path, compute_type: str) -> Drift:
-        """Copy it as it is; its numbers become those of the compute type when it is loaded."""
+        """Copy it as it is; its weights are converted to the compute type when it is loaded."""
         check_compute_type(compute_type)
         probes = random_probes(
             self.framing,
@@ -147,14 +147,14 @@ class CTranslate2Import:
 
 
 def open_ctranslate2(path: Path, request: PretrainedRequest) -> CTranslate2Import:
-    """Read a directory of CTranslate2's and check that its parts fit."""
+    """Read a CTranslate2 directory and check that its parts fit."""
     stored = read_stored(path / "model.bin")
     if (
         stored.name in ("TransformerDecoderSpec", "TransformerEncoderSpec")
         or "Transformer" not in stored.name
     ):
         raise CadecError(
-            f"{path} is no translation model: CTranslate2 calls it {stored.name}",
+            f"{path} is not a translation model: CTranslate2 calls it {stored.name}",
             "a translation model has an encoder and a decoder",
         )
     config = _config(path)
@@ -207,7 +207,7 @@ def _code(language: str | None, tokens: Sequence[str]) -> str | None:
 def _config(path: Path) -> dict[str, Any]:
     if not (path / "config.json").is_file():
         raise CadecError(
-            f"{path} has no config.json, which says what the model wants around a sentence",
+            f"{path} has no config.json, which says which tokens a sentence needs around it",
             "it was made by a CTranslate2 before version 3; convert the original again",
         )
     config = read_settings(path)
@@ -251,7 +251,7 @@ class _FamilyFraming:
 def _family_framing(
     source: Sequence[str], target: Sequence[str], config: Mapping[str, Any]
 ) -> _FamilyFraming:
-    """The family that a vocabulary is of, and what that one wants around a sentence."""
+    """Detect the family of a vocabulary, and the tokens that it needs around a sentence."""
     eos = config.get("eos_token") or "</s>"
     start = config.get("decoder_start_token")
     end = () if config.get("add_source_eos") else (str(eos),)
@@ -261,7 +261,7 @@ def _family_framing(
         return _FamilyFraming(
             family=family, source_begin=(TARGET,), source_end=end, target_languages=languages
         )
-    if family == "mbart50" and start in languages:  # mBART, of which every direction is a model of its own
+    if family == "mbart50" and start in languages:  # mBART, with one model per direction
         return _FamilyFraming(family="mbart", source_end=(*end, SOURCE), source_languages=languages)
     if family:
         return _FamilyFraming(
@@ -274,11 +274,11 @@ def _family_framing(
         )
     if _PLAIN_T5 in source:
         raise CadecError(
-            "this T5 model is told in words what to do, and has no tokens of languages; cadec can't ask it",
+            "this T5 model takes its task in words and has no language tokens, which is not supported",
             "convert the original from its Hugging Face directory",
         )
     if _OPENNMT_PADDING in source and start == "<s>":
-        return _FamilyFraming(family="opennmt")  # sources of OpenNMT's models have no end
+        return _FamilyFraming(family="opennmt")  # sources of OpenNMT's models have no end token
     return _FamilyFraming(family="transformer", source_end=end)
 
 

@@ -1,7 +1,7 @@
-"""fairseq's checkpoints, read without fairseq: a transformer's weights, its options, two dictionaries.
+"""Reads fairseq's checkpoints without fairseq: a transformer's weights, its options, two dictionaries.
 
-fairseq numbers positions from the one after its padding token's, starts a translation with the token that
-ends it, and ends every source with it. Models of many languages are refused by name.
+fairseq numbers positions from the padding token's id plus one, starts a translation with the end token, and
+ends every source with it. Multilingual models are refused, and the error names the options.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from converters.translation.reference_network import Network, Stack, check_weigh
 from converters.translation.torch_checkpoints import plain, read_checkpoint, tensors
 
 _EPSILON = 1e-5
-_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # before all that a dictionary lists
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # before the tokens that a dictionary lists
 _PAD, _EOS = 1, 2
 _POSITIONS = 1024  # fairseq's default
 
@@ -62,7 +62,7 @@ _PARTS = {
     **{"fc1": "feed_forward.inner", "fc2": "feed_forward.outer", "final_layer_norm": "feed_forward.norm"},
 }
 
-# Options that make another network of a transformer, or another input.
+# Options that change the network or its input.
 _NOT_SUPPORTED = (
     *("no_token_positional_embeddings", "adaptive_input", "adaptive_softmax_cutoff", "character_embeddings"),
     *(
@@ -117,7 +117,7 @@ def _options(stored: Mapping[str, Any], path: Path) -> dict[str, Any]:
         return given
     given = plain(stored.get("cfg"))
     if not isinstance(given, dict) or not isinstance(given.get("model"), dict):
-        raise CadecError(f"{path} is no checkpoint of fairseq's: it has neither args nor cfg")
+        raise CadecError(f"{path} is not a fairseq checkpoint: it has neither args nor cfg")
     model, task = given["model"], given.get("task")
     options = {**(task if isinstance(task, dict) else {}), **model}
     options["task"] = task.get("_name") if isinstance(task, dict) else None
@@ -134,7 +134,7 @@ def _unsupported_reasons(options: Mapping[str, Any]) -> list[str]:
     many = [name for name in _MANY_LANGUAGES if options.get(name)]
     if many or not task.startswith("translation") or task.startswith("translation_multi"):
         named = f" ({', '.join(many)})" if many else ""
-        reasons.append(f"its task is {task}{named}: only models of one direction are read")
+        reasons.append(f"its task is {task}{named}: only models of one direction are supported")
     if activation not in _ACTIVATIONS:
         reasons.append(f"the activation {activation} is unknown")
     reasons += [f"it was trained with {name}" for name in _NOT_SUPPORTED if options.get(name)]
@@ -145,7 +145,7 @@ def _unsupported_reasons(options: Mapping[str, Any]) -> list[str]:
         if options.get(name) is not None and width is not None and options[name] != width
     ]
     reasons += [
-        f"it does not say its {side}_attention_heads: {HEADS}"
+        f"its {side}_attention_heads must be {HEADS}"
         for side in ("encoder", "decoder")
         if not HEADS.allows(options.get(f"{side}_attention_heads"))
     ]
@@ -177,7 +177,7 @@ def _modern(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _reference_name(name: str) -> str | None:
-    """One of fairseq's names in the words of `reference`; None where there is no such thing."""
+    """Return the name in `reference_network` of a weight of fairseq's; None if there is no such weight."""
     outside = {
         "embed_tokens.weight": "embedding",
         "embed_positions.weight": "positions",
@@ -230,7 +230,7 @@ def _network(state: Mapping[str, Tensor], options: Mapping[str, Any]) -> Network
 
 
 def _positions(state: Mapping[str, Tensor], options: Mapping[str, Any], side: str) -> Tensor:
-    """The table of positions with the rows that fairseq never uses: of the padding, and before it."""
+    """The table of positions, with the rows that fairseq never uses: the padding's and those before it."""
     learned = state.get(f"{side}.embed_positions.weight")
     if learned is not None:
         return learned
@@ -254,7 +254,7 @@ def _dictionaries(
     seen = f"are {', '.join(path.name for path in found)}" if found else "is none"
     raise CadecError(
         f"fairseq's dictionaries dict.SOURCE.txt and dict.TARGET.txt must be in {directory}; there {seen}",
-        f"say the languages as the files name them, with {option('source-language')} and "
+        f"name the languages as the files do, with {option('source-language')} and "
         f"{option('target-language')}"
         if found
         else "copy them from the directory of the training data",
@@ -263,7 +263,7 @@ def _dictionaries(
 
 def _dictionary(path: Path) -> list[str]:
     tokens = dict.fromkeys(_SPECIAL)
-    # Lines end as fairseq ends them: a dictionary may well hold other separators as tokens.
+    # Lines are split as in fairseq: a dictionary may well have other separators as tokens.
     with read_errors(path), path.open(encoding="utf-8") as stream:
         try:
             lines = list(stream)
@@ -272,7 +272,7 @@ def _dictionary(path: Path) -> list[str]:
     for number, line in enumerate(lines, 1):
         token, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
         if not count.lstrip("-").isdigit():
-            raise CadecError(f"{path}: line {number} is no token with its count: {line.strip()[:60]!r}")
+            raise CadecError(f"{path}: line {number} is not a token with its count: {line.strip()[:60]!r}")
         if token in tokens and not line.rstrip().endswith("#fairseq:overwrite"):
             raise CadecError(f"{path}: line {number} has {token!r} a second time")
         tokens[token] = None
@@ -314,7 +314,7 @@ def _spec(
 def _module(
     state: Mapping[str, Tensor], options: Mapping[str, Any], side: str, stack: Stack
 ) -> SimpleNamespace:
-    """A side of the model as CTranslate2's functions look at it: as at fairseq's modules."""
+    """One side of the model, with the attributes of fairseq's modules that CTranslate2's functions read."""
 
     def part(name: str) -> SimpleNamespace | None:
         weight, bias = (state.get(f"{side}.{name}.{kind}") for kind in ("weight", "bias"))

@@ -1,8 +1,8 @@
-"""A Hugging Face directory of a translation model, through CTranslate2's own converter, verified.
+"""Converts a Hugging Face translation model with CTranslate2's own converter, and verifies the result.
 
-CTranslate2's converter believes what a configuration says, and takes the vocabulary from transformers'
-tokenizer; both can mislead it. So the network is read once, in float32; the vocabulary is made here; and what
-was converted is compared with the network before anything is written.
+CTranslate2's converter trusts the configuration, and takes the vocabulary from transformers' tokenizer; both
+can mislead it. So the network is read once, in float32; the vocabulary is made here; and the converted model
+is compared with the network before anything is written.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from converters.translation.huggingface_families import (
 from converters.translation.huggingface_tokenizers import ORDINARY, Original, Sides, agreeing_sides
 from converters.verify import Drift, stated_licence, weights_checksum
 
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # as transformers prefers them
+_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # in transformers' order of preference
 
 # More rows than tokens are normal, up to a round number: T5 has 28, others fill up to multiples of 1,024.
 _MAX_UNUSED_ROWS = 1024
 
-# Nats per token between a network and what was written of it.
+# How far the scores of the written network may be from the original's, in nats per token.
 NETWORK_TOLERANCE = 1e-3
 
-# Positions of models that have no table of them: how long their sentences were in training.
+# Positions of models without a table of positions: how long their sentences were in training.
 _RELATIVE_POSITIONS = 512
 
 
@@ -76,7 +76,7 @@ def open_huggingface(directory: Path, request: PretrainedRequest) -> HuggingFace
 
 @dataclass(frozen=True)
 class HuggingFaceImport:
-    """A translation model of Hugging Face whose tokenizer can be taken along."""
+    """A Hugging Face translation model whose tokenizer can be reproduced."""
 
     directory: Path
     settings: TranslationSettings
@@ -97,7 +97,7 @@ class HuggingFaceImport:
         return {name: self.directory / name for name in names}
 
     def convert(self, output: Path, compute_type: str) -> Drift:
-        """Write it as a CTranslate2 model, once it is found to say in float32 what the original says."""
+        """Write it as a CTranslate2 model, after checking that it scores as the original does in float32."""
         from cadec_cli.models.storage import model_state
         from converters.own_networks import quantise, weight_misfits
         from converters.translation.huggingface_network import TransformersNetwork
@@ -128,7 +128,7 @@ class HuggingFaceImport:
         return drift
 
     def write_network(self, directory: Path) -> None:
-        """Write the network as transformers does, once it is found to say the same when read again."""
+        """Write the network as transformers does; a CadecError if the written copy scores differently."""
         from converters.translation.huggingface_network import TransformersNetwork
 
         with quiet_transformers(), write_errors(directory):
@@ -138,7 +138,7 @@ class HuggingFaceImport:
             framed = [probes.framing.frame(source) for source in probes.sources]
             expected = network.log_probs(framed, probes.targets, self.framing.target_begin)
             network.save(directory)
-            del network  # before it is there twice
+            del network  # before a second one is in memory
             again = TransformersNetwork.read(directory, self.direction, self.tokens)
             said = again.log_probs(framed, probes.targets, self.framing.target_begin)
         apart = max(
@@ -148,7 +148,7 @@ class HuggingFaceImport:
         )
         if not apart <= NETWORK_TOLERANCE:
             raise CadecError(
-                f"the network of {self.settings.origin} says something else once it is written, by "
+                f"the network of {self.settings.origin} scores differently after it is written, by "
                 f"{apart:.1g} nats",
                 f"leave out {option('for-beam')}: reranking does not need it",
             )
@@ -178,10 +178,10 @@ def _json(path: Path, *, optional: bool = False) -> dict[str, Any]:
     if not path.is_file():
         if optional:
             return {}
-        raise CadecError(f"{path.parent} is not a model of Hugging Face: it has no {path.name}")
+        raise CadecError(f"{path.parent} is not a Hugging Face model: it has no {path.name}")
     value = read_json(path)
     if not isinstance(value, dict):
-        raise CadecError(f"{path} is not what it should be: an object of settings")
+        raise CadecError(f"{path} is not a JSON object of settings")
     return value
 
 
@@ -200,7 +200,7 @@ def _tokenizer(library: Any, directory: Path) -> Any:
         return library.AutoTokenizer.from_pretrained(
             str(directory), local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # of many kinds, as tokenizers are
+    except Exception as error:  # unreadable tokenizers raise errors of many kinds
         reason = short(error)
         hint = "are all of its files there?"
         if "protobuf" in reason or "tiktoken" in reason:
@@ -214,7 +214,7 @@ def _complete_config(library: Any, directory: Path) -> dict[str, Any]:
         config = library.AutoConfig.from_pretrained(
             str(directory), local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # of many kinds, as settings are
+    except Exception as error:  # invalid settings raise errors of many kinds
         raise CadecError(
             f"transformers can't read {directory}/config.json: {short(error)}", "nothing was written"
         ) from None
@@ -228,17 +228,17 @@ def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> l
     if getattr(tokenizer, "separate_vocabs", False):
         raise CadecError(
             f"{directory} has a vocabulary for each side, which CTranslate2's converter can't take",
-            "convert the original Marian model of it instead",
+            "convert the original Marian model instead",
         )
-    # M2M100's languages come after its vocabulary and are not always said to be part of it.
+    # M2M100's language tokens come after its vocabulary, which does not always include them.
     named = {**tokenizer.get_vocab(), **getattr(tokenizer, "lang_token_to_id", {})}
     rows = config.get("vocab_size")
     if type(rows) is not int or not 1 <= rows <= 1 << 24:
         raise CadecError(f"{directory}/config.json does not say how large the vocabulary is")
     if not all(type(index) is int and index >= 0 for index in named.values()):
-        raise CadecError(f"the tokenizer of {directory} has tokens whose ids are no numbers")
+        raise CadecError(f"the tokenizer of {directory} has tokens with invalid ids")
     special = set(tokenizer.all_special_tokens)
-    # A mask that nobody needs may come after the last row; the padding may not.
+    # An unused mask token may come after the last row; the padding may not.
     special.discard(tokenizer.pad_token)
     beyond = [token for token, index in named.items() if index >= rows and token not in special]
     unused = rows - sum(index < rows for index in named.values())
@@ -256,17 +256,17 @@ def _vocabulary(tokenizer: Any, config: Mapping[str, Any], directory: Path) -> l
 
 
 def _without_padding(tokens: list[str], directory: Path) -> list[str]:
-    """Marian's own vocabulary: transformers adds a token to it, to start the decoder from."""
+    """Return Marian's own vocabulary, without the token that transformers adds to start the decoder from."""
     if tokens[-1] != "<pad>":
         raise CadecError(
-            f"the vocabulary of {directory} does not end with <pad>: it is not as MarianMT models are",
+            f"the vocabulary of {directory} does not end with <pad>, as a MarianMT model's must",
             "nothing was written",
         )
     return tokens[:-1]
 
 
 def _report_languages(tokenizer: Any, direction: Direction) -> None:
-    """Let transformers' tokenizer write what it would for the default direction."""
+    """Set transformers' tokenizer to the default direction."""
     if hasattr(tokenizer, "src_lang") and direction.source_token:
         tokenizer.src_lang = direction.source_token.strip("_")
     if hasattr(tokenizer, "tgt_lang") and direction.target_token:
@@ -311,7 +311,7 @@ def _with_texts(settings: TranslationSettings, sides: Sides) -> TranslationSetti
 
 
 def _origin(directory: Path, config: Mapping[str, Any]) -> str:
-    """The model's name: of the hub's cache, of its configuration, or of the directory."""
+    """The model's name: from the hub's cache, from its configuration, or that of the directory."""
     for part in directory.resolve().parts:
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")

@@ -15,7 +15,7 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.models.pretrained_settings import SOURCE, TARGET
 from cadec_cli.text.languages import LANGUAGE_TOKENS, code_of, is_language, iso_code, own_token
 
-# What Marian's decoder starts from, where that is not zero: a token that is never written.
+# The token that Marian's decoder starts from if that is not a zero vector; it is never generated.
 START = "<start>"
 
 _TASK = re.compile(r"translation_([a-z]{2,3})_to_([a-z]{2,3})")
@@ -24,17 +24,17 @@ _NAMED = re.compile(r"(?:.*[-_/])?([a-z]{2,3})[-_](?:to[-_])?([a-z]{2,3})")
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """How a family is given its languages, and the direction that is meant by default."""
+    """How the models of a family take their languages, and the default direction."""
 
     family: str
     source_begin: tuple[str, ...] = ()
     source_end: tuple[str, ...] = ("</s>",)
     target_begin: tuple[str, ...] = ()
     start: str | None = None  # where the decoder starts from; None leaves it to the converter
-    text_prefix: str = ""  # what a user of the original writes before a sentence instead of `source_begin`
+    text_prefix: str = ""  # written before a sentence for the original, instead of `source_begin`
     source_languages: tuple[str, ...] = ()
     target_languages: tuple[str, ...] = ()
-    source_token: str = ""  # of the default direction, where there are any
+    source_token: str = ""  # the languages' tokens of the default direction, if any
     target_token: str = ""
     languages: tuple[str | None, str | None]
 
@@ -48,22 +48,22 @@ def start_of(direction: Direction, ids: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What a directory says of its model, the weights aside."""
+    """What a directory says about its model, apart from the weights."""
 
     name: str
     config: Mapping[str, Any]
     tokenizer_config: Mapping[str, Any]
     tokenizer: Any  # transformers'
     tokens: Sequence[str]
-    source_language: str | None  # as the user said
+    source_language: str | None  # as the user named it
     target_language: str | None
 
 
 def family_of(config: Mapping[str, Any], directory: Path) -> str:
-    """Which family a configuration is of; another is a CadecError."""
+    """Return the model type of a configuration; an unsupported one is a CadecError."""
     kind = config.get("model_type")
     if kind not in _DIRECTIONS:
-        what = f"a {kind} model" if kind else "no model that says what it is"
+        what = f"a {kind} model" if kind else "a model without a model_type"
         raise CadecError(
             f"{directory} is {what}, which can't be converted as a translation model",
             "MarianMT, M2M100, NLLB, mBART and T5 (MADLAD) models of Hugging Face can",
@@ -72,7 +72,7 @@ def family_of(config: Mapping[str, Any], directory: Path) -> str:
 
 
 def direction_of(described: ModelDescription) -> Direction:
-    """How a model is given its languages; a language that it does not have is a CadecError."""
+    """Return how a model takes its languages; a language that it does not have is a CadecError."""
     return _DIRECTIONS[described.config["model_type"]](described)
 
 
@@ -83,7 +83,7 @@ def _marian(described: ModelDescription) -> Direction:
         return Direction(family="marian", languages=(source, target))
     if target is None:
         raise CadecError(
-            f"{described.name} translates into {len(languages)} languages: which one is meant is not said",
+            f"{described.name} translates into {len(languages)} languages: the target is not given",
             f"say {option('target-language')}; it has "
             f"{' '.join(languages[:12])}{' …' if len(languages) > 12 else ''}",
         )
@@ -102,7 +102,7 @@ def _m2m100(described: ModelDescription) -> Direction:
     nllb = _languages(described, "nllb")
     languages = nllb or _languages(described, "m2m100")
     source, target = _both(described, languages)
-    # How NLLB was read before transformers 4.30, and how some models were trained on with it.
+    # How transformers framed NLLB's sources before 4.30, and how some models were fine-tuned.
     legacy = bool(nllb) and bool(getattr(described.tokenizer, "legacy_behaviour", False))
     return Direction(
         family="nllb" if nllb else "m2m100",
@@ -133,7 +133,7 @@ def _mbart(described: ModelDescription) -> Direction:
             target_token=target,
             languages=(code_of(source, languages), code_of(target, languages)),
         )
-    # The decoder starts from the language's token: CTranslate2 takes one such for a model, not one per call.
+    # The decoder starts from the language's token: CTranslate2 has one start token per model, not per call.
     start = _start(described, "")
     source, target = _both(described, languages, target_default=start if start in languages else None)
     return Direction(
@@ -153,7 +153,7 @@ def _t5(described: ModelDescription) -> Direction:
         source, target = _language_or_default(described, one_direction=False)
         if target is None:
             raise CadecError(
-                f"{described.name} translates into {len(languages)} languages: which is meant is not said",
+                f"{described.name} translates into {len(languages)} languages: the target is not given",
                 f"say {option('target-language')}",
             )
         token = own_token(target, languages)
@@ -203,13 +203,13 @@ def _start(described: ModelDescription, otherwise: str) -> str:
 
 
 def _before(tokenizer: Any, prefix: str) -> list[str]:
-    """The tokens that a text before a sentence becomes."""
+    """The tokens of a text that is written before a sentence."""
     ids = tokenizer(prefix.strip(), add_special_tokens=False).input_ids
     return list(tokenizer.convert_ids_to_tokens(ids))
 
 
 def _tasks(config: Mapping[str, Any]) -> dict[tuple[str | None, str | None], str]:
-    """The prefixes that T5 has for directions."""
+    """T5's prefixes, by direction."""
     tasks = config.get("task_specific_params")
     found: dict[tuple[str | None, str | None], str] = {}
     for name, task in (tasks if isinstance(tasks, dict) else {}).items():
@@ -222,13 +222,13 @@ def _tasks(config: Mapping[str, Any]) -> dict[tuple[str | None, str | None], str
 def _both(
     described: ModelDescription, languages: Sequence[str], target_default: str | None = None
 ) -> tuple[str, str]:
-    """The model's tokens of the two languages that were said, or that its files name."""
+    """Return the tokens of both languages, which the user or the model's files name."""
     source, target = _language_or_default(described, one_direction=False)
     target = described.target_language or target_default or target
     missing = [f"--{side}-language" for side, said in (("source", source), ("target", target)) if not said]
     if missing or source is None or target is None:
         raise CadecError(
-            f"{described.name} translates between {len(languages)} languages: which are meant is not said",
+            f"{described.name} translates between {len(languages)} languages: the direction is not given",
             f"say {' and '.join(missing)}; it has {' '.join(languages[:6])} …",
         )
     return own_token(source, languages), own_token(target, languages)
@@ -237,9 +237,9 @@ def _both(
 def _language_or_default(
     described: ModelDescription, *, one_direction: bool
 ) -> tuple[str | None, str | None]:
-    """The languages that the user said, or else those that the files or the name tell.
+    """Return the languages that the user named, or else those in the files or in the model's name.
 
-    A model of one direction can't be told another.
+    For a model of one direction, another language is a CadecError.
     """
     settings = described.tokenizer_config
     named = _NAMED.fullmatch(described.name.lower())

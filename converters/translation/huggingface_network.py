@@ -15,7 +15,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.models.huggingface import load_translation_network, smallest_lossless
 from converters.translation.huggingface_families import START, Direction, start_of
 
-_NEVER = -1e4  # as a bias, in float16 too
+_NEVER = -1e4  # a bias that rules a token out, also in float16
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class TransformersNetwork:
 
     @classmethod
     def read(cls, directory: Path, direction: Direction, tokens: Sequence[str]) -> TransformersNetwork:
-        """Read the weights; some that are missing, or of another size, are a CadecError."""
+        """Read the weights; missing weights, or weights of the wrong size, are a CadecError."""
         network = load_translation_network(directory, pickled=True)
         rows = network.get_input_embeddings().weight.shape[0]
-        expected = len(tokens) + (direction.family == "marian")  # and the padding's
+        expected = len(tokens) + (direction.family == "marian")  # plus the padding's row
         if rows != expected:
             raise CadecError(
                 f"the tokenizer of {directory} does not belong to the model: it has {expected:,} tokens, the "
@@ -43,10 +43,10 @@ class TransformersNetwork:
 
     @property
     def starts_from_zero(self) -> bool:
-        """Tell whether the decoder starts from nothing, as Marian's own does.
+        """Tell whether the decoder starts from a zero vector, as Marian's own does.
 
-        To train a MarianMT model on with transformers moves the row of its padding, which the decoder starts
-        from: outputs are tied to embeddings, and the padding is among the outputs.
+        Fine-tuning a MarianMT model with transformers changes the row of its padding, which the decoder
+        starts from: outputs are tied to embeddings, and the padding is among the outputs.
         """
         return self.direction.family == "marian" and not self.network.get_input_embeddings().weight[-1].any()
 
@@ -57,7 +57,7 @@ class TransformersNetwork:
         targets: Sequence[Sequence[str]],
         begin: Sequence[str],
     ) -> list[list[float]]:
-        """log p of every token of each target and of its end, after what every translation begins with."""
+        """Return log p of every token of each target, and of its end, after the tokens `begin`."""
         ids = {token: index for index, token in enumerate(self.tokens)}
         end = ids["</s>"]
         first = [self._start(ids), *(ids[token] for token in begin)]
@@ -70,13 +70,13 @@ class TransformersNetwork:
                 attention_mask=torch.ones_like(read),
                 decoder_input_ids=torch.tensor([[*first, *written]]),
             ).logits[0, len(begin) :]
-            # Marian's padding is no token of its vocabulary: transformers never writes it either.
+            # Marian's padding is not in its vocabulary: transformers never generates it either.
             log_probs = logits[:, : len(self.tokens)].float().log_softmax(-1)
             found.append(log_probs.gather(1, torch.tensor([*written, end])[:, None])[:, 0].tolist())
         return found
 
     def spec(self) -> Any:
-        """The network as CTranslate2's converter builds it, given what configurations leave out."""
+        """Build CTranslate2's specification of the network, with settings that configurations leave out."""
         if self.direction.family == "marian" and not self.starts_from_zero:
             return self._spec_with_start()
         spec = _Converter(self.network, self.directory, self.tokens).build_spec()
@@ -85,10 +85,10 @@ class TransformersNetwork:
         return spec
 
     def _spec_with_start(self) -> Any:
-        """Marian's, with the padding's row as a token to start from."""
+        """Build Marian's specification, with the padding's row as a start token."""
         network = copy.deepcopy(self.network)
         start = len(self.tokens)
-        # The converter takes the last row away: one that nothing uses.
+        # The converter removes the last row, so one that nothing uses is added.
         network.resize_token_embeddings(start + 2, mean_resizing=False)
         with torch.no_grad():
             network.final_logits_bias[0, start] = _NEVER
@@ -106,7 +106,7 @@ class TransformersNetwork:
         finally:
             self.network.float()
         (directory / "generation_config.json").unlink(missing_ok=True)  # the beam is ours
-        for file in directory.glob("*.safetensors"):  # which are made for their owner only
+        for file in directory.glob("*.safetensors"):  # created with access for their owner only
             file.chmod((directory / "config.json").stat().st_mode)
 
     def _start(self, ids: Mapping[str, int]) -> int:
@@ -114,14 +114,14 @@ class TransformersNetwork:
 
 
 class _Converter(TransformersConverter):  # type: ignore[misc]  # ctranslate2 is not typed
-    """CTranslate2's converter for a network that was read, with our vocabulary."""
+    """CTranslate2's converter for a network in memory, with our vocabulary."""
 
     def __init__(self, network: Any, directory: Path, tokens: Sequence[str]) -> None:
         super().__init__(str(directory))
         self._network, self._tokens = network, tokens
 
     def build_spec(self) -> Any:
-        """The specification, not yet quantised."""
+        """Build the specification, not yet quantised."""
         try:
             return self._load()
         except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
@@ -131,16 +131,16 @@ class _Converter(TransformersConverter):  # type: ignore[misc]  # ctranslate2 is
             ) from None
 
     def load_model(self, model_class: Any, model_name_or_path: str, **kwargs: Any) -> Any:
-        """The network that was read."""
+        """Return the network in memory."""
         config = self._network.config
         if hasattr(config, "scale_decoder_outputs"):
-            # transformers 5 says of every T5 that its embeddings are tied, and CTranslate2 concludes from it
+            # transformers 5 declares the embeddings of every T5 as tied, from which CTranslate2 concludes
             # that outputs are scaled: those of T5 v1.1 and MADLAD are not.
             config.tie_word_embeddings = config.scale_decoder_outputs
         return self._network
 
     def load_tokenizer(self, tokenizer_class: Any, model_name_or_path: str, **kwargs: Any) -> Any:
-        """What the converter asks of a tokenizer: the vocabulary."""
+        """Return the vocabulary, which is all that the converter asks of a tokenizer."""
         return _Tokens(self._tokens)
 
 
@@ -160,5 +160,5 @@ class _Tokens:
         return {token: index for index, token in enumerate(self._tokens)}
 
     def convert_ids_to_tokens(self, index: int) -> str:
-        """The token of an id; one beyond the vocabulary, as Marian's padding, is that."""
+        """Return the token of an id; an id beyond the vocabulary is Marian's padding."""
         return self._tokens[index] if index < len(self._tokens) else self.pad_token

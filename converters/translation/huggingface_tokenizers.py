@@ -1,4 +1,4 @@
-"""Checks that our tokenizer cuts and joins texts as the original does, with texts of several scripts."""
+"""Checks that our tokenizer encodes and decodes as the original does, with texts in several scripts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SENTENCEPIECE = ("sentencepiece.bpe.model", "spiece.model", "sentencepiece.mode
 
 @dataclass(frozen=True)
 class Sides:
-    """The two tokenizers of a model, as settings and as they work."""
+    """The two tokenizers of a model, with their settings."""
 
     source_settings: TextSettings
     target_settings: TextSettings
@@ -59,15 +59,15 @@ class Original:
     direction: Direction
 
     def source_ids(self, text: str) -> list[int]:
-        """A source sentence with all that frames it."""
+        """Encode a source sentence, with its framing."""
         return list(self.tokenizer(self.direction.text_prefix + text).input_ids)
 
     def target_ids(self, text: str) -> list[int]:
-        """A translation without what frames it."""
+        """Encode a translation, without its framing."""
         return list(self.tokenizer(text_target=text, add_special_tokens=False).input_ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as text; spaces before punctuation are kept, which is what the model wrote."""
+        """Decode ids; spaces before punctuation are kept, since the model wrote them."""
         text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text).strip()
 
@@ -79,7 +79,7 @@ def agreeing_sides(
     framing: Framing,
     note: Callable[[str], None],
 ) -> Sides:
-    """The tokenizers that write as the original does; none is a CadecError."""
+    """Find tokenizers that encode and decode as the original does; a CadecError if there are none."""
     options = {"special": " ".join(_special(original, tokens)), "end": "</s>", "unknown": "<unk>"}
     problems = []
     for source, target in _candidates(directory, options):
@@ -98,8 +98,7 @@ def agreeing_sides(
         problems.append(problem)
     if not problems:
         raise CadecError(
-            f"{directory} has no tokenizer that can be taken along: neither a SentencePiece model nor a "
-            "tokenizer.json",
+            f"{directory} has no usable tokenizer: neither a SentencePiece model nor a tokenizer.json",
             "nothing was written",
         )
     raise CadecError(
@@ -108,7 +107,7 @@ def agreeing_sides(
 
 
 def _candidates(directory: Path, options: Mapping[str, str]) -> list[tuple[TextSettings, TextSettings]]:
-    """SentencePiece first: nothing else is needed to translate with it."""
+    """List possible tokenizers, SentencePiece first: nothing else is needed to translate with it."""
 
     def both(kind: str, source: str, target: str) -> tuple[TextSettings, TextSettings]:
         one, other = (TextSettings(kind=kind, files=(name,), options=options) for name in (source, target))
@@ -146,20 +145,26 @@ def _check_vocabulary(sides: Sides, tokens: Sequence[str], directory: Path) -> N
 
 
 def _difference(original: Original, sides: Sides, framing: Framing, text: str) -> str | None:
-    """What is different about a text, in words."""
+    """Describe how the tokenizers differ on a text; None if they agree."""
     vocabulary = sides.source.vocabulary
     ids = {token: index for index, token in enumerate(vocabulary)}
     ours = [ids[token] for token in framing.frame([vocabulary[index] for index in sides.source.encode(text)])]
     theirs = original.source_ids(text)
     if ours != theirs:
-        return f"{text!r} is {_spell_ids(ours, vocabulary)} here and {_spell_ids(theirs, vocabulary)} there"
+        return (
+            f"{text!r} is {_spell_ids(ours, vocabulary)} in cadec "
+            f"and {_spell_ids(theirs, vocabulary)} in the original"
+        )
     ours, theirs = sides.target.encode(text), original.target_ids(text)
     vocabulary = sides.target.vocabulary
     if ours != theirs:
-        return f"{text!r} is {_spell_ids(ours, vocabulary)} here and {_spell_ids(theirs, vocabulary)} there"
+        return (
+            f"{text!r} is {_spell_ids(ours, vocabulary)} in cadec "
+            f"and {_spell_ids(theirs, vocabulary)} in the original"
+        )
     decoded, expected = sides.target.decode(theirs), original.decode(theirs)
     if decoded != expected:
-        return f"{_spell_ids(theirs, vocabulary)} is read as {decoded!r} here and as {expected!r} there"
+        return f"{_spell_ids(theirs, vocabulary)} is {decoded!r} in cadec and {expected!r} in the original"
     return None
 
 

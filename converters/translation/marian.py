@@ -1,7 +1,7 @@
-"""Marian's models, OPUS-MT's among them: an .npz of weights, .yml vocabularies, tokenizers beside them.
+"""Reads Marian's models, including OPUS-MT's: an .npz of weights, .yml vocabularies, tokenizers beside them.
 
-What CTranslate2's own converter does not do as Marian does: Marian's sinusoids have one timescale less, its
-layer normalisation has an epsilon of 1e-6, and embeddings are not scaled where positions were trained.
+CTranslate2's own converter differs from Marian, which has one timescale less in its sinusoids, an epsilon of
+1e-6 in layer normalisation, and does not scale embeddings if positions were trained.
 """
 
 from __future__ import annotations
@@ -125,12 +125,12 @@ def _files(path: Path, request: PretrainedRequest) -> _Files:
 
 
 def _several(value: Any) -> list[Any]:
-    """A list of YAML's, or what stands in the place of one."""
+    """Return a YAML list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 def _named_file(directory: Path, name: object) -> Path:
-    """A file that decoder.yml names: as it says, or beside it if the path is of another machine."""
+    """Return a file that decoder.yml names: at its path, or beside it if the path is of another machine."""
     for path in (directory / str(name), directory / Path(str(name)).name):
         with suppress(OSError):  # no file can have such a name
             if path.is_file():
@@ -160,7 +160,7 @@ def _vocabularies(directory: Path, request: PretrainedRequest) -> list[Path]:
             return [sides[0][0], sides[1][0]]
     seen = f"are {', '.join(path.name for path in found)}" if found else "is no vocab.yml"
     raise CadecError(
-        f"can't tell the vocabularies of the Marian model in {directory}: there {seen}",
+        f"can't identify the vocabularies of the Marian model in {directory}: there {seen}",
         "name them in its decoder.yml, under vocabs:, the source's first",
     )
 
@@ -176,14 +176,14 @@ def _yaml(data: bytes, path: Path) -> dict[str, Any]:
     try:
         value = yaml.safe_load(data)
     except Exception as error:  # its own errors, and whatever malformed dates and numbers raise
-        raise CadecError(f"{path} is no valid YAML: {short(error)}") from None
+        raise CadecError(f"{path} is not valid YAML: {short(error)}") from None
     if not isinstance(value, dict):
-        raise CadecError(f"{path} holds no settings of Marian's")
+        raise CadecError(f"{path} does not have Marian's settings")
     return value
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
-    """All arrays by name, and the options that Marian keeps among them. Pickled objects are not read."""
+    """Return all arrays by name, and the options that Marian keeps among them; read no pickled objects."""
     try:
         with read_errors(path), np.load(path, allow_pickle=False) as stored:
             if not hasattr(stored, "files"):
@@ -199,10 +199,10 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
         name for name, array in arrays.items() if getattr(array, "dtype", np.dtype(object)).kind not in "fiu"
     ]
     if other:
-        raise CadecError(f"{path} holds what are no numbers: {', '.join(other[:5])}")
+        raise CadecError(f"{path} has entries that are not numbers: {', '.join(other[:5])}")
     config = arrays.pop(_NPZ_CONFIG, None)
     if config is None:
-        raise CadecError(f"{path} is no model of Marian's: it has no {_NPZ_CONFIG}")
+        raise CadecError(f"{path} is not a Marian model: it has no {_NPZ_CONFIG}")
     # Characters of a C string, its end included.
     options = _yaml(config.tobytes().rstrip(b"\0"), path)
     # None of the other special entries is a weight.
@@ -217,7 +217,7 @@ def _vocabulary(path: Path) -> list[str]:
         with read_errors(path):
             tokens: list[str] = ctranslate2_marian.load_vocab(path)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        raise CadecError(f"{path} is no vocabulary of Marian's: {short(error)}") from None
+        raise CadecError(f"{path} is not a Marian vocabulary: {short(error)}") from None
     return tokens
 
 
@@ -270,7 +270,7 @@ def _network(
 
 
 def _reference_name(name: str) -> str | None:
-    """One of Marian's names in the words of `reference`; None where there is no such thing."""
+    """Return the name in `reference_network` of a weight of Marian's; None if there is no such weight."""
     whole = {
         **{"Wemb": "embedding", "encoder_Wemb": "encoder.embedding", "decoder_Wemb": "decoder.embedding"},
         **{"Wpos": "positions", "decoder_ff_logit_out_b": "output.bias"},
@@ -289,7 +289,7 @@ def _reference_name(name: str) -> str | None:
 
 
 def _transpose(name: str, tensor: Tensor) -> Tensor:
-    """A weight as torch has it: Marian multiplies rows by W, and its vectors are rows."""
+    """Return a weight in torch's layout: Marian multiplies rows by W, and its vectors are rows."""
     if name.endswith(("Wemb", "Wpos", "_Wt")):
         return tensor
     return tensor.T.contiguous() if re.search(r"_W\w?$", name) else tensor.flatten()
@@ -323,7 +323,7 @@ def _number(options: Mapping[str, Any], name: str) -> int:
     value = options.get(name)
     bound = HEADS if name == "transformer-heads" else LAYERS
     if type(value) is not int or not bound.allows(value):
-        raise CadecError(f"the Marian model does not say its {name}: {bound}, not {quote_value(value)}")
+        raise CadecError(f"the Marian model's {name} must be {bound}, not {quote_value(value)}")
     return value
 
 

@@ -1,7 +1,7 @@
-"""OpenNMT-py's checkpoints, read without it: a pre-norm transformer's weights, its options, its vocabularies.
+"""Reads OpenNMT-py's checkpoints without it: a pre-norm transformer's weights, options and vocabularies.
 
-A source has nothing around it, a translation begins with <s> and ends with </s>. Vocabularies are plain lists
-in version 3, and fields of torchtext before, of which only the lists are looked at.
+A source has no tokens around it; a translation begins with <s> and ends with </s>. Vocabularies are plain
+lists in version 3, and fields of torchtext in earlier ones, of which only the lists are read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from converters.translation.torch_checkpoints import plain, read_checkpoint, ten
 _EPSILON = 1e-6
 _EPSILONS = Number(0, 1)
 _UNK, _EOS = "<unk>", "</s>"
-_POSITIONS = 1024  # of the 5000 in its tables: longer sentences it was not trained with
+_POSITIONS = 1024  # its tables have 5000, but it was not trained with longer sentences
 _JOINER = "￭"  # of OpenNMT's own tokenizer
 
 _ACTIVATIONS = {
@@ -54,7 +54,7 @@ _PARTS = {
     **{"layer_norm": "self.norm", "layer_norm_1": "self.norm", "layer_norm_2": "cross.norm"},
 }
 
-# Options that make another network of a transformer.
+# Options that change the network.
 _NOT_SUPPORTED = (
     "copy_attn",
     "max_relative_positions",
@@ -71,7 +71,7 @@ def open_opennmt(path: Path, request: PretrainedRequest) -> WeightsImport:
     stored = read_checkpoint(checkpoint)
     options = plain(stored.get("opt"))
     if not isinstance(options, dict) or "vocab" not in stored:
-        raise CadecError(f"{checkpoint} is no checkpoint of OpenNMT-py's: it has no opt or no vocab")
+        raise CadecError(f"{checkpoint} is not an OpenNMT-py checkpoint: it has no opt or no vocab")
     generator = tensors(stored.get("generator"), checkpoint, "generator")
     state = {
         **tensors(stored.get("model"), checkpoint, "model"),
@@ -106,16 +106,16 @@ def open_opennmt(path: Path, request: PretrainedRequest) -> WeightsImport:
 
 
 def _vocabularies(stored: Any, path: Path) -> tuple[list[list[str]], list[list[str]]]:
-    """All vocabularies of both sides: the words first, then those of features, if any."""
+    """Return all vocabularies of both sides: that of words first, then those of features, if any."""
     try:
         sources, targets = ctranslate2_opennmt.get_vocabs(stored)
         lists = tuple([list(one) for one in side] for side in (sources, targets))
         if not all(isinstance(token, str) for side in lists for one in side for token in one):
-            raise TypeError("a token is no text")
+            raise TypeError("a token is not text")
     except (AttributeError, KeyError, TypeError, IndexError) as error:
         raise CadecError(
             f"can't read the vocabulary of {path}: {error}",
-            "it is of a version of OpenNMT-py that is not known; those from 1 to 3 are",
+            "only versions 1 to 3 of OpenNMT-py are supported",
         ) from None
     return lists[0], lists[1]
 
@@ -133,7 +133,7 @@ def _unsupported_reasons(options: Mapping[str, Any], sources: int, targets: int)
         "it has no position_encoding": bool(options.get("position_encoding")),
         f"its normalisation is {norm}": norm == "standard",
         "its tokens have features": (sources, targets) == (1, 1),
-        f"it does not say its heads: {HEADS}": HEADS.allows(options.get("heads", 8)),
+        f"its heads must be {HEADS}": HEADS.allows(options.get("heads", 8)),
         f"its norm_eps is {quote_value(options.get('norm_eps'))}": options.get("norm_eps") is None
         or _EPSILONS.allows(options["norm_eps"]),
         **{
@@ -145,7 +145,7 @@ def _unsupported_reasons(options: Mapping[str, Any], sources: int, targets: int)
 
 
 def _reference_name(name: str) -> str | None:
-    """One of OpenNMT-py's names in the words of `reference`; None where there is no such thing."""
+    """Return the name in `reference_network` of a weight of OpenNMT-py's; None if there is no such weight."""
     if found := re.fullmatch(r"generator\.(weight|bias)", name):
         return f"output.{found[1]}"
     if found := re.fullmatch(
@@ -193,7 +193,7 @@ def _network(
 def _check_joiners(vocabulary: list[str]) -> None:
     if sum(_JOINER in token for token in vocabulary) > len(vocabulary) // 50:
         raise CadecError(
-            f"the model's tokens are of OpenNMT's own tokenizer (with {_JOINER}), which cadec does not have",
+            f"the model uses OpenNMT's own tokenizer (tokens with {_JOINER}), which cadec does not support",
             "models with SentencePiece or with Moses and BPE can be converted",
         )
 

@@ -1,8 +1,8 @@
 """The transformer that translation toolkits share, in plain torch: a converted model must agree with it.
 
-Each toolkit's module renames the original's weights to the names used here. This module knows no toolkit and
-nothing of CTranslate2. It is written to be read, not to be fast: one sentence at a time,
-no padding, no caches.
+Each toolkit's module renames the original's weights to the names used here. This module depends neither on a
+toolkit nor on CTranslate2. It is written to be read, not to be fast: one sentence at a time, no padding, no
+caches.
 
 Names: `encoder.embedding`, `encoder.positions`, `encoder.embedding_norm.{weight,bias}`,
 `encoder.0.self.{query,key,value,out,norm}.{weight,bias}`, `encoder.0.feed_forward.{inner,outer,norm}.…`,
@@ -55,7 +55,7 @@ class Network:
 
     @torch.inference_mode()
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
-        """log p of each token of the target and of its end, after a source with all that it ends with."""
+        """Return log p of each token of the target, and of its end; `source` includes all its end tokens."""
         memory = self._run("encoder", self.encoder, self._embed("encoder", self.encoder, source), None)
         read = self._embed("decoder", self.decoder, [self.start, *target])
         states = self._run("decoder", self.decoder, read, memory)
@@ -127,7 +127,10 @@ def reference_of(
     *,
     source_ends_with: tuple[int, ...] = (),
 ) -> Reference:
-    """The original's answers to tokens; `source_ends_with` is what CTranslate2 is told to add by itself."""
+    """Return a function that scores tokens as the original does.
+
+    `source_ends_with` are the ids that CTranslate2 adds to the source by itself.
+    """
     source_ids = {token: index for index, token in enumerate(source_vocabulary)}
     target_ids = {token: index for index, token in enumerate(target_vocabulary)}
 
@@ -144,7 +147,7 @@ def reference_of(
 
 
 def check_weights(network: Network, toolkit: str) -> None:
-    """Refuse a network in which a weight is missing or has another shape; all of them are listed."""
+    """Raise a CadecError that lists all weights that are missing or have the wrong shape, if any."""
     wrong = []
     for name, shape in _shapes(network).items():
         if name not in network.weights:
@@ -155,12 +158,12 @@ def check_weights(network: Network, toolkit: str) -> None:
         more = f" and {len(wrong) - 8} more" if len(wrong) > 8 else ""
         raise CadecError(
             f"the weights of this {toolkit} model don't make a transformer: {'; '.join(wrong[:8])}{more}",
-            "the file is damaged, or the model of a kind that can't be converted",
+            "the file is damaged, or the model is of a kind that can't be converted",
         )
 
 
 def _shapes(network: Network) -> dict[str, tuple[int, ...]]:
-    """What every model has; biases, and norms outside layers, some do without."""
+    """The shapes of the weights that every model has; biases, and norms outside layers, are optional."""
     weights = network.weights
     shapes: dict[str, tuple[int, ...]] = {}
     for side, stack in (("encoder", network.encoder), ("decoder", network.decoder)):
@@ -182,13 +185,13 @@ def _shapes(network: Network) -> dict[str, tuple[int, ...]]:
             shapes[f"{layer}.feed_forward.outer.weight"] = (width, size)
             shapes[f"{layer}.feed_forward.norm.weight"] = (width,)
         if width % stack.heads:
-            raise CadecError(f"{stack.heads} heads can't share a width of {width}")
+            raise CadecError(f"the number of heads, {stack.heads}, does not divide the width {width}")
     shapes["output.weight"] = tuple(weights["decoder.embedding"].shape)
     return shapes
 
 
 def sinusoids(rows: int, width: int) -> Tensor:
-    """Positions of Marian and fairseq: from 1 to 1/10000 in width/2 − 1 steps, where others have width/2."""
+    """Positions of Marian and fairseq: rates from 1 to 1/10000 in width/2 − 1 steps; others have width/2."""
     half = width // 2
     steps = torch.exp(torch.arange(half, dtype=torch.float64) * -math.log(10000) / max(1, half - 1))
     angles = torch.arange(rows, dtype=torch.float64)[:, None] * steps

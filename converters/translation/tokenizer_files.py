@@ -1,6 +1,6 @@
-"""The tokenizer files of a model: found beside it or named by the user, and held against its vocabulary.
+"""Finds a model's tokenizer files, beside it or named by the user, and checks them against its vocabulary.
 
-What a tokenizer does with text, `text.pretrained` knows; here it is a file of a kind, and a list of pieces.
+Here a tokenizer is a file of some kind with a list of pieces; `text.tokenizers` applies it to text.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.models.pretrained_settings import TextSettings
 from converters.request import PretrainedRequest
 
-# The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Of BPE's merges many are
-# only steps on the way to longer ones, which no vocabulary has.
+# The share of a tokenizer's most frequent pieces that a model's vocabulary may lack. Many BPE merges are only
+# steps towards longer ones, and are in no vocabulary.
 _MAX_MISSING = {"sentencepiece": 0.2, "tokenizers": 0.2, "moses-bpe": 0.5}
 _FREQUENT = 1000
 
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """How both sides are written, and the files by the names that the settings use."""
+    """The tokenizer settings of both sides, and the files by the names that the settings use."""
 
     source: TextSettings
     target: TextSettings
@@ -37,9 +37,9 @@ def tokenizers_of(
     target_vocabulary: Sequence[str],
     languages: Sequence[str] = (),
 ) -> TokenizerFiles:
-    """The tokenizers of a model; none, or another model's, is a CadecError.
+    """Find the tokenizers of a model; a missing one, or another model's, is a CadecError.
 
-    `languages` are the model's own tokens of languages, which are no text.
+    `languages` are the model's own language tokens, which are not text.
     """
     given = (request.source_tokenizer, request.target_tokenizer)
     source, target = (
@@ -66,7 +66,7 @@ def tokenizers_of(
 
 
 def _moses(vocabulary: Sequence[str]) -> dict[str, str]:
-    """What was done before BPE, as far as a vocabulary shows it: & as &amp;, a-b as a @-@ b."""
+    """Infer the steps before BPE from a vocabulary: & as &amp;, a-b as a @-@ b."""
     escaped = any(token.startswith(("&apos;", "&quot;", "&amp;")) for token in vocabulary)
     dashes = "@-@" in set(vocabulary)
     said = {"lowercase": False, "escape": escaped, "split_dashes": dashes}
@@ -74,13 +74,13 @@ def _moses(vocabulary: Sequence[str]) -> dict[str, str]:
 
 
 def _special(vocabulary: Sequence[str], languages: Sequence[str]) -> dict[str, str]:
-    """The options that name tokens which are not text, where these do not have their usual names."""
+    """Return the options for tokens that are not text, if they do not have their usual names."""
     said = {}
     if languages:
         usual = ("<s>", "</s>", "<unk>", "<pad>", "<blank>", "<mask>")
         said["special"] = " ".join([*(token for token in usual if token in set(vocabulary)), *languages])
     if "</s>" not in vocabulary and "<blank>" in vocabulary:
-        # Of OpenNMT-py's sources, which have no end: a text has to have one, and this is never written.
+        # OpenNMT-py's sources have no end token. A text must have one, and this one is never generated.
         said["end"] = "<blank>"
     return said
 
@@ -114,12 +114,12 @@ def _find_tokenizer_file(directory: Path, side: str, language: str | None) -> Pa
 
 
 def kind_of_tokenizer(path: Path) -> str:
-    """What kind of tokenizer a file is, by its name and its first bytes."""
+    """Detect the kind of a tokenizer file, by its name and its first bytes."""
     with read_errors(path), path.open("rb") as stream:
         start = stream.read(4096)
     if path.suffix == ".json":
         return "tokenizers"
-    # A SentencePiece model begins with the field of its first piece, a merge with two pieces in words.
+    # A SentencePiece model begins with the field of its first piece; merges are lines of two pieces.
     if not start.startswith(b"\n"):
         lines = start.decode("utf-8", errors="ignore").split("\n")[:-1]
         merges = [line.split() for line in lines if not line.startswith("#version")]
@@ -143,14 +143,14 @@ def _check_pieces(path: Path, kind: str, vocabulary: Sequence[str], side: str) -
 
 
 def _pieces(path: Path, kind: str) -> Iterator[str]:
-    """What a tokenizer writes, the most frequent first; no special tokens."""
+    """The pieces of a tokenizer, the most frequent first, without special tokens."""
     if kind == "sentencepiece":
         return sentencepiece_pieces(path)
     return _json_pieces(path) if kind == "tokenizers" else _merged_pieces(path)
 
 
 def sentencepiece_pieces(path: Path, *, special: bool = False) -> Iterator[str]:
-    """The pieces of a SentencePiece model in the order of their ids, special ones if they are wanted."""
+    """Yield the pieces of a SentencePiece model in the order of their ids; special ones if `special`."""
     from cadec_cli.text.subwords import open_sentencepiece
 
     with read_errors(path):
@@ -171,14 +171,14 @@ def _json_pieces(path: Path) -> Iterator[str]:
     try:
         special = {token["content"] for token in value["added_tokens"]}
         vocabulary = value["model"]["vocab"]
-        # Of a unigram model, pairs of a piece and its score; of others, ids by piece.
+        # A unigram model has pairs of a piece and its score; others have ids by piece.
         pieces = (
             [pair[0] for pair in vocabulary]
             if isinstance(vocabulary, list)
             else sorted(vocabulary, key=vocabulary.__getitem__)
         )
     except (KeyError, TypeError, IndexError):
-        raise CadecError(f"{path} is no tokenizer of the tokenizers library") from None
+        raise CadecError(f"{path} is not a tokenizer of the tokenizers library") from None
     return (piece for piece in pieces if piece not in special)
 
 

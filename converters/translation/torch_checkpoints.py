@@ -20,7 +20,7 @@ import torch
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
 
-# What fairseq and OpenNMT-py leave in their checkpoints: configurations, fields of torchtext, figures.
+# Classes in the checkpoints of fairseq and OpenNMT-py: configurations, fields of torchtext, figures.
 _STOOD_IN_FOR = (
     *("fairseq.", "omegaconf.", "onmt.", "torchtext.", "numpy.", "typing.", "pathlib.", "functools.partial"),
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "object", "str", "tuple")),
@@ -30,7 +30,7 @@ _MAX_CLASSES = 200
 
 
 class Inert:
-    """Stands in for an object of a class that is not here: it has the attributes and no behaviour."""
+    """A stand-in for an object of a class that is not installed: it has the attributes and no behaviour."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments = arguments
@@ -41,38 +41,38 @@ class Inert:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's values by name; one that is damaged or holds other classes is a CadecError."""
+    """Return a checkpoint's values by name; one that is damaged or has other classes is a CadecError."""
     allowed: list[Any] = [argparse.Namespace]
     with read_errors(path):
         zipped = zipfile.is_zipfile(path)
         while True:
             try:
                 with torch.serialization.safe_globals(allowed):
-                    # Mapped into memory, a large checkpoint is read where its weights are looked at.
+                    # Mapped into memory: of a large checkpoint, only the weights in use are read.
                     value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
                 break
             except pickle.UnpicklingError as error:
                 allowed.append((Inert, _replaceable_class(path, str(error), len(allowed))))
-            except Exception:  # of many kinds, as damage is
+            except Exception:  # damage raises errors of many kinds
                 raise _damage_error(path) from None
     if not isinstance(value, dict):
-        raise CadecError(f"{path} is no checkpoint: it holds {type(value).__name__}, not values by name")
+        raise CadecError(f"{path} is not a checkpoint: it holds {type(value).__name__}, not values by name")
     return value
 
 
 def _replaceable_class(path: Path, message: str, tried: int) -> str:
-    """The name of the class that was refused, if it is one that may be stood in for."""
+    """Return the name of the refused class, if `Inert` may stand in for it; otherwise raise a CadecError."""
     named = _REFUSED_CLASS.search(message)
-    if "is blocked" in message:  # of modules that no checkpoint has a use for, such as os
-        raise CadecError(f"{path} holds code to be run; it was not opened", "do not trust its source")
+    if "is blocked" in message:  # from modules that no checkpoint needs, such as os
+        raise CadecError(f"{path} contains executable code; it was not opened", "do not trust its source")
     if named is None or tried > _MAX_CLASSES:
         raise _damage_error(path)
-    # Of the builtin ones the message has no module.
+    # For builtin classes, the message has no module.
     name = named[1] if "." in named[1] else f"builtins.{named[1]}"
     if not any(name == known or (known[-1] == "." and name.startswith(known)) for known in _STOOD_IN_FOR):
         raise CadecError(
             f"{path} holds a {name}, which no translation model needs; it was not opened",
-            "save the model's weights and options anew, without other objects",
+            "save the model's weights and options again, without other objects",
         )
     return name
 
@@ -81,8 +81,8 @@ def _damage_error(path: Path) -> CadecError:
     with path.open("rb") as stream:
         pointer = stream.read(40).startswith(b"version https://git-lfs")
     if pointer:
-        return CadecError(f"{path} is a pointer of Git LFS, not the file", "fetch it with `git lfs pull`")
-    return CadecError(f"{path} is no checkpoint of torch's, or is damaged", "download or copy it again")
+        return CadecError(f"{path} is a Git LFS pointer, not the file itself", "fetch it with `git lfs pull`")
+    return CadecError(f"{path} is not a torch checkpoint, or is damaged", "download or copy it again")
 
 
 def plain(value: Any) -> Any:
@@ -100,7 +100,7 @@ def plain(value: Any) -> Any:
 
 
 def tensors(value: Any, path: Path, name: str) -> dict[str, torch.Tensor]:
-    """Weights by name, in float32 where they are numbers with a fraction."""
+    """Return the weights by name; floating-point ones are in float32."""
     if not isinstance(value, Mapping) or not value:
         raise CadecError(f"{path} has no weights under {name!r}", "is it a whole checkpoint of a model?")
     return {

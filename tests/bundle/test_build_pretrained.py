@@ -157,7 +157,7 @@ def test_what_is_whose(models: Path, tmp_path: Path, english: TextPipeline, russ
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--nmt", "nllb"), "which are meant is not said"),
+        (("--nmt", "nllb"), "the direction is not given"),
         (("--nmt", "nllb", "--source-language", "en", "--target-language", "xx"), "no language 'xx'"),
         (("--nmt", "marian", "--target-language", "fr"), "translates from en to eo, not fr"),
         (("--nmt", "marian", "--nmt-kind", "tensorflow"), "'tensorflow' is not one of"),
@@ -229,7 +229,7 @@ def test_a_language_that_is_not_known_is_asked_for_before_anything_is_read(
 def test_both_models_misfits_are_told_at_once(models: Path, tmp_path: Path) -> None:
     with pytest.raises(CadecError) as caught:
         build_bundle(tmp_path / "b", BundleRequest(nmt=models / "nllb", lm=models / "marian"))
-    assert "which are meant is not said" in caught.value.message
+    assert "the direction is not given" in caught.value.message
     assert "encoder-decoder" in caught.value.message
 
 

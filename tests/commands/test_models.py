@@ -147,7 +147,7 @@ def test_what_is_not_on_the_hub_and_a_hub_that_is_not_there_are_one_error_each(
 ) -> None:
     gone = cadec(hub, tmp_path, "models", "pull", "opus-mt-en-xx")
     assert gone.returncode == 1
-    assert "there is no Helsinki-NLP/opus-mt-en-xx" in gone.stderr
+    assert "Helsinki-NLP/opus-mt-en-xx was found neither" in gone.stderr
     hub.missing.add("source.spm")
     incomplete = cadec(hub, tmp_path, "models", "pull", "opus-mt-en-eo")
     assert incomplete.returncode == 1

@@ -113,7 +113,7 @@ def test_what_can_not_be_told_says_what_was_looked_for(tmp_path: Path) -> None:
 
 
 def test_wrong_words_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(CadecError, match="no kind of translation model 'sockeye'"):
+    with pytest.raises(CadecError, match="unknown kind of translation model: 'sockeye'"):
         open_translation(str(tmp_path), PretrainedRequest(kind="sockeye"))
     with pytest.raises(CadecError, match="no such file"):
         open_translation(str(tmp_path), PretrainedRequest(source_tokenizer=tmp_path / "missing.spm"))

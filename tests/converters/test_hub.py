@@ -39,7 +39,7 @@ def test_a_name_that_can_not_be_fetched_is_one_clear_error(monkeypatch: pytest.M
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(
-        CadecError, match="nobody/nothing-en-ru is no directory here, and can't be fetched"
+        CadecError, match="nobody/nothing-en-ru is not a local directory, and can't be fetched"
     ) as caught:
         local_model("nobody/nothing-en-ru")
     assert "directory" in caught.value.hint

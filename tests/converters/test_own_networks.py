@@ -120,7 +120,7 @@ def test_all_misfits_are_told_at_once_and_nothing_is_written(tmp_path: Path) -> 
         convert_translation_model(nmt, SOURCE[:-1], [*TARGET[:-1], TARGET[5]], tmp_path / "nmt", "float16")
     for part in (
         "source vocabulary has 33 pieces, the model 34",
-        "target vocabulary has pieces twice: t1",
+        "target vocabulary has duplicate pieces: t1",
         "target_embedding.weight holds NaN",
         "encoder.0.attention.out.bias has values too large for float16",
     ):

@@ -267,12 +267,12 @@ def not_numbers(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (decoder_only, "no translation model: CTranslate2 calls it TransformerDecoderSpec"),
+        (decoder_only, "not a translation model: CTranslate2 calls it TransformerDecoderSpec"),
         (truncated, "cut short"),
         (endless, "cut short"),
         (no_model, "cut short"),
         (no_vocabulary, "vocabulary"),
-        (short_vocabulary, "tokens, the model's embeddings are"),
+        (short_vocabulary, "tokens, the model's embeddings have"),
         (no_configuration, r"no config\.json"),
         (no_start, "decoder_start_token"),
         (plain_t5, "T5"),

@@ -274,10 +274,10 @@ def two_checkpoints(directory: Path) -> None:
     ("spoil", "message"),
     [
         (no_dictionary, r"dict\.SOURCE\.txt"),
-        (short_dictionary, "tokens, the model's embeddings are"),
+        (short_dictionary, "tokens, the model's embeddings have"),
         (doubled_dictionary, "a second time"),
-        (truncated, "no checkpoint of torch's, or is damaged"),
-        (empty, "no checkpoint of torch's, or is damaged"),
+        (truncated, "not a torch checkpoint, or is damaged"),
+        (empty, "not a torch checkpoint, or is damaged"),
         (weightless, r"no decoder\.1\.cross\.key\.weight"),
         (optionless, "neither args nor cfg"),
         (two_checkpoints, r"several: checkpoint1\.pt"),
