@@ -1,9 +1,9 @@
 """Training batches from shards: which examples go into a batch, and in which order.
 
-The order is a pure function of (seed, epoch): nothing has to be remembered to continue a run exactly, and
-every process of a data-parallel run plans the same updates and takes its own share of each.
+The order is a pure function of (seed, epoch): no state has to be saved to continue a run exactly, and every
+process of a data-parallel run plans the same updates and takes its own share of each.
 
-Knows nothing of text, models or losses.
+This module knows nothing of text, models or losses.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Examples(Protocol):
     """A source of training examples."""
 
     def __len__(self) -> int:
-        """Examples in an epoch."""
+        """The number of examples in an epoch."""
 
     @property
     def tokens(self) -> int:
-        """Tokens with a label in an epoch."""
+        """The number of tokens with a label in an epoch."""
 
     def epoch(self, seed: int, epoch: int) -> None:
         """Choose this epoch's examples."""
@@ -162,7 +162,7 @@ class SentencePairs:
         sources, targets = zip(*pairs, strict=True)
         labels = pad_rows(targets)
         shifted = torch.cat([torch.full((len(labels), 1), BOS), labels[:, :-1]], dim=1)
-        # A target shorter than its row would be read up to its EOS: harmless, but it is padding.
+        # Of a target shorter than its row, the EOS would be read too: harmless, but it is padding.
         shifted[:, 1:][labels[:, 1:] == PAD] = PAD
         return Batch((pad_rows(sources), shifted), labels.masked_fill(labels == PAD, NO_LABEL))
 
@@ -170,8 +170,8 @@ class SentencePairs:
 class DocumentWindows:
     """Examples for the D-LM: windows that slide over documents, not aligned to sentences (DESIGN.md §2).
 
-    The first window of a document starts at its opening boundary; where the next ones fall changes
-    with every epoch. Each is read as w0 … wn-1 and answered with w1 … wn.
+    The first window of a document starts at its opening boundary; the positions of the next ones change
+    with every epoch. The inputs of a window are w0 … wn-1, its labels w1 … wn.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class DocumentWindows:
 
     @property
     def tokens(self) -> int:
-        """Tokens with a label, those in two windows counted twice."""
+        """The number of tokens with a label; those in two windows are counted twice."""
         return int(self._length.sum())
 
     def epoch(self, seed: int, epoch: int) -> None:
@@ -242,7 +242,7 @@ class DocumentWindows:
         window, stride = self._window, self._stride
         answers = ends - starts - 1  # tokens of the document that have a label
         shift = random.integers(1, stride + 1, len(starts))  # where the second window starts
-        rest = answers - window  # what the first window leaves
+        rest = answers - window  # tokens after the first window
         count = 1 + (rest > 0) + np.maximum(0, -(-(rest - shift) // stride)) * (rest > 0)
         document = np.repeat(np.arange(len(starts)), count)
         number = np.arange(len(document)) - np.repeat(np.cumsum(count) - count, count)  # within the document
@@ -251,10 +251,10 @@ class DocumentWindows:
 
 
 class SentenceWindows(DocumentWindows):
-    """Windows for a pretrained language model, as it is asked later on: whole sentences after its beginning.
+    """Windows for a pretrained language model, as in later use: whole sentences after its start token.
 
-    Each begins with a sentence, if that is not too long, and what stands before that is `start`. With
-    `among`, the only tokens that are told apart, rising: labels are then places in it, and the network reads
+    Each begins with a sentence, if that is not too long, after the token `start`. `among` has the only ids
+    that the network distinguishes, in ascending order: labels are then positions in it, and the network reads
     it too.
     """
 
@@ -273,7 +273,7 @@ class SentenceWindows(DocumentWindows):
         super().__init__(shards, window, stride, min_document_tokens)
 
     def batch(self, examples: Ints) -> Batch:
-        """tokens (B, T) and labels (B, T); between them, where only some are told apart, their ids."""
+        """tokens (B, T) and labels (B, T); between them `among`, if it is given."""
         plain = super().batch(examples)
         (tokens,) = plain.inputs
         tokens[:, 0] = self._begin
@@ -288,13 +288,13 @@ class SentenceWindows(DocumentWindows):
     ) -> tuple[Ints, Ints]:
         start, length = super()._windows(shard, starts, ends, random)
         sentence_ends = self._sentence_ends[shard]
-        # The boundary at or before each start; that before the very first sentence is no sentence's end.
+        # The boundary at or before each start; the very first boundary does not end a sentence.
         before = np.searchsorted(sentence_ends, start + 1, side="right") - 1
         boundary = np.where(before < 0, 0, sentence_ends[np.maximum(before, 0)] - 1)
-        # A sentence that is longer than what windows share stays cut: all of it is to be read.
+        # A sentence longer than the overlap of windows stays cut, so that no part of it is skipped.
         begin = np.where(start - boundary <= self._window - self._stride, boundary, start)
         length = np.minimum(self._window, length + start - begin)
-        new = np.diff(begin, prepend=-1) != 0  # two that were moved to the same place are one
+        new = np.diff(begin, prepend=-1) != 0  # windows moved to the same position are one
         return begin[new], length[new]
 
 

@@ -1,6 +1,6 @@
-"""Which sentences and pairs are worth training on, and a count of why the others are not.
+"""Which sentences and pairs are worth training on, with counts of the reasons against the others.
 
-It judges one text or pair at a time and knows nothing of files. Its memory is fixed, whatever the corpus.
+Judges one text or pair at a time and knows nothing of files. Memory does not grow with the corpus.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class CleaningOptions:
             raise UsageError("a maximum length can't be negative", "0 means no limit")
         if self.max_ratio and not self.max_ratio >= 1:
             raise UsageError(
-                f"no pair has a length ratio below 1: {self.max_ratio}", "for example 3; 0 means no limit"
+                f"a length ratio can't be below 1: {self.max_ratio}", "for example 3; 0 means no limit"
             )
 
 
@@ -65,8 +65,8 @@ class Cleaner:
     """Checks texts or pairs one after the other, and counts the reasons.
 
     Duplicates are found with a table of 64-bit fingerprints where a new text overwrites the one in its slot.
-    So nothing is taken for a duplicate that is none (but for a collision of 64 bits), memory never grows, and
-    a duplicate whose first occurrence was overwritten since is kept.
+    So no new text is taken for a duplicate (but for a collision of 64 bits), memory never grows, and a
+    duplicate whose first occurrence has been overwritten is kept.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Cleaner:
         return not reason
 
     def reason(self, *texts: str) -> str:
-        """Tell why to leave a text or a pair out; an empty string is a reason to keep it."""
+        """The reason to leave a text or a pair out; an empty string if it is to be kept."""
         options = self.options
         if not all(text.strip() for text in texts):
             return "empty"
@@ -121,7 +121,7 @@ class Cleaner:
 def contiguous_runs(items: Iterable[T], keeps: Callable[[T], bool]) -> Iterator[tuple[T, ...]]:
     """Return the runs of neighbours that are kept, each to be a document of its own.
 
-    What is dropped leaves a hole, and a sentence must not be read with a context from across it.
+    A dropped item leaves a hole, and a sentence must not be read with a context from across it.
     """
     return map(tuple, documents_of(items, lambda item: not keeps(item)))
 

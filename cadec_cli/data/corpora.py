@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 # Rows that a process works on at a time.
 CHUNK = 256
-# Chunks per process that may be done before one that the results wait for.
+# Chunks per process that may be finished ahead of the one whose result is next in order.
 CHUNKS_AHEAD = 4
 
 
@@ -31,7 +31,7 @@ def rows(
 ) -> Iterator[Row | None]:
     """Yield the rows of some files, and None after every document.
 
-    With columns (counted from 1), files are tab-separated and these are the languages. Without,
+    With `columns` (counted from 1), files are tab-separated, with one column per language. Without them,
     one language is one text per line, and two are two files, aligned line by line.
     """
     for document in _documents(inputs, languages, columns, encoding):
@@ -102,7 +102,9 @@ def _parallel_rows(inputs: Sequence[Path], encoding: str | None) -> Iterator[Row
     for number, lines in enumerate(itertools.zip_longest(*files), 1):
         if any(line is None for line in lines):
             ended = inputs[[line is None for line in lines].index(True)]
-            raise CadecError(f"the files do not align: {ended} ends at line {number - 1:,}, another goes on")
+            raise CadecError(
+                f"the files do not align: {ended} ends at line {number - 1:,}, another file is longer"
+            )
         yield lines
 
 

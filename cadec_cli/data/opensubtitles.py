@@ -1,7 +1,7 @@
 """OPUS OpenSubtitles to documents: films with time stamps, XCES alignments between two of them.
 
-It knows nothing of vocabularies, and judges sentences by their times alone: see `cleaning` for their text,
-and `opus_xml` for how the files are read. One film (or one pair of films) is in memory at a time.
+This module knows nothing of vocabularies, and judges sentences by their times alone: see `cleaning` for
+their text, and `opus_xml` for how the files are read. One film (or one pair) is in memory at a time.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class MovieFilter:
             )
             if not (match := re.fullmatch(r"(?:(\w+)/)?(?:tt)?0*(\d+)", name)):
                 raise CadecError(
-                    f"line {number} of the films to exclude is no film: {entry}",
+                    f"line {number} of the films to exclude does not name a film: {entry}",
                     "one film per line: 2001/209475, 209475, or en/2001/209475/54828.xml.gz",
                 )
             year, imdb = match.groups()
@@ -118,7 +118,7 @@ def timed_documents(
     folder = _xml_root(root) / language
     if not folder.is_dir():
         raise CadecError(
-            f"no films of {language!r}: {folder} is no directory", "ROOT is the parent of en/, ru/, …"
+            f"no films of {language!r}: {folder} is not a directory", "ROOT is the parent of en/, ru/, …"
         )
     for directory, subdirectories, files in os.walk(folder):
         subdirectories.sort()
@@ -176,7 +176,7 @@ def parallel_documents(
     tags = read_tags(alignment, report)
     group: _Group | None = None
     for tag in tags:
-        if "<linkGrp" in tag.text:  # one too broken to be a tag: what follows belongs to films we do not know
+        if "<linkGrp" in tag.text:  # too broken to be a tag: the links after it belong to unknown films
             report.skipped["unreadable link groups"] += 1
             if group:
                 yield from group.documents(max_gap)
@@ -270,12 +270,12 @@ def _open_group(tag: Tag, root: Path, exclude: MovieFilter | None, report: Repor
 
 
 def _film_path(root: Path, name: str) -> Path | None:
-    # The name comes out of a file somebody gave us: it must not lead out of the corpus.
+    # The name comes from an untrusted file: it must not lead out of the corpus.
     relative = PurePosixPath(name)
     if not relative.parts or relative.is_absolute() or ".." in relative.parts:
         return None
     stem = name.removesuffix(".gz")
-    with contextlib.suppress(OSError):  # a name that no file can have, as one of 5000 characters
+    with contextlib.suppress(OSError):  # a name that no file can have, such as one of 5000 characters
         return next((path for path in (root / f"{stem}.gz", root / stem) if path.is_file()), None)
     return None
 
@@ -302,7 +302,7 @@ class Timed(Protocol):
 
     @property
     def end(self) -> float:
-        """When it is gone, in seconds."""
+        """When it disappears, in seconds."""
 
 
 T = TypeVar("T", bound=Timed)

@@ -1,8 +1,8 @@
 """The XML of OPUS, read as it comes: films with time stamps, and the tags of XCES alignments.
 
 The formats are very regular and, in real releases, not always well-formed. So this reads tags with one
-regular expression instead of an XML parser: a doubled quote, a bare ampersand or a truncated file costs what
-it damages and no more. It knows the five predefined entities and character references; a DTD is skipped and
+regular expression instead of an XML parser: a doubled quote, a bare ampersand or a truncated file loses only
+the damaged part. It knows the five predefined entities and character references; a DTD is skipped and
 nothing it declares is ever expanded or fetched. One film is in memory at a time.
 
 It knows nothing of documents or pairs: see `opensubtitles`.
@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 from cadec_cli.fs.read import open_binary, read_errors
 
 _CHUNK = 1 << 16
-_MAX_TEXT_LENGTH = 1 << 20  # characters without a tag that we hold before we give them up
+_MAX_TEXT_LENGTH = 1 << 20  # characters without a tag that are kept before they are dropped
 _MAX_FILM_LENGTH = 1 << 25  # characters; real films have a million at most, so this is a decompression bomb
 _MAX_COMMENT_LENGTH = 2000
 _MAX_TAG_LENGTH = 10_000
@@ -53,7 +53,7 @@ class Film:
 
 @dataclass
 class Report:
-    """What was read and kept, what was damaged and still used, and what was left out and why."""
+    """Counts of items read, kept, damaged but still used, and left out, by kind or reason."""
 
     read: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
@@ -67,7 +67,7 @@ def film_name(path: str) -> str:
 
 
 def read_film(path: Path, language: str, report: Report) -> Film | None:
-    """Read one subtitle file; None, and a count, when nothing in it can be used."""
+    """Read one subtitle file; return None, and count the reason, if nothing in it can be used."""
     report.read["films"] += 1
     builder = _FilmBuilder(language, report)
     size, closed = 0, True
@@ -232,7 +232,7 @@ def _is_ending(joined: list[str], word: str) -> bool:
 
 
 _CLITICS = {"n't", *(quote + end for quote in "'’" for end in ("ll", "re", "ve"))}
-# There short words of their own begin with it: in 't huis, knock 'em dead.
+# Languages with short words that begin with an apostrophe: in 't huis, knock 'em dead.
 _FREE_APOSTROPHES = ("en", "nl", "af")
 
 
@@ -246,7 +246,7 @@ def _detokeniser(language: str) -> Callable[..., str]:
 class Tag(NamedTuple):
     """A tag and the text before it."""
 
-    text: str  # what stands between the tag before and this one, decoded
+    text: str  # the decoded text between the tag before and this one
     closing: bool
     name: str
     attributes: str
@@ -269,7 +269,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200b\u2060\ufeff]
 
 
 def read_tags(path: Path, report: Report) -> Iterator[Tag]:
-    """Yield the tags of a file, each with the text before it; what is damaged is counted and passed over."""
+    """Yield the tags of a file, each with the text before it; damaged parts are counted and skipped."""
     return _tags(_chunks(path, report), report)
 
 
@@ -333,7 +333,7 @@ def _chunks(path: Path, report: Report) -> Iterator[str]:
     with read_errors(path), open_binary(path) as stream:
         while True:
             try:
-                # read1, so that what was unpacked before the damage is not lost with it
+                # read1, so that data unpacked before the damage is not lost
                 data = cast(io.BufferedIOBase, stream).read1(_CHUNK)
             except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError):
                 report.recovered["damaged archives"] += 1

@@ -1,6 +1,6 @@
 """Training examples that reach over sentence boundaries: sentences joined, and sentences in their context.
 
-Both need corpora with documents; where a document ends, so does what is joined or seen.
+Both need corpora with documents; no passage and no context reaches beyond its document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cadec_cli.text.subwords import BOS, EOS
 class JoinedSentences(SentencePairs):
     """Pairs of passages: each sentence with up to `sentences` − 1 before it, both sides likewise.
 
-    A passage is x1 BOS x2 … EOS: what stands between two sentences is what a target begins with.
+    A passage is x1 BOS x2 … EOS: the separator of two sentences is the token that a target begins with.
     """
 
     def __init__(self, shards: Sequence[WeightedShard], max_length: int, sentences: int) -> None:

@@ -40,9 +40,9 @@ class PreparationOptions:
 
     split: bool = True  # lines into sentences; pairs are never split
     documents: bool = True  # rows between boundaries belong together; if not, each is a document
-    dev_every: int = 0  # every n-th document goes to the dev shard; 0 is none
+    dev_every: int = 0  # every n-th document goes to the dev shard; 0 for none
     processes: int = 0
-    placeholders: bool = False  # pairs that have something to copy come twice, the second time with these
+    placeholders: bool = False  # pairs with text to copy come twice, the second time with placeholders
 
 
 def prepare(
@@ -53,9 +53,9 @@ def prepare(
     writer: ShardWriter,
     dev_writer: ShardWriter | None = None,
 ) -> Iterator[Counter[str]]:
-    """Fill a shard (and a dev shard); yield the counts so far, now and then: the same object, growing.
+    """Fill a shard (and a dev shard); after every chunk, yield the counts so far, always the same object.
 
-    What is left out of a document leaves a hole, and no context reaches across it: the document ends there.
+    A document ends at a sentence that is left out, so that no context reaches across the hole.
     """
     counts: Counter[str] = Counter()
     duplicates = Cleaner(CleaningOptions(drop_duplicates=cleaning.drop_duplicates))
@@ -119,7 +119,7 @@ def _duplicate_reason(item: Encoded, duplicates: Cleaner, cleaning: CleaningOpti
 
 
 class _Worker:
-    """What a process keeps between chunks."""
+    """The state that a process keeps between chunks."""
 
     def __init__(
         self, texts: Sequence[Loader], cleaning: CleaningOptions, split: bool, placeholders: bool

@@ -7,12 +7,12 @@ A shard is a directory:
     0-<language>.tokens.bin  uint16 or uint32: the boundary, then every sentence followed by it
     0-<language>.ends.bin    int64: for each sentence, the number of tokens up to its end, boundary included
 
-The boundary is EOS, or what the tokenizer of a pretrained model has for it. The one at the very start makes
-every document, with its opening and closing boundary, one contiguous slice: what the D-LM is trained on.
+The boundary is EOS, or its counterpart in the tokenizer of a pretrained model. The one at the very start
+makes every document, with its opening and closing boundary, one contiguous slice, as the D-LM is trained on.
 Monolingual shards have one side; parallel ones have a second, 1-<language>, with as many sentences.
 
-Opening a shard looks at sizes alone. `verify`, before something is learnt from it, reads the indices and, of
-a corpus that is not too large for that, all the rest; ids are looked at when they are taken.
+Opening a shard checks sizes alone. `verify`, called before training, reads the indices and, if the corpus is
+not too large, all other files; ids are checked when they are read.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from cadec_cli.text.token_text import CorpusText
 
 FORMAT_VERSION = 1
 
-# Bytes of a shard up to which `verify` reads all of it: some seconds. Of a corpus of 100 GB it would be many
-# minutes, each time that a run is continued.
+# Bytes of a shard up to which `verify` reads all of it, in some seconds. A corpus of 100 GB would take many
+# minutes each time that a run is continued.
 READ_WHOLE = 2 << 30
-# Entries of an index that are looked at together.
+# Entries of an index that are checked together.
 _BLOCK = 1 << 20
 _AGAIN = "prepare the corpus again"
 
@@ -55,7 +55,7 @@ class SideInfo:
     pipeline_checksum: str
     vocabulary_size: int
     boundary: int = EOS
-    text: str = "pipeline"  # what kind of text it was
+    text: str = "pipeline"  # the kind of text
 
     def __post_init__(self) -> None:
         """Refuse impossible values."""
@@ -127,7 +127,7 @@ class Shard:
             raise CadecError(f"{directory}/shard.json is not of format {FORMAT_VERSION}", _AGAIN)
         # Shards of earlier versions have no checksums.
         if "checksum" in meta and meta["checksum"] != _checksum(meta):
-            raise CadecError(f"{directory}/shard.json is damaged: it is not as it was written", _AGAIN)
+            raise CadecError(f"{directory}/shard.json is damaged: its checksum is wrong", _AGAIN)
         self.directory = directory
         try:
             self.sides = tuple(
@@ -149,11 +149,11 @@ class Shard:
         counts = [len(side.tokens) for side in self.sides]
         if (*sizes, counts) != expected or found != (len(self), counts):
             raise CadecError(
-                f"{directory} is damaged: its files do not have the sizes that shard.json tells", _AGAIN
+                f"{directory} is damaged: its files do not have the sizes given in shard.json", _AGAIN
             )
 
     def verify(self) -> None:
-        """Refuse a damaged corpus, as far as that can be found out in reasonable time."""
+        """Raise a CadecError if the corpus is damaged, as far as that can be checked in reasonable time."""
         indices = {"documents.bin": self.document_ends}
         names = ["documents.bin"]
         for number, side in enumerate(self.sides):
@@ -162,13 +162,13 @@ class Shard:
             names += [tokens, ends]
         for name, found in indices.items():
             if not _ascending(found, int(name != "documents.bin")):
-                raise CadecError(f"{self.directory / name} is damaged: it does not ascend", _AGAIN)
+                raise CadecError(f"{self.directory / name} is damaged: its entries do not ascend", _AGAIN)
         paths = [self.directory / name for name in names if name in self._checksums]
         if sum(path.stat().st_size for path in paths) > READ_WHOLE:
             return
         for path in paths:
             if sha256(path) != self._checksums[path.name]:
-                raise CadecError(f"{path} is damaged: it is not as it was written", _AGAIN)
+                raise CadecError(f"{path} is damaged: its checksum is wrong", _AGAIN)
 
     def __len__(self) -> int:
         """The number of sentences (or pairs)."""

@@ -1,1 +1,1 @@
-"""How good and how fast: figures with how they were obtained."""
+"""Figures of quality and of speed, each with how it was obtained."""

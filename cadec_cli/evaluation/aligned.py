@@ -20,26 +20,26 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.sentences import visible_span
 
-# How long work tells how far it is, and what it has to say, without knowing of any terminal.
+# How long work reports progress and warnings, without knowing of any terminal.
 
 
 Warn = Callable[[str], None]
 Advance = Callable[[int], None]
-# (what is done, how many sentences it is) → while that is done, a function to say how many more are
+# (name of the work, number of sentences) → a context that gives a function to count finished sentences
 CountProgress = Callable[[str, int], AbstractContextManager[Advance]]
 
 
 def no_warning(message: str) -> None:
-    """Tell nobody."""
+    """Ignore a warning."""
 
 
 @contextmanager
 def no_progress(what: str, total: int) -> Iterator[Advance]:
-    """Draw nothing."""
+    """Show no progress."""
     yield lambda sentences: None
 
 
-# As much of a line as an error message shows.
+# The most characters of a line that an error message shows.
 _SHOWN = 40
 
 
@@ -89,11 +89,11 @@ def read_aligned(
 ) -> list[AlignedText]:
     """Read files that must agree with the first of them, sentence by sentence.
 
-    That a file has empty lines where the first has sentences is said through `warn`. A file of more than
-    `most` bytes is refused.
+    `warn` is called if a file has empty lines where the first one has sentences. A file of more than `most`
+    bytes is refused.
     """
     if sum(str(path) == "-" for path in paths) > 1:
-        raise CadecError("standard input can be read only once", "give - for one file, and names for others")
+        raise CadecError("standard input can be read only once", "give - for one file, and paths for others")
     files = [_read(path, encoding, most) for path in paths]
     first = files[0].text()
     return [first, *(_agreeing(file, files[0], first, warn) for file in files[1:])]
@@ -102,7 +102,7 @@ def read_aligned(
 def _read(path: Path, encoding: str | None, most: int) -> _File:
     file = read_text(path, encoding, most=most)
     lines = [_trim(line) for line in file.text.split("\n" if "\n" in file.text else "\r")]
-    if not lines[-1]:  # what stands after the end of the last line
+    if not lines[-1]:  # the last line has a line break
         lines.pop()
     if not any(lines):
         raise CadecError(
@@ -133,7 +133,7 @@ def _with_empty_sentences(file: _File, first: _File, standard: AlignedText) -> A
     """Read blank lines as empty sentences where the first file has text at the very same lines.
 
     A system may give nothing for a sentence. Only line numbers can tell that from the end of a document, so
-    both files must have the same lines, and every boundary of the first must be one here too.
+    both files must have as many lines, and every blank line of the first must be blank here too.
     """
     if len(file.lines) != len(first.lines):
         return None

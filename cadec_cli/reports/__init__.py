@@ -1,1 +1,1 @@
-"""Pages to look at: one self-contained HTML file for a translation, a contrastive test or a PMI analysis."""
+"""Reports: one self-contained HTML page for a translation, a contrastive test or a PMI analysis."""

@@ -25,7 +25,7 @@ def write_contrastive_page(
     kept: int,
     languages: tuple[str, str] = ("", ""),
 ) -> None:
-    """Write the results of scorers on sets; `kept` is how many failures of each they have at most."""
+    """Write the results of scorers on sets; `kept` is the most failures per scorer and set."""
     temperatures = sorted({t for _, result in _all(results) if (t := result.scorer.temperature) is not None})
     facts = {
         "sets": ", ".join(of_set.contrastive_set.name for of_set in results),

@@ -1,11 +1,11 @@
 // Draws the page from its data. All text goes in as text nodes, never as markup.
-// What is searched for and filtered stands in the address, after the #, so that it can be kept and linked to:
+// The search and the filters are kept in the address, after the #, so that they can be saved and linked to:
 //   q=words  show=changed|flagged  group=name  first=1 (to check first)  open=3 (number in the file)  theme=dark
 "use strict";
 (() => {
   const STRONG = 2; // PMI of a token that has the full colour, as on the terminal; less where all are weak
   const CHUNK = 40; // rows that are drawn at a time
-  const ROW = 50; // pixels of a row that nobody has seen yet
+  const ROW = 50; // pixels of a row that is not drawn yet
   const THEMES = { "": "Theme: auto", light: "Theme: light", dark: "Theme: dark" };
 
   const by = (id) => document.getElementById(id);
@@ -207,7 +207,7 @@
     return kept.sort((a, b) => (doubt(a) === doubt(b) ? a - b : doubt(a) - doubt(b)));
   }
 
-  // ---- the list, a chunk at a time: what is looked at first, the rest when there is time
+  // ---- the list, a chunk at a time: visible rows first, the rest when there is time
 
   let drawing = 0;
   let listed = []; // indexes of the segments that are shown
@@ -416,5 +416,5 @@
   draw();
   openLinked();
   listen();
-  document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds, for whoever measures
+  document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds, for benchmarks
 })();

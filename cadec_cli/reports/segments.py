@@ -1,4 +1,4 @@
-"""What a page shows of a sentence: two versions of it, why one was chosen, and the alternatives.
+"""The segments of a page: two versions of a sentence, why one was chosen, and the alternatives.
 
 This module knows neither models nor HTML. Reports make segments, `plain` turns them into JSON, and the
 page's script draws that. Values that were not computed are absent.
@@ -14,7 +14,7 @@ from typing import Any
 
 from cadec_cli.text.word_diff import Stretch, changed_words
 
-# Decimals of a score: a page is not where exact figures are read.
+# Decimals of a score: nobody reads exact figures from a page.
 _DIGITS = 3
 # Control characters are shown as symbols (␛ for ESC); line breaks and tabs are left to the browser.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
@@ -31,7 +31,7 @@ class ReportToken:
 
 @dataclass(frozen=True)
 class ReportHypothesis:
-    """A candidate with its scores, as far as they are known; `note` is shown beside it."""
+    """A candidate with its known scores; `note` is shown beside it."""
 
     text: str
     score: float
@@ -64,13 +64,13 @@ class ReportSegment:
     text: str
     compared: str | None = None
     confidence: float | None = None
-    flags: tuple[str, ...] = ()  # why somebody should look at it
+    flags: tuple[str, ...] = ()  # why it should be checked
     notes: tuple[str, ...] = ()  # other remarks
     parts: tuple[ReportPart, ...] = ()
 
 
 def plain(segment: ReportSegment) -> dict[str, Any]:
-    """Turn a segment into what the page's script reads; it survives JSON unchanged.
+    """Turn a segment into the plain data that the page's script reads; it survives JSON unchanged.
 
     A text is a list of runs: a string, or [string, 1 if its words differ, its PMI if it has one].
     """
@@ -150,8 +150,8 @@ _AROUND = 80  # characters that may precede the translated words
 def _owners(text: str, tokens: Sequence[ReportToken]) -> list[tuple[int, float] | None]:
     """For each character, the number and the PMI of the token that wrote it; None if no token matches it.
 
-    Models use other case, spaces and sometimes quotation marks than the final text, and the text around the
-    words, such as a dash before speech, may come from no model at all.
+    Tokens may differ from the final text in case, spaces and sometimes quotation marks, and the text around
+    the words, such as a dash before speech, may come from no model at all.
     """
     owners: list[tuple[int, float] | None] = [None] * len(text)
     places = [place for place, character in enumerate(text) if not character.isspace()]

@@ -1,4 +1,4 @@
-"""The page of a translation: every sentence beside what the S-NMT alone would have said."""
+"""The page of a translation: every sentence beside the S-NMT's own translation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _label(place: str, sentence: int) -> str:
 
 
 def segment_of(explained: ExplainedTranslation, judge: Judge) -> ReportSegment:
-    """A sentence as a page shows it, in no group yet."""
+    """A sentence as a page shows it, without a group."""
     translation = explained.translation
     confidence = judge.of(translation)
     flagged = confidence is not None and judge.is_flagged(confidence)

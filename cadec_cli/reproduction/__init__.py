@@ -4,6 +4,6 @@ scales.py                     the scales: their sizes and systems; the working d
 corpora.py toy_corpora.py     the texts of the three scales
 experiment.py                 all steps, the same for every scale
 steps.py                      runs them, each once
-measurements.py               results, speeds, and what must hold
-report.py                     as tables, and as files
+measurements.py               results and speeds
+report.py                     the claims to check; results as tables and as files
 """

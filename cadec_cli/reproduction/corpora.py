@@ -1,4 +1,4 @@
-"""The texts of the `small` and the `paper` scale: where they are, and how they become what commands read.
+"""The texts of the `small` and the `paper` scale: where they are, and how commands' inputs are made of them.
 
 `small` reads a directory of corpora. `paper` reads OpenSubtitles2018 as OPUS has it: en/ and ru/ (or xml/
 with them inside), the alignment en-ru.xml.gz, and contrastive/ with the sets of Voita et al. Whole films are
@@ -29,7 +29,7 @@ def read_documents(path: Path) -> Iterator[list[str]]:
 
 
 def write_documents(path: Path, documents: Iterable[Sequence[str]], *, most: int | None = None) -> int:
-    """Write documents, up to the first that would make it more than `most` lines; tell how many lines."""
+    """Write documents, up to the first that would exceed `most` lines; return the number of lines."""
     written = 0
 
     def fits(document: Sequence[str]) -> bool:
@@ -53,7 +53,7 @@ SHORTEST = 3
 
 
 def check_small_corpora(data: Path) -> None:
-    """Refuse a directory that lacks some of it, and name all that is missing."""
+    """Refuse a directory that lacks some of the corpora; the error names all missing files."""
     missing = [
         str(name) for name in (PAIRS, *MONOLINGUAL, *ALIGNED, *CONTRASTIVE) if not (data / name).is_file()
     ]
@@ -64,7 +64,7 @@ def check_small_corpora(data: Path) -> None:
 
 
 def write_pairs(data: Path, output: Path, most: int) -> None:
-    """Source TAB target, so many pairs at most."""
+    """Write lines of source TAB target, at most `most` pairs."""
     with atomic_file(output) as stream:
         for line in itertools.islice(read_lines(data / PAIRS), most):
             _, source, target = line.split("\t")[:3]
@@ -72,12 +72,12 @@ def write_pairs(data: Path, output: Path, most: int) -> None:
 
 
 def write_monolingual(data: Path, output: Path, most: int) -> None:
-    """Target-side documents of all corpora in turn, one sentence per line, so many sentences at most."""
+    """Write target-side documents of all corpora in turn, one sentence per line, at most `most` sentences."""
     write_documents(output, _in_turn([_documents(data / name) for name in MONOLINGUAL]), most=most)
 
 
 def write_aligned(data: Path, outputs: tuple[Path, Path], *, part: int, most: int) -> None:
-    """Every second aligned document, from the first or from the second on; so many lines at most."""
+    """Write every second aligned document, from the first or the second on (`part`); at most `most` lines."""
     for name, output in zip(ALIGNED, outputs, strict=True):
         if not write_documents(output, list(read_documents(data / name))[part::2], most=most):
             raise CadecError(
@@ -86,7 +86,7 @@ def write_aligned(data: Path, outputs: tuple[Path, Path], *, part: int, most: in
 
 
 def _tidy(text: str) -> str:
-    """Undo the spacing of tokenised corpora, and drop the dash that a turn begins with."""
+    """Undo the spacing of tokenised corpora, and drop the dash at the beginning of a speaker's turn."""
     return re.sub(r"([«(]) +", r"\1", re.sub(r" +([?!.,;:…»)])", r"\1", text)).lstrip("-— ")
 
 
@@ -99,7 +99,7 @@ def _documents(path: Path) -> Iterator[list[str]]:
 
 
 def _in_turn(corpora: list[Iterator[list[str]]]) -> Iterator[list[str]]:
-    """A document of each, again and again, until all have ended."""
+    """Take one document of each corpus in turn, until all have ended."""
     for together in itertools.zip_longest(*corpora):
         yield from (document for document in together if document is not None)
 
@@ -110,7 +110,7 @@ HELD_BACK = ("tuning", "test")
 
 
 def check_paper_corpora(places: ExperimentPaths) -> None:
-    """Refuse a directory that is not laid out as OPUS does, and name all that is missing."""
+    """Refuse a directory that is not laid out as OPUS does; the error names all missing files."""
     data, scale = places.data, places.scale
     assert data is not None
     root = data / "xml" if (data / "xml").is_dir() else data
@@ -190,7 +190,7 @@ def _write_films(places: ExperimentPaths, name: str, films: list[str]) -> None:
 
 
 def _divide(places: ExperimentPaths) -> None:
-    """Both sides of what is held back; documents of several sizes."""
+    """Write both sides of the films held back, and corpora of several sizes."""
     for name in HELD_BACK:
         pairs = [[line.split("\t") for line in one] for one in read_documents(places.text(f"{name}.tsv"))]
         for side, path in enumerate(places.aligned_paths(name)):

@@ -131,7 +131,7 @@ class Experiment(ExperimentPaths):
             needs,
             *(f"pipeline {language}" for language in dict.fromkeys(languages)),
             command=(
-                # what is held out may be there already, from a try that was stopped
+                # --force, since an interrupted run may have left the held-out part
                 *("prepare", "text", text, *pipelines, *flags(lines=True, force=True, **options)),
                 *flags(processes=self.scale.processes, dev_output=f"{output}-dev", dev_every=every),
                 *("-o", output),
@@ -336,7 +336,7 @@ class Experiment(ExperimentPaths):
         )
 
     def _contrastive(self) -> None:
-        """One command for every bundle: all that it can be asked, at the authors' T."""
+        """One command per bundle: all objectives that it can score, at the authors' T."""
         for bundle in dict.fromkeys(system.bundle for system in SYSTEMS):
             asked = [system.objective for system in SYSTEMS if system.bundle == bundle]
             names = dict.fromkeys([*asked, *(ALONE if bundle in (FIRST, FEWER) else ())])
@@ -374,15 +374,15 @@ class Experiment(ExperimentPaths):
 
 
 def _figure(path: Path) -> tuple[str, ...]:
-    """The flag for a picture, where pictures can be drawn."""
+    """The flags for a picture; none without matplotlib."""
     if importlib.util.find_spec("matplotlib") is None:
         return ()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return ("-o", str(path), *flags(force=True))  # a try that was stopped may have left one
+    return ("-o", str(path), *flags(force=True))  # an interrupted run may have left one
 
 
 def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
-    """What it takes to fill some rows of the tables: all of them if none is named."""
+    """The steps that fill the rows of some systems; all steps if no system is named."""
     if not systems:
         return plan.steps
     chosen = {system.name: system for system in SYSTEMS}
@@ -392,7 +392,7 @@ def steps_for(plan: Plan, systems: Sequence[str]) -> tuple[Step, ...]:
     return plan.with_dependencies(wanted)
 
 
-# Beginning a reproduction, or going on with one: the same settings in the same directory, or none at all.
+# Starting a reproduction, or continuing one: the same settings in the same directory, or a new directory.
 
 
 SETTINGS = "settings.json"
@@ -410,7 +410,7 @@ def start_experiment(
 ) -> Experiment:
     """An experiment in a directory that is new, or was begun with the same settings.
 
-    Whoever asks for no sizes in particular goes on with those that it was begun with.
+    Without `effort` and `sizes`, an experiment continues with the sizes that it was begun with.
     """
     path = work / SETTINGS
     before: Any = read_json(path) if path.is_file() else None
@@ -420,9 +420,7 @@ def start_experiment(
         if not all(isinstance(part, dict) for part in parts) or any(
             type(n) is not int for n in sizes.values()
         ):
-            raise CadecError(
-                f"{path} is damaged: its sizes are none", f"give a new directory to {option('work')}"
-            )
+            raise CadecError(f"{path} is damaged: invalid sizes", f"give a new directory to {option('work')}")
     scale = replace(BY_NAME[name].with_sizes(effort, sizes or {}), threads=threads)
     work, data = work.absolute(), data.absolute() if data is not None else None
     experiment = Experiment(scale, work, data)
@@ -450,7 +448,7 @@ def start_experiment(
 
 
 def _check_data(experiment: Experiment) -> None:
-    """Refuse corpora that are not there, or not all of them, before anything is begun."""
+    """Refuse missing or incomplete corpora before any step is run."""
     name, data = experiment.scale.name, experiment.data
     if name == "toy":
         if data is not None:

@@ -1,4 +1,4 @@
-"""What came out: the figures of all systems, gathered from the files that the steps wrote.
+"""The results: figures of all systems, gathered from the files that the steps wrote.
 
 A figure that was not measured is absent.
 """
@@ -27,11 +27,11 @@ from cadec_cli.reproduction.scales import ALONE, FEWER, FIRST, SYSTEMS, TUNED, E
 from cadec_cli.reproduction.steps import Say, as_made, ignore, number, read_records, seconds_of
 from cadec_cli.text.sentences import split_sentences
 
-# What tuning found, as flags: by the best BLEU, or the strongest D-LM that does not lower it.
+# The results of tuning, as flags: by the best BLEU, or the strongest D-LM that does not lower it.
 
 
 def chosen_point(curve: Path, protocol: str) -> tuple[Point, bool]:
-    """The choice by a protocol, and whether it is one: where no setting keeps BLEU, the weakest D-LM."""
+    """The point that a protocol chooses, and True; if no setting keeps BLEU, the weakest D-LM, and False."""
     stored: Any = read_json(curve)
     with as_made(curve):
         level = _point(stored["sentence_level"])
@@ -68,7 +68,7 @@ BLEU, SACREBLEU = "multi-BLEU", "BLEU"
 
 @dataclass(frozen=True)
 class Accuracy:
-    """On a contrastive set."""
+    """An accuracy on a contrastive set."""
 
     share: float
     low: float
@@ -79,7 +79,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Quality:
-    """Of translations; p tells how surely they differ from the sentence level's."""
+    """A score of translations; p is that of the difference from the sentence level."""
 
     score: float
     p: float | None = None
@@ -87,7 +87,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Row:
-    """A system."""
+    """The figures of a system or a scorer."""
 
     name: str
     label: str
@@ -112,7 +112,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Results:
-    """All tables."""
+    """The content of all tables."""
 
     scale: str
     date: str
@@ -132,13 +132,13 @@ class Results:
         return next(row for row in (*self.rows, *self.alone) if row.name == name)
 
     def record(self) -> dict[str, Any]:
-        """Plain data."""
+        """The results as plain data."""
         value = dataclasses.asdict(self)
         return {**value, "figure": str(self.figure) if self.figure is not None else None}
 
 
 def collect(places: ExperimentPaths, warn: Say = ignore) -> Results:
-    """Gather the results that are there; `warn` is called with what is damaged but not needed."""
+    """Gather the existing results; `warn` is called if a file is damaged that is not needed."""
     scale = places.scale
     measured = {system.name: _quality(places, system.name) for system in SYSTEMS}
     accuracies = {
@@ -201,7 +201,7 @@ def _quality(places: ExperimentPaths, name: str) -> dict[str, Quality]:
 
 
 def _accuracies(path: Path) -> dict[str, dict[str, Accuracy]]:
-    """By objective and set."""
+    """The accuracies by objective and set."""
     found: dict[str, dict[str, Accuracy]] = {}
     records: list[Any] = read_records(path) if path.is_file() else []
     with as_made(path):
@@ -238,7 +238,7 @@ def _panels(path: Path) -> tuple[Panel, ...]:
 
 
 def _tuning(places: ExperimentPaths) -> dict[str, dict[str, Any]]:
-    """What each protocol chose, by objective; the strongest D-LM only where there is one weight to tell."""
+    """The choice of each protocol, by objective; `strongest` only for objectives with a single weight."""
     found: dict[str, dict[str, Any]] = {}
     for objective in TUNED:
         curve = places.curve(objective)
@@ -257,7 +257,7 @@ def _tuning(places: ExperimentPaths) -> dict[str, dict[str, Any]]:
     return found
 
 
-# Sentences a second of every system: the same sentences, models loaded and warm.
+# Sentences per second of every system: the same sentences, models loaded and warm.
 
 
 def write_speed(places: ExperimentPaths, system: System) -> None:
@@ -278,7 +278,7 @@ def write_speed(places: ExperimentPaths, system: System) -> None:
         }
     translator = Translator(models, with_flags(default_options(models.bundle), flags))
     documents = _documents(places, scale.sizes.get("speed", 64))
-    list(translator.translate_documents([documents[0][:2]]))  # what has to be loaded is loaded
+    list(translator.translate_documents([documents[0][:2]]))  # warm up
     began = time.perf_counter()
     count = sum(1 for _ in translator.translate_documents(documents))
     seconds = time.perf_counter() - began
@@ -287,7 +287,7 @@ def write_speed(places: ExperimentPaths, system: System) -> None:
 
 
 def _documents(places: ExperimentPaths, most: int) -> list[list[str]]:
-    """The first so many sentences of the test text."""
+    """The first `most` sentences of the test text."""
     documents: list[list[str]] = []
     left = most
     for lines in read_documents(places.aligned_paths("test")[0]):

@@ -1,4 +1,4 @@
-"""The results as plain tables: titles, headings and cells, for whoever draws them."""
+"""The claims that results must meet, and the results as plain tables and as files."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.reproduction.measurements import Accuracy, Quality, Results, Row
 from cadec_cli.reproduction.scales import ExperimentPaths
 
-# What the paper claims, and what must hold of the made-up pair, where everything is known.
+# The paper's claims, which must hold for the made-up pair, where everything is known.
 
 
-# Sets whose ambiguity only the target side resolves, and the one that either side does.
+# Sets whose ambiguity only the target side resolves, the one that either side resolves, and the one where
+# frequency misleads.
 ONLY_TARGET, EITHER_SIDE, MISLEADING = ("address", "names"), "ellipsis", "rare-words"
-# How far from chance a share may be by chance, with a few hundred groups; and what counts as solved.
+# How far a guesser's share may be from chance, with a few hundred groups; the share that counts as solved.
 _CLOSE, _SOLVED = 0.12, 0.9
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement and whether results bear it out."""
+    """A statement, and a function that tells whether results confirm it."""
 
     text: str
     holds: Callable[[Results], bool]
@@ -70,7 +71,7 @@ def _nearest(results: Results, name: str, of_set: str) -> float:
 
 
 def _correlations(results: Results, contexts: str) -> float:
-    """Of PMI, between the sources and their human translations."""
+    """Pearson's R between the PMI of sources and of their human translations; 0 if undefined."""
     panel = next(one for one in results.panels if one.value == "PMI" and one.contexts == contexts)
     return panel.pearson or 0.0
 
@@ -142,7 +143,7 @@ class PlainTable:
 
 
 def tables(results: Results) -> list[PlainTable]:
-    """All tables that have anything in them."""
+    """All tables that have rows."""
     made = [_quality(results), _accuracy(results), _distances(results), _speed(results), _panels(results)]
     made.append(_tuning(results))
     return [table for table in made if table.rows]
@@ -272,19 +273,19 @@ def _tuning(results: Results) -> PlainTable:
             for objective, protocols in results.tuning.items()
             for protocol, chosen in protocols.items()
         ),
-        "best: highest BLEU; strongest: the D-LM that says most without lowering it",
+        "best: highest BLEU; strongest: the D-LM with most influence that does not lower BLEU",
     )
 
 
 def settings_line(results: Results) -> str:
-    """Sizes and updates, in a sentence."""
+    """Sizes, updates and minutes as text."""
     sizes = ", ".join(f"{name} {value:,}" for name, value in results.sizes.items())
     updates = ", ".join(f"{name} {value:,}" for name, value in results.updates.items())
     took = f"Steps took {results.minutes:,.0f} minutes (of one that was interrupted, the last part)."
     return f"Sizes: {sizes}. Updates: {updates}. {took}"
 
 
-# The tables as Markdown, JSON, and one HTML page that needs nothing but itself.
+# The tables as Markdown, JSON, and one self-contained HTML page.
 
 
 _STYLE = """

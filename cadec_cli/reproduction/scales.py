@@ -24,7 +24,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Scale:
-    """All that tells one scale from another, but for its texts."""
+    """Everything that distinguishes one scale from another, except its texts."""
 
     name: str
     source_language: str
@@ -40,7 +40,7 @@ class Scale:
     threads: int = 0
     processes: int = 0
     note: str = ""
-    hours: str = ""  # what it takes, for people
+    hours: str = ""  # how long it takes, as text
     contrastive: tuple[str, ...] = ()
 
     def with_sizes(self, effort: float, sizes: Mapping[str, int]) -> Scale:
@@ -174,11 +174,11 @@ PAPER = Scale(
 BY_NAME = {scale.name: scale for scale in (TOY, SMALL, PAPER)}
 
 
-# The systems that the paper compares: what rows of its tables are called, and how each is run here.
+# The systems that the paper compares: the names of rows in its tables, and how each is run here.
 
 
 # Bundles of a reproduction: S-NMT, D-LM and backward model; with the S-NMT that saw back-translations; with a
-# D-LM of fewer documents; those with a model that reads several sentences are called as that is.
+# D-LM of fewer documents. A bundle with a model that reads several sentences has the name of that model.
 FIRST, AUGMENTED, FEWER = "first", "augmented", "fewer"
 
 
@@ -192,8 +192,8 @@ class System:
     objective: str = "sentence"  # in contrastive tests, and of searches that ask for one
     bundle: str = FIRST
     tuned: str = ""  # the objective whose tuned values it takes
-    protocol: str = "best"  # by which of the paper's two ways they were chosen
-    scorer: str = ""  # what it is called in contrastive tests, where several systems score alike
+    protocol: str = "best"  # which of the paper's two protocols chose them
+    scorer: str = ""  # its name in contrastive tests, if several systems score alike
     paper_speed: float | None = None  # sentences a second on their GPU, as the paper reports
 
 
@@ -254,53 +254,53 @@ SYSTEMS: tuple[System, ...] = (
     ),
 )
 
-# Scorers that contrastive tests have beside the systems: the context's part alone.
+# Additional scorers of contrastive tests, which use the context's part alone.
 ALONE = {"pmi": "PMI alone", "conditional": "log p(y | context) alone"}
 
 # Objectives with something to tune.
 TUNED = tuple(dict.fromkeys(system.tuned for system in SYSTEMS if system.tuned))
 
 
-# Where everything of a reproduction is, below its working directory.
+# The paths of a reproduction, below its working directory.
 
 
 @dataclass(frozen=True)
 class ExperimentPaths:
-    """A scale and a directory; `data` is where its corpora are, if it does not make them."""
+    """A scale and its working directory; `data` is the directory of its corpora, unless it makes them."""
 
     scale: Scale
     work: Path
     data: Path | None = None
 
     def text(self, name: str) -> Path:
-        """A text."""
+        """The path of a text."""
         return self.work / "text" / name
 
     def aligned_paths(self, name: str) -> tuple[Path, Path]:
-        """Both sides of a text: `tuning` or `test`."""
+        """The paths of both sides of a text: `tuning` or `test`."""
         return self.text(f"{name}.{self.scale.source_language}"), self.text(
             f"{name}.{self.scale.target_language}"
         )
 
     def bundle(self, name: str) -> Path:
-        """A bundle."""
+        """The path of a bundle."""
         return self.work / "bundles" / name
 
     def run(self, name: str) -> Path:
-        """A training run."""
+        """The directory of a training run."""
         return self.work / "runs" / name
 
     def translation(self, name: str) -> Path:
-        """A system's translation of the test text."""
+        """The path of a system's translation of the test text."""
         return self.work / "translations" / f"{name}.txt"
 
     def result(self, name: str) -> Path:
-        """What was measured."""
+        """The path of a file of results."""
         return self.work / "results" / name
 
     @property
     def sets(self) -> list[Path]:
-        """The contrastive sets."""
+        """The paths of the contrastive sets."""
         if self.scale.name == "toy":
             return [self.text(f"{name}.jsonl") for name in self.scale.contrastive]
         assert self.data is not None
@@ -312,5 +312,5 @@ class ExperimentPaths:
         return self.scale.name == "small"
 
     def curve(self, objective: str) -> Path:
-        """What tuning an objective found."""
+        """The path of the results of tuning an objective."""
         return self.work / "tuning" / objective / "curve.json"

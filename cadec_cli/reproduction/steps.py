@@ -1,7 +1,7 @@
-"""What is to be done, in order, and what of it is done already: the same command line goes on where it was.
+"""The steps of a reproduction, in order: the same command line skips finished steps and continues the others.
 
-A step has one output, which appears whole or not at all: where it is there, the step is done. Commands that
-were stopped midway are told to go on.
+A step has one output, which appears whole or not at all: a step is done if its output exists. Commands that
+were stopped midway are run with --resume.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cadec_cli.fs.atomic import atomic_file, write_json
 from cadec_cli.fs.read import read_errors, read_json
 
 Command = tuple[str, ...]
-# Runs a command line of cadec; the exit code.
+# Runs a command line of cadec, and returns the exit code.
 Execute = Callable[[Sequence[str]], int]
 Say = Callable[[str], None]
 
@@ -35,7 +35,7 @@ class Step:
     name: str
     output: Path
     needs: tuple[str, ...] = ()  # names of the steps before
-    # A command may depend on what earlier steps found: then it is made when its turn has come.
+    # A command may depend on the results of earlier steps: then a function makes it when its turn comes.
     command: Command | Callable[[], Command] | None = None
     make: Callable[[], None] | None = None
     captured: bool = False  # what the command prints is the output
@@ -43,11 +43,11 @@ class Step:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the output is there."""
+        """Tell whether the output exists."""
         return self.output.exists()
 
     def line(self) -> Command | None:
-        """The command line, as far as it can be told before the steps that it depends on are done."""
+        """The command line; None if it is only known after earlier steps, or if the step has no command."""
         return None if callable(self.command) else self.command
 
 
@@ -69,7 +69,7 @@ class Plan:
         object.__setattr__(self, "names", names)
 
     def with_dependencies(self, wanted: Sequence[str]) -> tuple[Step, ...]:
-        """Some steps with all that they need, in order."""
+        """The named steps and all steps that they need, in order."""
         kept: set[str] = set()
         open_ = list(wanted)
         while open_:
@@ -85,12 +85,12 @@ def ignore(message: str) -> None:
 
 
 def carry_out(plan: Plan, steps: Sequence[Step], execute: Execute, say: Say, warn: Say = ignore) -> None:
-    """Do what is not done, step by step; `say` and `warn` are called with messages."""
+    """Run all steps that are not done, in order; `say` and `warn` are called with messages."""
     left = [step for step in steps if not step.is_done]
     if len(left) < len(steps):
         say(f"{len(steps) - len(left)} of {len(steps)} steps are done already")
     for number, step in enumerate(left, 1):
-        if step.output.exists():  # made meanwhile, by somebody else
+        if step.output.exists():  # made meanwhile by another process
             continue
         ahead = sum(one.minutes for one in left[number - 1 :])
         estimate = (
@@ -111,8 +111,8 @@ def seconds_of(work: Path, warn: Say = ignore) -> dict[str, float]:
     path = work / SECONDS
     try:
         known = read_json(path) if path.is_file() else {}
-    except CadecError as error:  # nothing depends on it
-        warn(f"{error.marked_message}; how long earlier steps took is not known")
+    except CadecError as error:  # no step depends on it
+        warn(f"{error.marked_message}; the duration of earlier steps is not known")
         return {}
     found = known.items() if isinstance(known, dict) else ()
     return {name: took for name, took in found if type(took) in (int, float) and 0 <= took < 1e12}
@@ -126,7 +126,7 @@ def _do(step: Step, execute: Execute) -> None:
     line = step.command() if callable(step.command) else step.command
     assert line is not None, step.name
     line = resume_command(line)
-    # What a step prints is its output, or for the person who waits: results are printed at the end.
+    # A step prints either its output or messages for the user; stdout is kept for the results at the end.
     with _capture_stdout() as printed:
         code = execute(line)
     if step.captured and code == 0:
@@ -139,14 +139,14 @@ def _do(step: Step, execute: Execute) -> None:
     if code:
         raise CadecError(
             f"the step {step.name!r} failed: cadec {' '.join(line)}",
-            "what is done is kept; the same command goes on from here",
+            "finished steps are kept; the same command continues from here",
         )
 
 
 def flags(**options: object) -> Command:
     """Options as a command line has them: `lines=True` is --lines, `save=False` is --no-save.
 
-    A list repeats its option; what is None is left out.
+    A list repeats its option; an option that is None is left out.
     """
     line: list[str] = []
     for name, value in options.items():
@@ -160,7 +160,7 @@ def flags(**options: object) -> Command:
 
 
 def resume_command(line: Command) -> Command:
-    """A command line as it has to be where an earlier try of it was stopped."""
+    """A command line that continues an earlier, interrupted run; unchanged if there was none."""
     if "-o" not in line:
         return line
     output = Path(line[line.index("-o") + 1])
@@ -183,7 +183,7 @@ def torchrun(line: Sequence[str], processes: int) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _capture_stdout() -> Iterator[io.BytesIO]:
-    """What is printed meanwhile, as bytes."""
+    """Collect the bytes printed to stdout inside a `with` statement."""
     printed = io.BytesIO()
     with contextlib.redirect_stdout(io.TextIOWrapper(printed, "utf-8", write_through=True)) as stream:
         yield printed
@@ -197,7 +197,7 @@ def _note_seconds(work: Path, name: str, seconds: float, warn: Say) -> None:
 
 @contextlib.contextmanager
 def as_made(path: Path) -> Iterator[None]:
-    """What is read in here of an output of ours has all that we wrote; if not, it was damaged."""
+    """Turn errors while reading a file that a step wrote into a CadecError: the file is damaged."""
     try:
         yield
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -207,7 +207,7 @@ def as_made(path: Path) -> Iterator[None]:
 
 
 def number(value: object) -> float:
-    """A number as we wrote it: anything else is a ValueError."""
+    """The value as a float; a ValueError unless it is a finite number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise ValueError(f"a figure of {str(value)[:40]!r}")
     return float(value)
@@ -218,7 +218,7 @@ def read_records(path: Path) -> list[dict[str, object]]:
     with as_made(path), read_errors(path):
         found = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
         if not all(isinstance(record, dict) for record in found):
-            raise ValueError("a line of it is no object")
+            raise ValueError("a line is not an object")
         return found
 
 

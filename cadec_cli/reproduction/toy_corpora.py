@@ -1,19 +1,19 @@
 """The texts of the `toy` scale: a made-up pair of languages whose ambiguities only context resolves.
 
-What carries over from sentence to sentence, and where it can be seen:
+Properties of a document that carry over from sentence to sentence, and the side that shows them:
 
-    address     `you` is tu or vos, with the verb to match; a document keeps to one. The source never tells.
-    names       a name has two spellings; a document keeps to one of them. The source never tells.
-    ellipsis    "so do i." leaves out what is done, which the target has to say: the sentence before tells,
-                in either language.
-    topics      what is spoken of: the things of a house, or those outdoors. Both sides tell, and nothing is
-                ambiguous; it makes sentences likelier, or less likely, in either language alike.
+    address     `you` is tu or vos, with the verb to match; a document keeps to one. The source hides it.
+    names       a name has two spellings; a document keeps to one of them. The source hides it.
+    ellipsis    "so do i." leaves out the verb, which the target needs: the sentence before shows it, in
+                either language.
+    topics      the things of a house, or those outdoors. Both sides show it, and nothing is ambiguous; it
+                makes sentences likelier, or less likely, in either language alike.
     rare words  a drink has a common name and two rare ones. A document may lean towards a rare one, but
                 never so much that it is the likelier: after the rare one the common one is still the best
                 guess, and yet the context speaks for the rare one. Frequency misleads.
 
 The commoner form of address and the commoner spellings are as common as in life, so that a model of sentences
-has an opinion, and is wrong for the others.
+prefers them, and is wrong for the others.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ NAMES = {"kate": ("kata", "kejta")}
 ENDINGS = {"tu": "es", "vos": "ez"}
 COMMON_DRINK, RARE_DRINKS = "teo", ("chajo", "mato")
 
-# How common the commoner of two is, and how often a document keeps to its topic.
+# The share of the commoner of two forms, and how often a document keeps to its topic.
 COMMON, KEEPS = 0.65, 0.95
-# Documents that lean towards a rare word, and how often they take it.
+# The share of documents that lean towards a rare word, and how often they use it.
 LEANING, RARE = 0.8, 0.36
 
 SETS = ("address", "names", "ellipsis", "rare-words")
@@ -52,20 +52,20 @@ SETS = ("address", "names", "ellipsis", "rare-words")
 
 @dataclass(frozen=True)
 class World:
-    """What holds throughout a document."""
+    """The properties that hold throughout a document."""
 
     form: str
     spellings: dict[str, str]
-    drink: str  # that it leans towards
+    drink: str  # the word that the document leans towards
     topic: int
 
     def noun(self, rng: random.Random) -> str:
-        """Something to speak of."""
+        """Draw a noun, mostly of the topic."""
         return rng.choice(list(TOPICS[self.topic if rng.random() < KEEPS else 1 - self.topic]))
 
 
 def world(rng: random.Random) -> World:
-    """Draw one."""
+    """Draw a world."""
     return World(
         form="tu" if rng.random() < COMMON else "vos",
         spellings={name: both[rng.random() >= COMMON] for name, both in NAMES.items()},
@@ -75,7 +75,7 @@ def world(rng: random.Random) -> World:
 
 
 def document(rng: random.Random, within: World, length: int = 8) -> list[Pair]:
-    """Sentences that keep to a world."""
+    """Draw sentences that keep to a world."""
     sentences: list[Pair] = []
     verb = ""
     while len(sentences) < length:
@@ -83,7 +83,7 @@ def document(rng: random.Random, within: World, length: int = 8) -> list[Pair]:
         if kind == "ellipsis":
             if sentences and not verb:
                 continue
-            # A document may begin in the middle: then nothing tells.
+            # A document may begin in the middle: then nothing shows the verb.
             sentences.append(ellipsis(verb or rng.choice(list(VERBS))))
             verb = ""
         elif kind == "address":
@@ -103,7 +103,7 @@ def document(rng: random.Random, within: World, length: int = 8) -> list[Pair]:
 
 
 def address(form: str, verb: str, noun: str, asks: bool = False) -> Pair:
-    """Something about `you`."""
+    """A sentence about `you`."""
     inflected = VERBS[verb] + ENDINGS[form]
     if asks:
         return f"do you {verb} the {noun}?", f"{inflected} {form} la {NOUNS[noun]}?"
@@ -111,36 +111,36 @@ def address(form: str, verb: str, noun: str, asks: bool = False) -> Pair:
 
 
 def name_pair(name: str, spelling: str, verb: str, noun: str) -> Pair:
-    """Something about somebody."""
+    """A sentence about a person."""
     return f"{name} will {verb} the {noun}.", f"{spelling} {VERBS[verb]}os la {NOUNS[noun]}."
 
 
 def ellipsis(verb: str) -> Pair:
-    """What the source leaves out."""
+    """A sentence whose source leaves out the verb."""
     return "so do i.", f"mi anke {VERBS[verb]}as."
 
 
 def drinking(who: str, drink: str) -> Pair:
-    """Something about a drink."""
+    """A sentence about a drink."""
     return f"{who} drink tea.", f"{'ni' if who == 'we' else 'ili'} trinkas {drink}."
 
 
 def filler(rng: random.Random, noun: str) -> Pair:
-    """Something that nothing carries over to but the topic."""
+    """A sentence to which only the topic carries over."""
     colour = rng.choice(list(COLOURS))
     return f"the {noun} is {colour}.", f"la {NOUNS[noun]} esta {COLOURS[colour]}."
 
 
 def documents(count: int, seed: int, length: int = 8) -> list[list[Pair]]:
-    """Documents, each of a world of its own."""
+    """Draw documents, each with a world of its own."""
     rng = random.Random(seed)
     return [document(rng, world(rng), length) for _ in range(count)]
 
 
 def groups(kind: str, count: int, seed: int) -> list[dict[str, object]]:
-    """Contrastive groups of one kind; what is true is either of the possible ones equally often.
+    """Draw contrastive groups of one kind; each of the possible forms is the true one equally often.
 
-    Of rare words it is always the rare one: there a scorer that goes by frequency is always wrong.
+    For rare words the rare one is always true: a scorer that goes by frequency is always wrong there.
     """
     rng = random.Random(seed)
     made = [_GROUPS[kind](rng, index) for index in range(count)]
@@ -148,7 +148,7 @@ def groups(kind: str, count: int, seed: int) -> list[dict[str, object]]:
 
 
 def _capitalise(sentence: str) -> str:
-    """As people write: a sentence begins with a capital."""
+    """Begin a sentence with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
 
 
@@ -163,7 +163,7 @@ def _group(before: Sequence[Pair], current: Sequence[Pair], distance: int) -> di
 
 
 def _insert_clue(rng: random.Random, telling: Pair) -> tuple[list[Pair], int]:
-    """Three sentences of which one tells, and how far before the current one that is."""
+    """Three sentences of which one is the clue, and its distance from the current sentence."""
     distance = rng.randint(1, 3)
     before = [filler(rng, rng.choice(list(NOUNS))) for _ in range(3)]
     before[3 - distance] = telling
@@ -218,17 +218,17 @@ _GROUPS = {
 
 
 def write_pairs(output: Path, made: Sequence[Sequence[Pair]]) -> None:
-    """Source TAB target, a blank line between documents."""
+    """Write lines of source TAB target, a blank line between documents."""
     write_documents(output, [[f"{_capitalise(x)}\t{_capitalise(y)}" for x, y in one] for one in made])
 
 
 def write_side(output: Path, made: Sequence[Sequence[Pair]], side: int) -> None:
-    """One side of documents, one sentence per line."""
+    """Write one side of documents, one sentence per line."""
     write_documents(output, [[_capitalise(pair[side]) for pair in one] for one in made])
 
 
 def write_groups(output: Path, kind: str, count: int, seed: int) -> None:
-    """A contrastive set."""
+    """Write a contrastive set."""
     with atomic_file(output) as stream:
         for group in groups(kind, count, seed):
             stream.write((json.dumps(group, ensure_ascii=False) + "\n").encode())

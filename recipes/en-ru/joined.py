@@ -1,6 +1,6 @@
-"""Longer pairs, of unrelated short ones side by side: python recipes/en-ru/joined.py OUTPUT PAIRS.tsv[=N]
+"""Join unrelated short pairs into longer ones: python recipes/en-ru/joined.py OUTPUT PAIRS.tsv[=N]
 
-An S-NMT that has read single short sentences only stops half-way through a long one. PAIRS=N leaves out every
+An S-NMT trained on single short sentences alone stops half-way through a long one. PAIRS=N leaves out every
 Nth pair, which `cadec prepare text --no-documents --dev-every N` holds out.
 """
 
@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 15, 75  # words of a joined source
 
 
 def main(output: str, pairs: str) -> None:
-    """Write the joined pairs, whole or not at all; every pair stands in one of them."""
+    """Write the joined pairs, whole or not at all; every pair is in one of them."""
     lines = [line for (line,) in documents(pairs, sentences=True)]
     chance = random.Random(1)
     chance.shuffle(lines)
@@ -27,7 +27,7 @@ def main(output: str, pairs: str) -> None:
 
 
 def joined(pairs: Iterable[list[str]], chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Put pairs side by side until their source has so many words, another number every time."""
+    """Join pairs until their source has a random number of words, drawn again for every joined pair."""
     sources: list[str] = []
     targets: list[str] = []
     wanted = chance.randint(SHORTEST, LONGEST)

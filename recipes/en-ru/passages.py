@@ -1,15 +1,15 @@
-"""Passages in which something carries over.
+"""Passages in which a form of address or a name carries over from sentence to sentence.
 
     python recipes/en-ru/passages.py address|names OUTPUT TEXT[=N]… [--sentences]
 
 Most sentences of a document say little about the next one, and a small D-LM has no time to waste. From the
-documents of the texts only short passages stay in which
+documents of the texts, only short passages are kept in which
 
     address  somebody is addressed in two sentences or more, always as ты or always as вы
     names    a name comes back; and every passage spells its names its own way, the same throughout,
-             as different translators would: what a name looks like is learnt from the context alone
+             as different translators would: the spelling of a name is learnt from the context alone
 
-Texts without documents, --sentences, have lines that are put together by what they share. TEXT=N leaves out
+With --sentences, texts have no documents, and lines that share an address or a name are joined. TEXT=N omits
 every Nth document, which `cadec prepare text --dev-every N` holds out.
 """
 
@@ -26,7 +26,7 @@ from cadec_cli.text.documents import documents_of, is_blank
 
 LONGEST = 420  # letters of a passage: about a hundred tokens
 SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
-# Pronouns, and verbs by their endings; nouns that look like such verbs are none.
+# Pronouns, and verbs by their endings; nouns that look like such verbs are excluded.
 NOUNS = r"(?!(?:лишь|мышь|\w*(?:вет|билет|секрет|мет|пакет|газет|планет|кабинет|итет|рет)е)\b)"
 ADDRESS = {
     "ты": re.compile(rf"\b{NOUNS}(?:ты|теб[яе]|тобо[йю]|тво[йяеёюи]\w*|\w{{2,}}шь(?:ся)?)\b", re.IGNORECASE),
@@ -46,7 +46,7 @@ ALIKE = dict(
 KEY = 4  # letters that forms of a name have in common
 CHANGED = 0.3  # share of the letters a passage spells in its own way
 
-Keys = Callable[[str], set[str]]  # what of a sentence may carry over
+Keys = Callable[[str], set[str]]  # the parts of a sentence that may carry over
 
 
 def main(kind: str, output: str, *rest: str) -> None:
@@ -92,7 +92,7 @@ def passages(text: list[list[str]]) -> Iterator[list[str]]:
 
 
 def together(text: list[list[str]], keys: Keys, chance: random.Random) -> Iterator[list[str]]:
-    """Put four sentences together: up to three that share something, and one that has nothing to share."""
+    """Join four sentences: up to three that share a key, and one without keys."""
     sharing = defaultdict[str, list[str]](list)
     neutral = []
     for (line,) in text:
@@ -113,12 +113,12 @@ def together(text: list[list[str]], keys: Keys, chance: random.Random) -> Iterat
 
 
 def address(sentence: str) -> set[str]:
-    """How a sentence addresses somebody."""
+    """The forms of address in a sentence: ты, вы, both or none."""
     return {key for key, pattern in ADDRESS.items() if pattern.search(sentence)}
 
 
 def names_of(texts: list[list[list[str]]]) -> set[str]:
-    """Words with a capital inside of sentences, hardly ever without one."""
+    """The names in texts: words with a capital inside sentences that hardly ever occur without one."""
     capital: Counter[str] = Counter()
     lower: Counter[str] = Counter()
     for line in (line for text in texts for document in text for line in document):
@@ -128,7 +128,7 @@ def names_of(texts: list[list[list[str]]]) -> set[str]:
 
 
 def names_in(names: set[str]) -> Keys:
-    """Names of a sentence, by what their forms begin with."""
+    """A function that finds the names in a sentence, by the first KEY letters that their forms share."""
     return lambda sentence: {word[:KEY] for word in WORD.findall(sentence) if word in names}
 
 

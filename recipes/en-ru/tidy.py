@@ -1,6 +1,6 @@
 """Undo the spacing of tokenised corpora: python recipes/en-ru/tidy.py CORPUS.xz OUTPUT [COLUMN,COLUMN]
 
-Spaces before punctuation and inside quotes and brackets go; of tab-separated lines only some columns stay.
+Removes spaces before punctuation and inside quotes and brackets; keeps only the given columns, if any.
 """
 
 import re

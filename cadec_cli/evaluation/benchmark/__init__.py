@@ -1,6 +1,6 @@
-"""Speed as ratios within one run, and as shares of what the machine could do: `cadec bench`.
+"""Speed as ratios within one run, and as shares of the machine's limit: `cadec bench`.
 
-Reranking and beam are the product's own: the searches that translate.
+Reranking and beam search are those that translate, not copies of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 def measure(
     networks: Networks, *, documents: int = 8, sentences: int = 6, note: Callable[[str], None]
 ) -> list[SpeedRatio]:
-    """Measure everything; the numbers of documents and sentences say how long it takes."""
+    """Measure everything; more documents and sentences take longer."""
     note("scoring n-best lists …")
     figures = scoring(networks)
     note("translating …")

@@ -1,4 +1,4 @@
-"""What is known of speed: ratios of two speeds, and shares of what the machine could do at most."""
+"""Figures of speed: ratios of two speeds, and shares of the machine's limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# Of the machine's limit, what we want to reach.
+# The share of the machine's limit that we want to reach.
 SHARE_WANTED = 0.90
 
 
@@ -23,11 +23,11 @@ class Limit:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """The whole limit, in seconds."""
         return self.lists + self.products
 
     def share(self, seconds: float) -> float:
-        """How much of a job's time it could not do without."""
+        """The limit as a share of the time that a job took."""
         return self.seconds / seconds
 
 
@@ -37,17 +37,17 @@ class MeasuredShare:
 
     seconds: float
     limit: Limit
-    # The same where products have as many rows as they are quickest with, if the job's own have fewer.
+    # The limit with the quickest number of rows per product, if the job's own products have fewer.
     many_rows: Limit | None = None
     wanted: float = SHARE_WANTED
 
     @property
     def share(self) -> float:
-        """Of the limit; 1 would be all of it."""
+        """The share of the limit that is reached; 1 is the limit."""
         return self.limit.share(self.seconds)
 
     def as_json(self) -> dict[str, Any]:
-        """What it was computed from, too."""
+        """The share, and the figures it was computed from."""
         found: dict[str, Any] = {
             "share": self.share,
             "wanted": self.wanted,
@@ -61,7 +61,7 @@ class MeasuredShare:
 
 @dataclass(frozen=True)
 class SpeedRatio:
-    """One measured ratio, the paper's where it has one, what we want of it, and how near the limit it is."""
+    """One measured ratio, the ratio we want, the paper's if it has one, and the share of the limit."""
 
     what: str
     speed: str
@@ -87,7 +87,7 @@ class SpeedRatio:
         return found
 
 
-# Seconds of jobs that take turns, and of parts of them.
+# Timing of jobs that take turns, and of parts of them.
 
 
 Job = Callable[[], object]
@@ -107,19 +107,19 @@ def take_turns(jobs: Mapping[str, Job], rounds: int, *, warm: bool = False) -> d
 
 @dataclass
 class Clock:
-    """Seconds that something took each time; what is called by itself meanwhile counts once."""
+    """The seconds of every timed call; a call inside another counts once."""
 
     laps: list[float] = field(default_factory=list)
     runs: bool = False
 
     @property
     def seconds(self) -> float:
-        """All in all."""
+        """The sum of all laps."""
         return sum(self.laps)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run meanwhile."""
+        """Time the body of a `with` statement."""
         if self.runs:
             yield
             return

@@ -1,9 +1,9 @@
-"""The machine's own limit: how many operations a job's linears ask for, and how fast this machine multiplies.
+"""The machine's own limit: the operations of a job's linears, and how fast this machine multiplies.
 
-Operations are counted where they are asked for: all rows that any linear is given, logits included.
+Operations are counted at the linears: all rows that any of them is given, logits included.
 Rates are those of the same kernels with the same packed weights, called by themselves: no activation is
-scaled, rounded or moved. Attention, norms and all between linears count as nothing, so no job reaches all of
-its limit.
+scaled, rounded or moved. Attention, norms and everything else between linears count as free, so no job
+reaches its limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cadec_cli.models.int8.linear import FineInt8Linear, Int8Linear
 
 # Rows with which one or the other product is quickest: fewer leave a core waiting, more leave its cache.
 MANY_ROWS = (128, 512)
-# Weights that take turns where rows are many; with few, all weights there are do, since time goes into
+# Matrices of weights that take turns with many rows. With few rows all matrices do, since the time goes into
 # fetching them from memory.
 FEW_WEIGHTS = 4
 
@@ -50,7 +50,7 @@ Kernel = Callable[[Tensor], Tensor]  # rows of a shape, times one matrix of weig
 
 @dataclass
 class ProductCounts:
-    """The products that were asked for."""
+    """The products that linears computed."""
 
     calls: Counter[tuple[Shape, int]] = field(default_factory=Counter)  # by shape and rows
     kernels: dict[Shape, dict[int, Kernel]] = field(default_factory=lambda: defaultdict(dict))  # by linear
@@ -58,18 +58,18 @@ class ProductCounts:
 
     @property
     def operations(self) -> dict[str, int]:
-        """Of all calls, by number format."""
+        """The operations of all calls, by number format."""
         found: Counter[str] = Counter()
         for (shape, rows), times in self.calls.items():
             found[shape.format] += shape.operations * rows * times
         return dict(found)
 
     def positions(self, shape: Shape) -> int:
-        """Rows that were multiplied with weights of a shape."""
+        """The number of rows that were multiplied with weights of a shape."""
         return sum(rows * times for (own, rows), times in self.calls.items() if own == shape)
 
     def add(self, module: nn.Module, inputs: Sequence[Tensor | QuantisedRows]) -> None:
-        """Take down what a linear is asked for; other modules multiply nothing."""
+        """Count the products of a linear; other modules have none."""
         found = _product_of(module)
         if found is None:
             return
@@ -85,7 +85,7 @@ class ProductCounts:
 
 @contextmanager
 def count_products() -> Iterator[ProductCounts]:
-    """Count the products of what is run meanwhile, in whatever thread."""
+    """Count the products inside a `with` statement, in any thread."""
     found = ProductCounts()
     hook = register_module_forward_pre_hook(found.add)
     try:
@@ -95,7 +95,7 @@ def count_products() -> Iterator[ProductCounts]:
 
 
 def _product_of(module: nn.Module) -> tuple[Shape, int, Kernel] | None:
-    """What a linear multiplies, how often for one row, and how to do nothing but that."""
+    """A linear's shape, its products per row, and a function for the bare product; None for other modules."""
     if isinstance(module, Int8Linear):
         shape = Shape("int8", module.in_features, module.out_features)
         return shape, 2 if isinstance(module, FineInt8Linear) else 1, _integer_kernel(module)
@@ -112,10 +112,10 @@ def _integer_kernel(linear: Int8Linear) -> Kernel:
 
 
 class Rates:
-    """How long plain products take here; they are to be measured in turns with what they are compared to."""
+    """How long plain products take here; measure them in turns with the jobs they are compared to."""
 
     def __init__(self, counted: Sequence[ProductCounts], own_rows: Sequence[ProductCounts] = ()) -> None:
-        """Want to know of all shapes that were counted, and of some also with just the rows they had."""
+        """Prepare to measure all counted shapes; those of `own_rows` also with the rows they had."""
         self._kernels: dict[tuple[Shape, int], list[Kernel]] = {}
         for one in (*counted, *own_rows):
             for shape, kernels in one.kernels.items():
@@ -127,7 +127,7 @@ class Rates:
         self._seconds: dict[tuple[Shape, int], list[float]] = defaultdict(list)
 
     def measure(self) -> None:
-        """One round more, on one core: at best, all of them have products of their own."""
+        """Measure one more round, on one core: at best, every core has products of its own."""
         cores = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
@@ -140,18 +140,18 @@ class Rates:
         for (shape, count), kernels in self._kernels.items():
             rows = _made_up_rows(shape, count)
             if not self._seconds[shape, count]:
-                kernels[0](rows)  # what is only done the first time
+                kernels[0](rows)  # the first call does extra work
             start = time.perf_counter()
             for kernel in kernels:
                 kernel(rows)
             self._seconds[shape, count].append((time.perf_counter() - start) / len(kernels) / cores)
 
     def seconds(self, shape: Shape, rows: int) -> float:
-        """Of one product, as if all cores had a part of it and none had to wait."""
+        """The seconds of one product, as if all cores had a part of it and none had to wait."""
         return statistics.median(self._seconds[shape, rows])
 
     def limit(self, counted: ProductCounts, lists: float = 0.0) -> Limit:
-        """The least time for what was counted, as if all products had as many rows as they like."""
+        """The least time for the counted products, as if all had their quickest number of rows."""
         quickest = {
             shape: min(self.seconds(shape, rows) / rows for rows in MANY_ROWS) for shape in counted.kernels
         }
@@ -159,7 +159,7 @@ class Rates:
         return Limit(lists, seconds, counted.operations)
 
     def limit_at_own_rows(self, counted: ProductCounts, lists: float = 0.0) -> Limit:
-        """The least time for what was counted, in the very portions it came in."""
+        """The least time for the counted products, with the rows that they had."""
         seconds = sum(times * self.seconds(shape, rows) for (shape, rows), times in counted.calls.items())
         return Limit(lists, seconds, counted.operations)
 

@@ -1,7 +1,7 @@
-"""What is measured: networks of the paper's size with random weights, and a made-up language of words.
+"""The networks that are measured: of the paper's size, with random weights, for a made-up language of words.
 
-Nothing is translated well by those, but everything takes as long as it would; they never end a sentence, so
-all translations are given the same length.
+They translate nothing well, but take as long as trained ones. They never end a sentence, so all translations
+are given the same length.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class WordText:
 
     @property
     def identity(self) -> str:
-        """The same size, the same words."""
+        """The same for texts of the same size, which have the same words."""
         return f"words {self.size}"
 
     @property
     def boundary(self) -> int:
-        """The end of a sentence."""
+        """The id of the end of a sentence."""
         return EOS
 
     @cached_property
@@ -76,7 +76,7 @@ class Networks:
 
     @classmethod
     def of(cls, translation: Transformer, lm: DocumentLM) -> Networks:
-        """Add both with int8 weights."""
+        """Add copies of both with int8 weights."""
         if translation.config.target_vocabulary != lm.config.vocabulary:
             raise CadecError(
                 "this D-LM has a vocabulary of its own, and the beam steps both models token by token",
@@ -86,19 +86,19 @@ class Networks:
 
     @classmethod
     def random(cls) -> Networks:
-        """The paper's sizes, random weights."""
+        """Make networks of the paper's sizes with random weights."""
         torch.manual_seed(1)
         translation = Transformer(TransformerConfig(VOCABULARY, VOCABULARY)).eval()
         return cls.of(translation, DocumentLM(DocumentLMConfig(VOCABULARY)).eval())
 
     @property
     def source(self) -> WordText:
-        """What the S-NMT reads."""
+        """The words that the S-NMT reads."""
         return WordText(self.translation.config.source_vocabulary)
 
     @property
     def target(self) -> WordText:
-        """What both write."""
+        """The words that the S-NMT writes and the D-LM reads."""
         return WordText(self.lm.config.vocabulary)
 
 
@@ -116,7 +116,7 @@ class FixedLength:
         )
 
     def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """As many translations of every sentence."""
+        """`count` translations of every sentence."""
         results = self._engine.translate_batch(
             [[*sentence.split(), SPECIAL_PIECES[EOS]] for sentence in sentences],
             beam_size=count,

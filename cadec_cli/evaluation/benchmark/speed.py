@@ -138,7 +138,7 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
         "beam": beam,
         "rates": rates.measure,
     }
-    made_lists.laps.clear()  # those that warmed up
+    made_lists.laps.clear()  # those of the warm-up
     seconds = take_turns(jobs, ROUNDS, warm=True)
     reached = {
         "rerank": MeasuredShare(seconds["rerank"], rates.limit(reranked, statistics.median(made_lists.laps))),
@@ -160,10 +160,10 @@ def translating(networks: Networks, directory: Path, documents: int, sentences: 
     ]
 
 
-# What context costs on somebody's own text: a bundle's defaults against its sentence level.
+# The cost of context on a text of the user's: a bundle's defaults against its sentence level.
 
 
-# Of the sentence level's speed, what we want to keep.
+# The share of the sentence level's speed that we want to keep.
 WANTED = 0.35
 TEXT_ROUNDS = 3
 
@@ -177,7 +177,7 @@ def translating_text(
         raise CadecError("there is nothing to translate in this text")
     if models.language is None or not options.weighted_objective.uses_lm:
         raise CadecError(
-            "this bundle translates at the sentence level: there is nothing to compare that with",
+            "this bundle translates at the sentence level: there is nothing to compare it with",
             "measure a bundle with a D-LM",
         )
     in_context = Translator(models, options, language=language)
@@ -216,7 +216,7 @@ def translating_text(
 
 @contextmanager
 def time_method(owner: object, method: str, clock: Clock) -> Iterator[None]:
-    """Meanwhile, let a clock run whenever a method of this one object is called."""
+    """Inside a `with` statement, time every call of a method of this one object."""
     inner = getattr(owner, method)
 
     def timed_call(*args: Any, **kwargs: Any) -> Any:

@@ -48,7 +48,7 @@ def evaluate(
     failures: int = 0,
     models: ContrastiveModels | None = None,
 ) -> SetResults:
-    """Judge every group by every scorer; `terms` has those of each group, computed once for all scorers.
+    """Judge every group by every scorer; `terms` has each group's terms, computed once for all scorers.
 
     The first `failures` groups that each scorer got wrong are kept. With `models` they are explained.
     """

@@ -169,7 +169,7 @@ class Wording:
 
 
 def parts(of_set: ContrastiveSet) -> Iterator[ContrastiveSet]:
-    """Cut a set into the parts that are scored at a time: the same ones in one process and in many."""
+    """Cut a set into the parts that are scored together: the same parts in one process and in many."""
     for start in range(0, len(of_set.groups), CHUNK):
         yield replace(of_set, groups=of_set.groups[start : start + CHUNK])
 
@@ -188,11 +188,11 @@ class ContrastiveModels:
 
     def __post_init__(self) -> None:
         if self.policy.sentences < 0:
-            raise CadecError("context can't be negative", "0 is none; the paper's is 3")
+            raise CadecError("context can't be negative", "0 means no context; the paper uses 3")
 
     @property
     def scorer(self) -> Scorer | None:
-        """What scores candidates in context; absent if there is no D-LM."""
+        """The scorer of candidates in context; None if there is no D-LM."""
         return None if self.language is None else Scorer(self.language, self.scoring_options, self.policy)
 
     def terms(self, of_set: ContrastiveSet) -> Iterator[Terms]:
@@ -270,7 +270,7 @@ class ContrastiveModels:
     def _context(
         self, of_set: ContrastiveSet, group: Group, scorer: Scorer, candidates: Sequence[Ids]
     ) -> Context:
-        """What the D-LM reads of a group's context."""
+        """The part of a group's context that the D-LM reads."""
         before = Context(tuple(self._ids(of_set, text) for text in group.context))
         return scorer.context(before, candidates)
 
@@ -279,7 +279,7 @@ class ContrastiveModels:
         return tuple(self.language.text.encode(self.wording.target(of_set, text)))
 
     def _extra(self, of_set: ContrastiveSet, chunk: Sequence[Group], source: AnyTerm) -> list[dict[str, Any]]:
-        """What one of `extra_terms` computes for every group."""
+        """The values of one of `extra_terms` for every group."""
         lists = self._lists(of_set, chunk)
         if not isinstance(source, ContextTerm):
             return source.terms(lists)
@@ -293,7 +293,7 @@ class ContrastiveModels:
         return source.terms_after(lists, [list(map(decode, context)) for context in contexts])
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
-        """Groups as n-best lists of which only the texts are known."""
+        """Groups as n-best lists with texts alone; their log-probabilities are 0."""
         return [
             NBest(
                 self.wording.source(of_set, group.source),
@@ -307,7 +307,7 @@ class ContrastiveModels:
     ) -> list[Floats]:
         """log p of all candidates by a model that reads several sentences.
 
-        All sentences of a group are given; those before the last are the true context.
+        The model is given all sentences of a group; those before the last are the true context.
         """
         passages: list[Passage] = []
         targets: list[tuple[str, ...]] = []
@@ -338,7 +338,7 @@ class ContrastiveModels:
 def _parallel_sentences(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The source sentences of a group, the current one last, and the translations of those before it.
 
-    A sentence without a counterpart, or with a blank one, is left out, and so is all that precedes it.
+    A sentence without a counterpart, or with a blank one, is left out, and so are all sentences before it.
     """
     pairs: list[tuple[str, str]] = []
     for source, target in zip(reversed(group.context_source), reversed(group.context), strict=False):
@@ -385,10 +385,10 @@ def contrastive_models(
     context: int | None,
     term: Sequence[str] = (),
 ) -> tuple[list[Objective], ContrastiveModels]:
-    """The objectives that were named, and a bundle's models as far as those need them.
+    """The named objectives, and those of a bundle's models that they need.
 
-    The bundle's own objective has the bundle's weights, as in translating; weights that are given override
-    them. `term` has the options of terms, such as `["glossary.file=words.tsv"]`.
+    The bundle's own objective has the bundle's weights, as in translating; `weight` overrides them. `term`
+    has the options of terms, such as `["glossary.file=words.tsv"]`.
     """
     bundle = opened.bundle
     with as_usage_error():
@@ -423,7 +423,7 @@ def contrastive_models(
 
 @dataclass(frozen=True)
 class ContrastiveOptions:
-    """How contrastive sets are scored; plain data, since workers are sent it."""
+    """How contrastive sets are scored; plain data, since it is sent to workers."""
 
     objectives: tuple[str, ...]
     weight: str | None
@@ -432,7 +432,7 @@ class ContrastiveOptions:
     term: tuple[str, ...] = ()
 
     def models(self, opened: LoadedModels) -> tuple[list[Objective], ContrastiveModels]:
-        """The objectives, and what a bundle's models make of sets with them."""
+        """The objectives, and those of a bundle's models that they need."""
         return contrastive_models(
             opened, self.objectives, self.weight, self.scoring_options, self.context, self.term
         )
@@ -441,7 +441,7 @@ class ContrastiveOptions:
 def start_scoring_worker(
     request: ModelRequest, options: ContrastiveOptions
 ) -> Callable[[ContrastiveSet], list[Terms]]:
-    """Load the models in a worker process; what comes back scores part after part of contrastive sets."""
+    """Load the models in a worker process; return a function that scores one part of a set."""
     _, models = options.models(request.open())
     return lambda part: list(models.terms(part))
 
@@ -455,7 +455,7 @@ def score_sets(
 ) -> Iterator[tuple[ContrastiveSet, Iterator[Terms]]]:
     """Score sets with a pool, or in this process with `models`: each set with the terms of its groups.
 
-    Take all terms of a set before the next set: a pool may have begun with that already.
+    Consume all terms of a set before the next set: with a pool, all sets share one stream of results.
     """
     if pool is None:
         for one in sets:

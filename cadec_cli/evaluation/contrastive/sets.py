@@ -6,8 +6,8 @@ strictly. A tie is wrong, and ties are counted.
 
 Files are recognised by their keys: the published layouts and one of our own, see docs/contrastive-sets.md. A
 malformed set raises one error that names the file and the group, counted from 1. A group whose candidates are
-all equal is not malformed (a published set has one): it is left out, and the set says so. Texts are returned
-as they stand in the file. This module knows nothing of models.
+all equal is not malformed (a published set has one): it is left out, and the set records it. Texts are
+returned as they are in the file. This module knows nothing of models.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Group:
 
     @property
     def rivals(self) -> tuple[int, ...]:
-        """The candidates that the true one has to beat: all that are another string."""
+        """The candidates that the true one has to beat: all whose text differs from it."""
         true = self.candidates[self.truth]
         return tuple(index for index, text in enumerate(self.candidates) if text != true)
 
@@ -102,7 +102,7 @@ class ContrastiveSet:
 
     @property
     def name(self) -> str:
-        """Its name in tables: that of the file without its endings."""
+        """The set's name in tables: the name of the file without its extensions."""
         name = self.path.name.split(".")[0] or self.path.name
         return name.encode("utf-8", "replace").decode()
 
@@ -112,9 +112,9 @@ class ContrastiveSet:
         return sum(1 / group.distinct for group in self.groups) / len(self.groups)
 
     def in_file_order(self, of_groups: Iterable[T]) -> Iterator[T | Undecidable]:
-        """Yield the items, one per group, with the undecidable groups where they stood in the file.
+        """Yield the items, one per group, with the undecidable groups at their places in the file.
 
-        Files of scores go by position, so that they need a line for every candidate of the file.
+        Score files are matched by position, so they need a line for every candidate of the file.
         """
         remaining = iter(of_groups)
         done = 0
@@ -135,7 +135,7 @@ class Verdict:
 
 
 def judge(group: Group, scores: Sequence[float] | Floats) -> Verdict:
-    """Tell whether the true candidate strictly beats all that differ from it."""
+    """Tell whether the true candidate strictly beats all candidates that differ from it."""
     if any(math.isnan(score) for score in scores):
         raise CadecError(
             f"group {group.name}: a score is not a number", "the weights of a model may be damaged"
@@ -244,7 +244,7 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
 
 
 def _parse_json(text: str) -> tuple[Any, str]:
-    """Parse a text as one JSON value: the value, or the reason why it is none."""
+    """Parse a text as one JSON value; return the value, or None and the reason."""
     try:
         return parse_json(text), ""
     except ValueError as error:
@@ -270,7 +270,7 @@ def _detect_layout(value: Any, text: str) -> str | None:
 def _expectation(layout: str | None = None) -> str:
     if layout is not None:
         return f"{layout} looks like this: {LAYOUTS[layout]}"
-    return "\n".join(["expected is one of these", *(f"{name}: {shape}" for name, shape in LAYOUTS.items())])
+    return "\n".join(["expected one of these", *(f"{name}: {shape}" for name, shape in LAYOUTS.items())])
 
 
 def _records(layout: str, value: Any, text: str) -> Iterator[Named]:

@@ -58,7 +58,7 @@ def ranks(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Quadrants:
-    """How many points have which signs (x, y); points on an axis are not counted."""
+    """The numbers of points by the signs of (x, y); points on an axis are not counted."""
 
     both_positive: int
     only_y_positive: int
@@ -79,7 +79,7 @@ def quadrants(x: Floats, y: Floats) -> Quadrants:
 def excesses(x: Floats, y: Floats) -> Floats:
     """How far y − x is above its median, in robust standard deviations (from the MAD): (points,).
 
-    If more than half of the differences are equal, there is no such unit, and all excesses are 0.
+    If more than half of the differences are equal, the MAD is 0, and all excesses are 0.
     """
     differences = y - x
     if not len(differences):
@@ -186,18 +186,18 @@ class Analysis:
 
     @cached_property
     def reference_panels(self) -> list[tuple[Panel, Panel]]:
-        """The paper's four: each value with own contexts, beside the same with random ones."""
+        """The paper's four panels: each value with own contexts, beside the same with random ones."""
         own, random, *_ = self.pairings
         return [(own.panel(value), random.panel(value)) for value in (PMI, CONDITIONAL)]
 
     @cached_property
     def output_panels(self) -> list[Panel]:
-        """One for every output."""
+        """One panel per output."""
         return [output.panel(PMI) for output in self.pairings[2:]]
 
     @property
     def panels(self) -> list[Panel]:
-        """The reference's, then the outputs'."""
+        """The reference's panels, then the outputs'."""
         return [*itertools.chain.from_iterable(self.reference_panels), *self.output_panels]
 
     def outliers(self, most: int) -> list[OutputOutliers]:
@@ -227,7 +227,7 @@ class Analysis:
         )
 
     def write_points(self, path: Path) -> None:
-        """Write a row for every sentence, text and kind of context; those without context have PMI 0."""
+        """Write a row per sentence, text and kind of context; sentences without context have PMI 0."""
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         sides = [f"{side}_{column}" for side in ("source", "target") for column in _COLUMNS]

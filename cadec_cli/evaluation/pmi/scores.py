@@ -3,8 +3,8 @@
     PMI(c, y) = log p(ỹ | c̃) − log p(ỹ | </s>)
 
 The context consists of the preceding sentences of the same document or, as a control, of another document.
-A sentence without context has a PMI of 0 by definition, which says nothing: `in_context` marks the others,
-so that means and correlations can leave it out.
+A sentence without context has a PMI of 0 by definition, which says nothing: `in_context` marks the sentences
+with context, so that means and correlations can leave the others out.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TextScorer:
     def open(cls, directory: Path, *, device: str = "auto", threads: int = 0) -> TextScorer:
         """Load the D-LM of a bundle, in full precision: PMI is a small difference of large numbers."""
         from cadec_cli.bundle.bundle import Bundle
-        from cadec_cli.bundle.load import load_models  # torch; whoever measures strings only needs none
+        from cadec_cli.bundle.load import load_models  # torch, which BLEU alone does not need
 
         bundle = Bundle.open(directory)
         models = load_models(bundle, device=device, compute_type="float32", threads=threads)
@@ -149,12 +149,12 @@ def random_contexts(
 ) -> list[Context]:
     """For every sentence, the context before a random place of another document.
 
-    The first sentence of a document gets none here either, so that the same sentences are compared.
+    The first sentence of a document has no context here either, so that the same sentences are compared.
     """
     if len(documents) < 2:
         raise CadecError(
             "random contexts come from another document, and there is only one",
-            "part the documents by blank lines",
+            "separate the documents by blank lines",
         )
     places = [_before(document, policy) for document in documents]
     contexts: list[Context] = []

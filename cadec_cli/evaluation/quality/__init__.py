@@ -1,1 +1,1 @@
-"""BLEU, chrF, and whether a difference is one."""
+"""BLEU, chrF, and tests of significance."""

@@ -1,6 +1,6 @@
 """Translations measured against a reference and by their PMI, and compared with those of other systems.
 
-Reads files and asks D-LMs, and gives finished figures: what is shown of them, and how, is not known here.
+Reads files, scores them with D-LMs, and returns figures; how these are shown is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FEW_DOCUMENTS = 10
 
 @dataclass(frozen=True)
 class Texts:
-    """What is measured, and what it is held against, sentence by sentence."""
+    """The translations to measure, and the texts to compare them with, sentence by sentence."""
 
     hypotheses: AlignedText
     baselines: tuple[AlignedText, ...] = ()
@@ -56,7 +56,7 @@ class Texts:
 
     @property
     def systems(self) -> tuple[AlignedText, ...]:
-        """The translations, those to be compared with the others first."""
+        """The translations: the hypotheses first, then the baselines."""
         return (self.hypotheses, *self.baselines)
 
 
@@ -102,7 +102,7 @@ class StringOptions:
 
 @dataclass(frozen=True)
 class PMIOptions:
-    """The D-LMs that PMI is measured with: the translations', and the source's if that is looked at."""
+    """The D-LMs that PMI is measured with: the target language's and, optionally, the source language's."""
 
     name: str
     target: TextScorer
@@ -113,7 +113,7 @@ class PMIOptions:
     def open(
         cls, bundle: Path, source_lm: Path | None, *, context: int, device: str = "auto", threads: int = 0
     ) -> PMIOptions:
-        """The D-LM of a bundle, and of another that scores the language which the first translates from."""
+        """Load the D-LM of a bundle, and that of another bundle for the first one's source language."""
         manifest = read_manifest(bundle)
         target = TextScorer.open(bundle, device=device, threads=threads)
         source = None
@@ -148,7 +148,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How a text's PMI goes with its source's."""
+    """The correlation of a text's PMI with its source's."""
 
     sentences: int
     pearson: float
@@ -157,7 +157,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class SystemResult:
-    """A text's figures by the names of measures; what was not measured is absent."""
+    """A text's figures by the names of measures; figures that were not measured are absent."""
 
     name: str
     part: str  # hypothesis, baseline or reference
@@ -168,7 +168,7 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All that was measured, and how; the first of the systems is compared with the others."""
+    """All figures, and how they were measured; the first system is compared with the others."""
 
     sentences: int
     documents: int
@@ -186,9 +186,9 @@ def evaluate(
     counted: CountProgress = no_progress,
     warn: Warn = no_warning,
 ) -> Evaluation:
-    """Measure translations: against the reference, if there is one, and by their PMI, if that is asked for.
+    """Measure translations: against the reference, if there is one, and by their PMI, if `pmi` is given.
 
-    The reference has a PMI too, as any other text.
+    The PMI of the reference is measured too.
     """
     sampling = sampling or Sampling()
     parts = [("hypothesis", texts.hypotheses), *(("baseline", text) for text in texts.baselines)]

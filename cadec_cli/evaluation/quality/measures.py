@@ -1,13 +1,13 @@
 """Measures of translations, each as sufficient statistics per sentence and a formula over their sums.
 
-BLEU and chrF are sacreBLEU's: it tokenises, counts and signs; only the formulas are written again here, for
-many samples at once (the tests hold them equal to sacreBLEU's). multi-BLEU is multi-bleu.perl's on text
-tokenised by Moses.
+BLEU and chrF are sacreBLEU's: it tokenises, counts and makes the signature. Only the formulas are
+reimplemented here, for many samples at once (the tests compare them with sacreBLEU's). multi-BLEU is
+multi-bleu.perl's on text tokenised by Moses.
 
 Systems are compared by paired bootstrap resampling (Koehn 2004) over the same statistics. A sample draws as
 many units (sentences, or whole documents) as there are, with replacement; all systems and measures see the
-same samples. p is two-sided. The differences Δ* of the samples, moved so that their mean is 0, stand for what
-chance does to two equal systems; p is how often that is as large as what was seen:
+same samples. p is two-sided. The differences Δ* of the samples, moved so that their mean is 0, stand for the
+differences of two equal systems by chance; p is how often these are as large as the observed difference Δ:
 
     p = (#{ |Δ* − mean Δ*| ≥ |Δ| } + 1) / (samples + 1)
 
@@ -40,7 +40,7 @@ Count = Callable[[str, str], Sequence[float]]
 class Measure:
     """A figure with its signature; `scores` turns sums of statistics into the figure.
 
-    `count` gives the statistics of a hypothesis and its reference, where they are what is measured.
+    `count` returns the statistics of a hypothesis and its reference; None if the measure has no reference.
     """
 
     name: str
@@ -80,7 +80,7 @@ def chrf_measure(*, lowercase: bool = False) -> Measure:
         statistics: list[float] = []
         ngrams = (extract_all_char_ngrams(line, CHARACTER_ORDERS) for line in lines)
         for given, wanted in zip(*ngrams, strict=True):
-            # n-grams of an order that the reference is too short for are no mistakes
+            # n-grams of an order that the reference is too short for are not counted as errors
             statistics += [given.total() if wanted else 0, wanted.total(), (given & wanted).total()]
         return statistics
 
@@ -121,7 +121,7 @@ def moses_words(language: str) -> Callable[[str], str]:
     """Normalise and tokenise as Moses does, without the marks that our own text pipelines add."""
     moses = MosesText(language)
 
-    @lru_cache(maxsize=1 << 17)  # references come again with every system
+    @lru_cache(maxsize=1 << 17)  # all systems have the same references
     def tokenise_line(line: str) -> str:
         return " ".join(token for token in moses.tokenise(moses.normalise(line)) if token not in MARKS)
 
@@ -129,7 +129,7 @@ def moses_words(language: str) -> Callable[[str], str]:
 
 
 def mean_measure(name: str, signature: str) -> Measure:
-    """A mean over sentences; the statistics are (value, 1), or (0, 0) for a sentence without one."""
+    """A mean over sentences; the statistics are (value, 1), or (0, 0) for a sentence without a value."""
 
     def scores(sums: Floats) -> Floats:
         means: Floats = sums[..., 0] / np.maximum(sums[..., 1], 1)
@@ -165,7 +165,7 @@ class MeasuredFigure:
 def compare(
     measures: Sequence[Measure], systems: Sequence[System], resampling: Resampling
 ) -> list[dict[str, MeasuredFigure]]:
-    """The figures of every system, by measure; all but the first are its baselines."""
+    """The figures of every system, by measure; all systems but the first are baselines."""
     if len(systems) > 1 and resampling.count < 2:
         raise CadecError(
             "there is only one unit to resample, so every sample is the whole text",
@@ -179,7 +179,7 @@ def compare(
     ]
     everything = [statistics for _, _, statistics in cells]
     ends = np.cumsum([statistics.shape[1] for statistics in everything])
-    # One drawing for all of them: that is what makes the test a paired one.
+    # All cells share one draw of samples, which makes the test a paired one.
     sampled = np.split(resampling.sums(np.hstack(everything)), ends[:-1], axis=1)
     figures: list[dict[str, MeasuredFigure]] = [{} for _ in systems]
     firsts: dict[str, tuple[float, Floats]] = {}
@@ -203,7 +203,7 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
 def words_of(line: str, *, lowercase: bool = False) -> list[str]:
-    """The words of a tokenised line, as the script splits it."""
+    """The words of a tokenised line, as multi-bleu.perl splits it."""
     return _WORD.findall(line.translate(_LOWER) if lowercase else line)
 
 
@@ -248,7 +248,7 @@ def brevity_penalty(sums: Floats) -> Floats:
 
 
 def script_line(sums: Floats) -> str:
-    """What the script prints for these statistics: (10,)."""
+    """The line that multi-bleu.perl prints for summed statistics (10,)."""
     hypothesis, reference = int(sums[0]), int(sums[1])
     if not reference:
         return "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)"
@@ -260,12 +260,12 @@ def script_line(sums: Floats) -> str:
     )
 
 
-# Units from which there is a test. An exact paired test flips the sign of each unit's difference: of n units
-# there are 2ⁿ ways, so its smallest two-sided p is 2/2ⁿ, which is below 0.05 from n = 6 on (0.031; of 5 it is
-# 0.0625). With fewer, no outcome whatever can be significant, and a small p of the bootstrap comes from
-# how few different samples there are: of two units, three.
+# The fewest units that are tested. An exact paired test flips the sign of each unit's difference: n units
+# have 2ⁿ outcomes, so its smallest two-sided p is 2/2ⁿ, which is below 0.05 from n = 6 on (0.031; for n = 5
+# it is 0.0625). With fewer units no outcome can be significant, and a small p of the bootstrap only shows
+# how few different samples there are: three for two units.
 FEWEST = 6
-# Numbers drawn that exist at a time.
+# The most random numbers in memory at a time.
 _DRAWN = 8_000_000
 
 
@@ -308,21 +308,21 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Tell whether p is below 0.05; what was not tested is not significant."""
+        """Tell whether p is below 0.05; an untested difference is not significant."""
         return self.p is not None and self.p < 0.05
 
     def record(self) -> dict[str, Any]:
-        """As plain data; what was not computed is absent."""
+        """The difference as plain data, without values that were not computed."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 def difference(delta: float, system: Floats, baseline: Floats, *, units: int) -> Difference:
-    """Compare the scores of two systems in the same samples of so many units.
+    """Compare the scores of two systems in the same samples.
 
-    `delta` is the difference on the whole text.
+    `delta` is the difference on the whole text, `units` the number of units in a sample.
     """
     deltas = system - baseline
-    # Systems that are equal differ by rounding alone, which is no difference.
+    # Equal systems differ by rounding alone, which does not count as a difference.
     deltas[np.abs(deltas) < 1e-9] = 0.0
     low, high = middle_of_samples(deltas)
     if units < FEWEST:

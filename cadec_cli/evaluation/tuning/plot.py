@@ -1,8 +1,8 @@
-"""A tuning run as pictures: BLEU over what was varied, and BLEU against contrastive accuracy.
+"""Plots of a tuning run: BLEU over temperature or weight, and BLEU against contrastive accuracy.
 
-Settings translate the same text mostly alike, so BLEU's own interval, as wide as the text is short, says
-nothing of a difference between them. What is drawn is the difference to the sentence level, with the interval
-of that.
+Settings translate the same text mostly alike, so BLEU's own interval, which is wide for a short text, says
+nothing of a difference between them. The plots show the difference from the sentence level, with the
+interval of that difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SENTENCE_LEVEL = "#555555"
 
 
 def draw_tuning(tuning: Tuning, source: str, directory: Path) -> None:
-    """Draw what can be drawn of a run on a text, into a directory; of several weights there is no curve."""
+    """Draw the plots of a run on a text into a directory; none if several weights were tuned together."""
     if tuning.trial.together:
         return
     name = tuning.trial.objective
@@ -38,7 +38,7 @@ def draw_tuning(tuning: Tuning, source: str, directory: Path) -> None:
 
 
 def plot_tuning(tuning: Tuning, title: str, output: Path) -> None:
-    """Draw BLEU over what has more values, temperature or weight; one line for each value of the other."""
+    """Draw BLEU over temperature or weight, whichever has more values; one line per value of the other."""
     figure, axes = _figure((7.5, 4.5))
     axis = _Axis.of([point.setting for point in tuning.points])
     places: dict[Setting, tuple[float, float]] = {}  # where points are drawn
@@ -52,7 +52,7 @@ def plot_tuning(tuning: Tuning, title: str, output: Path) -> None:
             key=lambda item: item[0],
         )
         heights = [above.delta for _, _, above in drawn]
-        # An interval of samples need not hold the difference on the whole text.
+        # An interval of samples need not contain the difference on the whole text.
         below = [max(0.0, above.delta - above.low) for _, _, above in drawn]
         over = [max(0.0, above.high - above.delta) for _, _, above in drawn]
         at = [place for place, _, _ in drawn]
@@ -63,7 +63,7 @@ def plot_tuning(tuning: Tuning, title: str, output: Path) -> None:
     axes.axhline(0, color=_SENTENCE_LEVEL, linestyle="--", linewidth=1, label="sentence level")
     _mark(axes, tuning, places)
     axes.set_xticks(range(len(axis.values)), [f"{value:g}" for value in axis.values])
-    axes.set_xlabel("T (higher: the D-LM says less)" if axis.over_temperature else "weight of the D-LM")
+    axes.set_xlabel("T (higher: the D-LM counts less)" if axis.over_temperature else "weight of the D-LM")
     axes.set_ylabel(f"BLEU − {tuning.level.bleu:.2f} (sentence level)")
     axes.set_title(
         f"{showable(title)}; bars are 95 % intervals of the difference", fontsize=10, parse_math=False
@@ -75,7 +75,7 @@ def plot_tuning(tuning: Tuning, title: str, output: Path) -> None:
 def plot_pareto(tuning: Tuning, title: str, output: Path) -> None:
     """Draw BLEU against accuracy on the contrastive sets, one colour per weight.
 
-    Points are labelled with T / weight where there is room, those that matter first.
+    Points are labelled with T / weight where there is room, the chosen and the present one first.
     """
     figure, axes = _figure((7.5, 5))
     weights = sorted({point.setting.weight for point in tuning.points})
@@ -94,7 +94,7 @@ def plot_pareto(tuning: Tuning, title: str, output: Path) -> None:
     axes.set_title(f"{showable(title)}; labels are T / weight", fontsize=10, parse_math=False)
     axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.margins(0.08)
-    figure.draw_without_rendering()  # where points are on the picture is known after that
+    figure.draw_without_rendering()  # fixes the positions of points in pixels
     matter = [point for point in (tuning.choice, tuning.present) if point is not None]
     _label(axes, list(dict.fromkeys([*matter, *tuning.front, *tuning.points])), tuning.level)
     save_figure(figure, output)
@@ -102,7 +102,7 @@ def plot_pareto(tuning: Tuning, title: str, output: Path) -> None:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Which of temperature and weight is drawn along the axis; the other one tells lines apart."""
+    """Which of temperature and weight is drawn along the axis; each value of the other has a line."""
 
     over_temperature: bool
     values: Sequence[float]
@@ -140,7 +140,7 @@ def _figure(size: tuple[float, float]) -> tuple[Any, Any]:
 
 
 def _mark(axes: Any, tuning: Tuning, places: dict[Setting, tuple[float, float]]) -> None:
-    """Mark what is used at present, and what was chosen."""
+    """Mark the present and the chosen setting."""
     axes.plot(*zip(places[tuning.present.setting], strict=True), label="present", **_PRESENT)
     if tuning.choice is not None:
         axes.plot(*zip(places[tuning.choice.setting], strict=True), label="chosen", **_CHOSEN)

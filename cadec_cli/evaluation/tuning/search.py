@@ -1,9 +1,9 @@
 """A development set, reranked with many settings at once.
 
-Every setting reranks the whole set: its choices are its own contexts, so each runs as documents of its own,
-in step with all others, through the search that translates and from the lists that it chooses from. Settings
-mostly choose alike, and what several of them ask (one list after one context) is scored once, with all
-temperatures in one pass. N-best lists and context-free scores are computed once.
+Every setting reranks the whole set. Its choices are its own contexts, so each setting has its own copy of
+the documents. All run in step, with the search and the lists of an ordinary translation. Settings mostly
+choose alike: a list that several of them read after the same context is scored once, with all temperatures
+in one pass. N-best lists and context-free scores are computed once.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.text.sentences import split_sentences
 
-# How settings did on a development set, and how far one is above another.
+# The figures of settings on a development set, and the differences between them.
 
 
 @dataclass(frozen=True)
 class Point:
-    """How a setting did; `changed` is the share of sentences that it translates otherwise than the S-NMT."""
+    """A setting's figures; `changed` is the share of sentences translated differently from the S-NMT."""
 
     setting: Setting
     bleu: float
@@ -55,14 +55,14 @@ class Point:
 
     @property
     def accuracy(self) -> float:
-        """The mean over the contrastive sets, of which there must be one."""
+        """The mean accuracy over the contrastive sets; there must be at least one."""
         return sum(self.accuracies) / len(self.accuracies)
 
 
 def above(baseline: Point, points: Sequence[Point]) -> list[Difference]:
     """How far each of the points is above the baseline in BLEU; all see the same samples of lines."""
     counts = [point.counts for point in (baseline, *points) if point.counts is not None]
-    assert len(counts) == len(points) + 1, "these points were not measured here"
+    assert len(counts) == len(points) + 1, "points without counts can't be compared"
     resampling = Resampling(np.arange(len(counts[0])))
     sums = resampling.sums(np.hstack(counts))
     first, *samples = map(bleu_measure().scores, np.split(sums, len(counts), axis=1))
@@ -81,7 +81,7 @@ def measure_settings(
 ) -> tuple[Point, list[Point]]:
     """The sentence level's figures and each setting's; `texts` are the hypotheses of every sentence.
 
-    References are of lines; `lines` tells how many sentences each has, all one where it is not given.
+    `references` has one text per line; `lines` has the number of sentences of each line, by default one.
     """
     wanted = [text for document in references for text in document]
     sizes = lines or [1] * len(wanted)
@@ -125,7 +125,7 @@ class _Counter:
 def _pick_texts(
     chosen: Sequence[Sequence[int]], texts: Sequence[Sequence[Sequence[str]]], lines: Sequence[int]
 ) -> list[str]:
-    """What was chosen, line by line."""
+    """The chosen hypotheses, line by line."""
     sentences = (
         hypotheses[index] if hypotheses else ""
         for document, indices in zip(texts, chosen, strict=True)
@@ -155,7 +155,7 @@ def choose(protocol: str, level: Point, points: Sequence[Point]) -> Point:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is taken, why, and how far what the protocol chose is above what it was held against."""
+    """The setting to use, the reason, and the difference of the protocol's choice from its baseline."""
 
     point: Point
     reason: str
@@ -163,13 +163,13 @@ class Decision:
 
 
 def decide(protocol: str, level: Point, points: Sequence[Point], present: Point) -> Decision:
-    """The protocol's choice; the best BLEU only if it is more than chance, else what is used at present.
+    """Choose by a protocol; `best` keeps the present setting unless its choice is significantly better.
 
     p is that of one comparison. The best of many settings is a little better by chance than a single one, so
-    a p just below 0.05 is weak evidence even so.
+    even a p just below 0.05 is weak evidence.
 
-    The strongest D-LM is the paper's as it is, as its aim is not BLEU: not below the sentence level is
-    enough, and p tells what that means.
+    `strongest` is the paper's protocol unchanged, since its aim is not BLEU: a BLEU not below the sentence
+    level's is enough, and p is reported with it.
     """
     candidate = choose(protocol, level, points)
     if protocol != "best":
@@ -189,7 +189,7 @@ def decide(protocol: str, level: Point, points: Sequence[Point], present: Point)
 
 
 def p_of(difference: Difference) -> str:
-    """The p-value as people write it, or why there is none."""
+    """The p-value as text, or why there is none."""
     if difference.p is None:
         return f"fewer than {FEWEST} lines can't be tested"
     return f"p = {difference.p:.2g}" if difference.p >= 0.001 else "p < 0.001"
@@ -204,7 +204,7 @@ Columns = Sequence[Column | None]
 def reranking_translator(
     models: Models, options: TranslationOptions, name: str, language: str = ""
 ) -> Translator:
-    """What translates with some options, by reranking and with another objective, whose weights are tuned."""
+    """A translator with the given options that reranks by the objective `name`, whose weights are tuned."""
     if models.language is None:
         raise CadecError("this bundle has no document language model: there is nothing to tune")
     reranking = dataclasses.replace(options, search="rerank", objective=name, weight={})
@@ -226,7 +226,7 @@ def rerank_with_all(
     settings: Sequence[Setting],
     advance: Advance = lambda sentences: None,
 ) -> list[list[list[int]]]:
-    """What each setting chooses: settings × documents × sentences."""
+    """The index of the hypothesis that each setting chooses: settings × documents × sentences."""
     temperatures = search.scoring_options.temperatures
     scorings = [
         Scoring(search.objective.with_weights(setting.weights), temperatures.index(setting.temperature))
@@ -250,9 +250,7 @@ def rerank_with_all(
         for (place, number, _), beam in zip(jobs, extended, strict=True):
             choice = beam[0].choice
             assert choice is not None
-            beams[place][number] = [
-                PartialPath(context=beam[0].context)
-            ]  # what was chosen is taken down here
+            beams[place][number] = [PartialPath(context=beam[0].context)]  # `chosen` keeps the choices
             chosen[place][number].append(choice.index)
         for number in live:
             if documents[number][step] is None:
@@ -264,7 +262,7 @@ def rerank_with_all(
 
 @dataclass(frozen=True)
 class PreparedLists:
-    """A development set whose lists are made and scored as far as no context is needed."""
+    """A development set with its n-best lists and their context-free scores."""
 
     search: LatticeSearch
     documents: Sequence[Columns]
@@ -275,7 +273,7 @@ class PreparedLists:
     def points(
         self, settings: Sequence[Setting], counted: CountProgress = no_progress
     ) -> tuple[Point, list[Point]]:
-        """Translate it with every setting; the sentence level's figures come first."""
+        """Rerank the set with every setting; return the sentence level's figures, then the settings'."""
         with counted("reranked", sum(map(len, self.documents))) as advance:
             chosen = rerank_with_all(self.search, self.documents, settings, advance)
         return measure_settings(settings, chosen, self.texts, self.references, self.lines)
@@ -293,7 +291,7 @@ def prepare_lists(
     """Make the lists that a translator would choose from, to be reranked at the temperatures of settings.
 
     With `split_language` a line is a paragraph of that language: its sentences are translated one by one, and
-    measured as one.
+    measured together.
     """
     lines = [
         [[line] if split_language is None else split_sentences(line, split_language) for line in document]
@@ -322,10 +320,10 @@ def prepare_lists(
     )
 
 
-# Finding several weights of an objective together: one after the other, again and again.
+# Tuning several weights of an objective together: one after the other, in rounds.
 
 
-# What a weight is multiplied by, to be tried; 0 is without it.
+# The factors by which a weight is multiplied; 0 leaves its term out.
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.5, 2.0, 4.0)
 ROUNDS = 3
 
@@ -338,9 +336,10 @@ def coordinate_search(
     rounds: int = ROUNDS,
     counted: CountProgress = no_progress,
 ) -> tuple[Point, list[Point]]:
-    """The sentence level's figures, and those of all that was tried, in that order; the best is among them.
+    """Tune all weights; return the sentence level's figures, and those of all settings tried, in order.
 
-    BLEU never falls on the way: the start is tried too, and left only for something better.
+    The best one is among them. BLEU never falls on the way: `start` is tried too, and left only for a better
+    setting.
     """
     first = _setting(temperature, start)
     level, tried = development.points([first], counted)

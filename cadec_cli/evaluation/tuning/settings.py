@@ -1,7 +1,7 @@
-"""What can be tuned, what stands in a bundle now, and what is tried beside it.
+"""The settings of a tuning run: a bundle's present one, and those that are tried beside it.
 
-Of the C-score, temperature and weight are tried together: a higher weight at a higher temperature is another
-trade than a temperature alone. Knows no models and no figures.
+For the C-score, temperature and weight are tried together: a higher weight at a higher temperature is a
+different trade-off from a temperature alone. This module knows nothing of models or figures.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.method import objectives
 from cadec_cli.method.options import DecodingDefaults
 
-# Tried unless others are given: of the C-score every weight at every temperature, of the fusions, which the
-# paper does not T-scale, the weight.
+# Tried by default: for the C-score, every weight at every temperature; for the fusions, which the paper does
+# not T-scale, the weights alone.
 TEMPERATURES: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 WEIGHTS = (0.5, 1.0, 2.0, 4.0)
 FUSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
@@ -23,14 +23,14 @@ FUSION_WEIGHTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
 @dataclass(frozen=True)
 class Setting:
-    """What is tuned: the temperature, and the D-LM's weight; or the weights of an objective by name."""
+    """A temperature and the D-LM's weight, or an objective's weights by name."""
 
     temperature: float
     weight: float = 1.0
-    named: tuple[tuple[str, float], ...] = ()  # where there are several
+    named: tuple[tuple[str, float], ...] = ()  # if there are several
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """The setting as messages show it."""
         weights = ", ".join(f"{name} {value:g}" for name, value in self.named) or f"weight {self.weight:g}"
         return f"T = {self.temperature:g}, {weights}"
 
@@ -41,27 +41,27 @@ class Setting:
 
     @property
     def strength(self) -> tuple[float, float]:
-        """Sorts settings by how much the D-LM has to say.
+        """The key to sort settings by the influence of the D-LM.
 
-        A temperature divides the logits, so by and large weight / T counts; of equals, the larger weight.
+        A temperature divides the logits, so roughly weight / T counts; among equals, the larger weight.
         """
         return (self.weight / self.temperature, self.weight)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The same as flags of `translate` and `convert`."""
+        """The setting as flags of `translate` and `convert`."""
         weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
         return "--temperature", f"{self.temperature:g}", "--weight", weights
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is to be tried for an objective; what is used at present is always among the settings."""
+    """The settings to try for an objective; the present setting is always among them."""
 
     objective: str
     present: Setting
     settings: tuple[Setting, ...]
-    together: bool = False  # several weights, found one after the other from the settings on
+    together: bool = False  # several weights, tuned one after the other from the first setting on
 
     @property
     def temperatures(self) -> tuple[float, ...]:
@@ -77,10 +77,10 @@ def trial_of(
     protocol: str = "best",
     fixed: float | None = None,
 ) -> Trial:
-    """All that is tried for an objective; temperatures or weights that are given are the only ones.
+    """The settings to try for an objective; given temperatures or weights replace the default ones.
 
-    Of the C-score, what is not given while the other is stays as it is in the bundle. `fixed` is the only
-    temperature at which the D-LM can be read, if there is one: no other is tried.
+    For the C-score, if only one of the two is given, the other stays as it is in the bundle. `fixed` is the
+    only temperature at which the D-LM can be read, if there is one: it replaces the default temperatures.
     """
     formula = objectives.objective(name)
     if not formula.weights:
@@ -125,7 +125,7 @@ def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
 def changed_defaults(
     defaults: DecodingDefaults, name: str, setting: Setting, context: int | None, nbest: int | None
 ) -> DecodingDefaults:
-    """A bundle's defaults with what was found, and with what it was found for."""
+    """A bundle's defaults with the setting found, and with the objective, context and n-best of the run."""
     stays = name == defaults.objective and setting == present_setting(defaults, name)
     return dataclasses.replace(
         defaults,

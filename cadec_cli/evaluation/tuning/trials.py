@@ -1,4 +1,4 @@
-"""A tuning run: the development set is translated with all settings, and one of them is taken."""
+"""A tuning run: translate a development set with all settings, and choose one of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.method.terms import Terms
 
-# BLEU against contrastive accuracy: what a setting gives up of one for the other.
+# The trade-off between BLEU and contrastive accuracy.
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class ContrastiveTest:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What tables call the sets."""
+        """The names of the sets in tables."""
         return tuple(one.name for one in self.sets)
 
     def check(self) -> None:
-        """Refuse sets that the models can't read, before the work."""
+        """Raise a CadecError if the models can't read a set; call it before the work."""
         for one in self.sets:
             self.models.check(one)
 
     def with_accuracies(
         self, name: str, level: Point, points: Sequence[Point], counted: CountProgress = no_progress
     ) -> tuple[Point, list[Point]]:
-        """The points with what their settings make of every set; groups are scored once for all of them."""
+        """The points with their accuracies on every set; groups are scored once for all settings."""
         temperatures = self.models.scoring_options.temperatures
         scorers = [
             ContrastiveScorer(objective("sentence")),
@@ -87,7 +87,7 @@ class ContrastiveTest:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """The points that no other one beats, by accuracy; of points that are equal in both, all."""
+    """The Pareto front, sorted by accuracy; points that are equal in both figures are all kept."""
 
     def beaten(point: Point) -> bool:
         return any(
@@ -107,33 +107,33 @@ Documents = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a run found; `over_level` tells how far each point is above the sentence level in BLEU."""
+    """The result of a run; `over_level` has each point's difference from the sentence level in BLEU."""
 
     trial: Trial
     protocol: str
     level: Point
     points: tuple[Point, ...]
     over_level: tuple[Difference, ...]
-    decision: Decision | CadecError  # an error where no setting is what the protocol asks for
+    decision: Decision | CadecError  # an error if no setting fits the protocol
     sets: tuple[str, ...] = ()  # the contrastive sets
 
     @property
     def choice(self) -> Point | None:
-        """What is taken."""
+        """The point to use; None if no setting fits the protocol."""
         return self.decision.point if isinstance(self.decision, Decision) else None
 
     @property
     def present(self) -> Point:
-        """How what is used at present did."""
+        """The point of the present setting."""
         return next(point for point in self.points if point.setting == self.trial.present)
 
     @cached_property
     def front(self) -> list[Point]:
-        """The points that no other one beats at both BLEU and contrastive accuracy; none without sets."""
+        """The Pareto front of BLEU and contrastive accuracy; empty without sets."""
         return front(self.points) if self.sets else []
 
     def remarks(self, point: Point) -> list[str]:
-        """What there is to say of a point."""
+        """The remarks that tables show beside a point."""
         best = max(self.points, key=lambda one: one.bleu)
         said = {
             "chosen": point is self.choice,
@@ -144,7 +144,7 @@ class Tuning:
         return [remark for remark, holds in said.items() if holds]
 
     def record(self, bundle: str) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The run as plain data."""
         choice = self.choice
         differences = dict(zip(map(id, self.points), self.over_level, strict=True))
         record: dict[str, Any] = {
@@ -197,7 +197,7 @@ def run_tuning(
     """
     if sum(map(len, references)) < 2:
         raise CadecError(
-            "a development set of one line can't tell a difference from noise", "some hundred lines are few"
+            "a development set of one line can't tell a difference from noise", "use many hundred lines"
         )
     if contrastive is not None:
         contrastive.check()
@@ -213,7 +213,7 @@ def run_tuning(
     if trial.together:
         start, *others = trial.settings
         level, points = coordinate_search(development, start.weights, start.temperature, counted=counted)
-        if others:  # what is used at present, at another temperature
+        if others:  # the present setting, at another temperature
             points += development.points(others, counted)[1]
     else:
         level, points = development.points(trial.settings, counted)
@@ -236,14 +236,14 @@ def run_tuning(
     )
 
 
-# Where what was chosen goes: into a bundle of the user's own, never into the one that comes with cadec.
+# The choice is saved in a bundle of the user's own, never in the one that comes with cadec.
 
 
 _UNTOUCHED = "the bundle that comes with cadec is never changed"
 
 
 def may_save(directory: Path, asked: bool | None) -> bool:
-    """Tell whether the choice is to be written into a bundle; what can't be is refused before the work."""
+    """Tell whether to write the choice into a bundle; a CadecError before the work if that can't be done."""
     if is_embedded(directory):
         if asked:
             raise UsageError(_UNTOUCHED, f"tune one of your own: `cadec convert {directory} -o my-bundle`")
@@ -257,7 +257,7 @@ def may_save(directory: Path, asked: bool | None) -> bool:
 def save_choice(
     directory: Path, before: DecodingDefaults, after: DecodingDefaults, save: bool, note: Warn
 ) -> None:
-    """Write what was chosen into the bundle, or say how to keep it."""
+    """Write the choice into the bundle, or show how to use and keep it."""
     place = shlex.quote(str(directory))
     if before == after:
         note(f"{directory} has it already: nothing to write")
@@ -273,9 +273,9 @@ def save_choice(
 
 
 def save_learnt_lengths(job: TranslationJob, pairs: Sequence[tuple[str, str]], note: Warn) -> None:
-    """Let a bundle that does not know how long its translations may become learn it from a development set.
+    """Save length limits, learnt from a development set, in a bundle that has none.
 
-    One that knows has it from a text of its makers' choice, and keeps it.
+    A bundle with limits keeps them: they come from a text that its makers chose.
     """
     bundle = job.bundle
     own = (bundle.source_language, bundle.target_language)
@@ -286,7 +286,7 @@ def save_learnt_lengths(job: TranslationJob, pairs: Sequence[tuple[str, str]], n
 
 
 def _flags(before: DecodingDefaults, after: DecodingDefaults) -> list[str]:
-    """What was chosen, as flags of `translate` and `convert`; and what else is not as it was."""
+    """The chosen setting, and all other changed defaults, as flags of `translate` and `convert`."""
     others = [
         part
         for name in ("objective", "context", "nbest")
