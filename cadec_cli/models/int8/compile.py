@@ -88,7 +88,4 @@ def _compile(flags: list[str], sources: Path, output: Path) -> bool:
 
 
 if __name__ == "__main__":
-    print(
-        "\n".join(map(str, compile_all()))
-        or "nothing was compiled: no working C compiler was found"
-    )
+    print("\n".join(map(str, compile_all())) or "nothing was compiled: no working C compiler was found")
