@@ -97,7 +97,7 @@ class RepairModel:
         return Passage(tuple(group[index] for index in kept), kept.index(place - first))
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
-        """A group that ends with the last of some sentences, as full as can be."""
+        """The largest group that ends with the last of the given sentences."""
         return sentences_before(sentences, len(sentences) - 1, PASSAGE_SENTENCES["repair"] - 1)
 
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:

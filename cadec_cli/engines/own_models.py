@@ -119,7 +119,7 @@ OWN_TRANSLATION = TranslationEngine(
 
 @dataclass(frozen=True)
 class _KnownReader:
-    """How a D-LM trained here cuts text and how much it reads, known from its configuration."""
+    """The text and positions of a D-LM trained here, known from its configuration."""
 
     text: TokenText
     positions: int

@@ -82,12 +82,12 @@ class ContextReader(Protocol):
 
     @property
     def text(self) -> TokenText:
-        """How it writes sentences."""
+        """Its text: the tokenizer and ids of sentences."""
         ...
 
     @property
     def positions(self) -> int:
-        """How many tokens, context and boundaries included, it can read."""
+        """The most tokens that it can read, context and boundaries included."""
         ...
 
 
@@ -96,12 +96,12 @@ class LanguageModel(Protocol):
 
     @property
     def text(self) -> TokenText:
-        """How it writes sentences; tries and contexts are in its ids."""
+        """Its text: the tokenizer and ids of sentences, also in tries and contexts."""
         ...
 
     @property
     def positions(self) -> int:
-        """How many tokens, context and boundaries included, it can read."""
+        """The most tokens that it can read, context and boundaries included."""
         ...
 
     def score(
@@ -157,7 +157,7 @@ class StepwiseTranslation(Protocol):
 
     @property
     def text(self) -> TokenText:
-        """How it writes translations."""
+        """The text of the target language: its tokenizer and ids."""
         ...
 
     @property

@@ -173,7 +173,7 @@ class StepwiseInContext:
 
     @property
     def text(self) -> TokenText:
-        """How it writes translations."""
+        """The text of the target language: its tokenizer and ids."""
         return self.model.text
 
     @property
@@ -183,7 +183,7 @@ class StepwiseInContext:
 
     @property
     def limits(self) -> LengthLimits:
-        """How long its translations may become."""
+        """The length limits of its translations."""
         return self.model.limits
 
     def encode(self, sentence: str) -> list[int]:

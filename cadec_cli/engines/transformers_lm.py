@@ -52,7 +52,7 @@ class TwoWays(LanguageModel, Protocol):
 
     @property
     def text(self) -> LineText:
-        """How it writes sentences."""
+        """Its text: the tokenizer and ids of sentences."""
         ...
 
 

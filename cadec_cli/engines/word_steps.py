@@ -24,7 +24,7 @@ from cadec_cli.engines.protocols import LanguageTrees
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.text.token_text import TokenText
 
-# Stands for no token, among ids.
+# An id that means no token.
 NONE = -1
 
 

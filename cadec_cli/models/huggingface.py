@@ -70,7 +70,7 @@ def load_config(directory: Path) -> Any:
             config = transformers_library().AutoConfig.from_pretrained(
                 str(directory), local_files_only=True, trust_remote_code=False
             )
-        except Exception as error:  # whatever a foreign file makes a foreign library raise
+        except Exception as error:  # a damaged file can make the library raise anything
             raise CadecError(f"{directory} can't be read as a Hugging Face model: {short(error)}") from None
     check_causal(config, str(directory))
     check_configuration(config, str(directory))
@@ -119,7 +119,7 @@ def load_network(directory: Path, *, pickled: bool = False) -> Network:
                 weights_only=True,
                 output_loading_info=True,
             )
-        except Exception as error:  # whatever a foreign file makes a foreign library raise
+        except Exception as error:  # a damaged file can make the library raise anything
             raise CadecError(f"{directory} can't be loaded: {short(error)}") from None
     # transformers would fill missing weights with random numbers, without an error.
     _refuse_missing([*report["missing_keys"], *report["mismatched_keys"]], str(directory))
@@ -132,7 +132,7 @@ def empty_network(config: Any) -> Any:
     with torch.device("meta"):
         try:
             return new_model(config)
-        except Exception as error:  # whatever a foreign configuration makes a foreign library raise
+        except Exception as error:  # an invalid configuration can make the library raise anything
             raise CadecError(f"no model can be built from this configuration: {short(error)}") from None
 
 

@@ -215,7 +215,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
 
 
 def places_of(parts: tuple[Part, ...]) -> list[list[int]]:
-    """Where the queries of each part start and end, its cached keys, and its new ones."""
+    """The starts and ends of each part's queries, cached keys and new keys."""
     return [
         [place for span in (part.queries, part.cached, part.own) for place in (span.start, span.stop)]
         for part in parts

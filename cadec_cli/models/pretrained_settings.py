@@ -167,7 +167,7 @@ class TranslationSettings:
         )
 
     def details(self) -> dict[str, str]:
-        """What `cadec info` shows of it."""
+        """The texts that `cadec info` shows, by name."""
         shown = _details(self)
         for side, languages in (("from", self.source_languages), ("to", self.target_languages)):
             if languages:
@@ -202,7 +202,7 @@ class LanguageSettings:
                 _refuse([f"no_context must be at most {most} per language"])
 
     def details(self) -> dict[str, str]:
-        """What `cadec info` shows of it."""
+        """The texts that `cadec info` shows, by name."""
         texts = ", ".join(sorted(self.no_context))
         shown = {
             **_details(self),
