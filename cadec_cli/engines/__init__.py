@@ -1,1 +1,1 @@
-"""What computes probabilities, behind two small protocols."""
+"""The engines that run models and compute probabilities, behind two small protocols."""

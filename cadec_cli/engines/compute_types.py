@@ -4,7 +4,7 @@ from cadec_cli.errors import CadecError
 
 COMPUTE_TYPES = ("int8", "int8_float16", "float16", "bfloat16", "float32")
 
-# What computes a stored format where the format itself can't be computed in, best first.
+# The formats to compute in, best first, on machines that can't compute in the stored format.
 _INSTEAD = {
     "int8": ("int8_float32",),
     "int8_float16": ("int8_float32", "int8"),
@@ -15,15 +15,15 @@ _INSTEAD = {
 
 
 def check_compute_type(compute_type: str) -> None:
-    """Refuse what is no compute type."""
+    """Refuse an unknown compute type."""
     if compute_type not in COMPUTE_TYPES:
         raise CadecError(f"no compute type {compute_type!r}", f"there are {', '.join(COMPUTE_TYPES)}")
 
 
 def usable_compute_type(compute_type: str, device: str = "cpu") -> str:
-    """What to ask CTranslate2 for when it loads a model of this type on this device.
+    """The compute type to request when CTranslate2 loads a model of this type on this device.
 
-    Left to itself it finds a type as well, but says so on standard error each time.
+    CTranslate2 would choose a type itself, but it reports that on standard error each time.
     """
     import ctranslate2
 

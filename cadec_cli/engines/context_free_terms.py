@@ -1,6 +1,6 @@
-"""Our own terms, and building the terms that an objective needs from the table `method.terms.TERMS`.
+"""Terms without context, and a function that builds an objective's terms from the table `method.terms.TERMS`.
 
-Bayes' rule (Yu et al. 2020) needs two that depend on no context: log p_back(x | y), by a model of the other
+Bayes' rule (Yu et al. 2020) needs two terms without context: log p_back(x | y), by a model of the other
 direction, and |y|.
 """
 
@@ -26,7 +26,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class BackwardScores:
-    """log p(x̃ | y) of the source after each hypothesis, by a model that translates the other way."""
+    """log p(x̃ | y) of the source given each hypothesis, by a model of the other direction."""
 
     model: TranslationModel
     names: tuple[str, ...] = (BACK,)
@@ -38,7 +38,7 @@ class BackwardScores:
         for text, source in zip(texts, sources, strict=True):
             if not source:
                 raise CadecError(
-                    "a list has no source, which the backward model would score",
+                    "a list has no source for the backward model to score",
                     f"lists of `cadec translate {option('json')}` have theirs; those of Moses and "
                     "Marian have none",
                 )
@@ -50,7 +50,7 @@ class BackwardScores:
 
 @dataclass(frozen=True)
 class Lengths:
-    """|y| of each hypothesis: tokens of the D-LM, its end not counted."""
+    """|y| of each hypothesis, in tokens of the D-LM without its end."""
 
     text: TokenText
     names: tuple[str, ...] = (LENGTH,)
@@ -78,10 +78,9 @@ def build_terms(
     given: Sequence[AnyTerm] = (),
     options: Mapping[str, str] | None = None,
 ) -> tuple[AnyTerm, ...]:
-    """Build what computes the terms of an objective, given the options of terms as text.
+    """Build the terms of an objective; `options` are the options of terms as text.
 
-    Terms that `given` computes are not looked up in the table. A model or an option that is missing is a
-    CadecError.
+    Terms that `given` computes are not looked up in the table. A missing model or option is a CadecError.
     """
     found = list(given)
     known = {name for source in given for name in source.names}

@@ -1,4 +1,4 @@
-"""N-best translations by CTranslate2, with exact log p(ỹ|x), and what a CTranslate2 directory says of itself.
+"""N-best translations by CTranslate2, with exact log p(ỹ|x), and the settings in a CTranslate2 directory.
 
 For its scores to be log p(ỹ|x), CTranslate2 gets no length penalty and no minimum length (which would take
 EOS out of the first softmax), and hypotheses that were cut off are scored again. A token that every
@@ -32,7 +32,7 @@ from cadec_cli.models.pretrained_settings import SOURCE, TARGET, TranslationSett
 from cadec_cli.parallel import available_cores
 from cadec_cli.text.token_text import TokenText
 
-# What CTranslate2 reads of its config.json; it notices most wrong types only when it translates.
+# The keys of config.json that CTranslate2 reads; it notices most wrong types only when it translates.
 _SETTINGS: Mapping[str, tuple[type, ...]] = {
     "add_source_bos": (bool,),
     "add_source_eos": (bool,),
@@ -43,12 +43,12 @@ _SETTINGS: Mapping[str, tuple[type, ...]] = {
     "layer_norm_epsilon": (float, int, type(None)),
     "multi_query_attention": (bool,),
 }
-# Without these it uses whatever happens to be in memory.
+# If these are missing, it uses uninitialised memory.
 _REQUIRED = ("add_source_bos", "add_source_eos")
 
 
 def read_settings(directory: Path) -> dict[str, Any]:
-    """A config.json; one whose settings are of other types than CTranslate2 takes is a CadecError."""
+    """Read a config.json; settings of types that CTranslate2 does not accept are a CadecError."""
     path = directory / "config.json"
     stored = read_json(path)
     if not isinstance(stored, dict):
@@ -59,7 +59,7 @@ def read_settings(directory: Path) -> dict[str, Any]:
         if (name in stored or name in _REQUIRED) and type(stored.get(name)) not in kinds
     ]
     if wrong:
-        raise CadecError(f"{path} is damaged: {', '.join(wrong)} can't be right")
+        raise CadecError(f"{path} is damaged: {', '.join(wrong)} missing or of a wrong type")
     return stored
 
 
@@ -83,7 +83,7 @@ def _read(directory: Path, name: str) -> list[str] | None:
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens) or not tokens:
             raise CadecError(f"{path} is not a vocabulary: a list of tokens")
         return tokens
-    # How CTranslate2 wrote it before version 3.
+    # The format of CTranslate2 before version 3.
     if (path := directory / f"{name}.txt").is_file():
         with read_errors(path):
             raw = path.read_bytes()
@@ -117,16 +117,15 @@ class Framing:
 
     @property
     def source_size(self) -> int:
-        """How many tokens stand around a source sentence."""
+        """The number of tokens around a source sentence."""
         return len(self.source_begin) + len(self.source_end)
 
 
 class CTranslate2Model:
     """A CTranslate2 S-NMT between the texts of two languages.
 
-    `positions` is how many tokens it reads or writes at most, EOS and all framing included; the framing is
-    ours, an EOS after the source, unless it is given. `limits` say where a translation is cut off that has
-    not found its end.
+    `positions` is the most tokens that it reads or writes, EOS and all framing included. The default framing
+    is that of our models: an EOS after the source. `limits` cut off translations that do not end.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class CTranslate2Model:
         self._framing = framing or Framing(source_end=(self._source_pieces[source.boundary],))
         self._target_ids = {piece: index for index, piece in enumerate(self._target_pieces)}
         self._limits = limits or LengthLimits()
-        # Of pieces alone: what stands around them has its own.
+        # For the pieces of the sentence; the framing is not counted.
         self._source_room = positions - self._framing.source_size
         self._target_room = positions - 1 - len(self._framing.target_begin)
         load = partial(
@@ -162,12 +161,12 @@ class CTranslate2Model:
             device=device,
             device_index=device_index,
             compute_type=usable_compute_type(compute_type, device),
-            # One batch per core: several cores at one batch wait for each other more than they work.
+            # One batch per core: several cores that share a batch wait for each other more than they compute.
             inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
             intra_threads=1,
         )
         try:
-            # It tells OpenMP how many threads to use, for whichever thread loads it: told to this one, torch
+            # CTranslate2 sets OpenMP's number of threads for the thread that loads it: in this thread, torch
             # would compute with one core from then on.
             with ThreadPoolExecutor(1) as other:
                 self._translator = other.submit(load).result()
@@ -197,8 +196,8 @@ class CTranslate2Model:
     def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
         """The `count` best translations of every sentence; repeated sentences are translated once.
 
-        A result depends on the arguments of the call alone, so that a translation that is resumed continues
-        exactly as it would have.
+        A result depends only on the arguments of the call, so that a resumed translation continues exactly as
+        if it had not been interrupted.
         """
         distinct = list(dict.fromkeys(sentences))
         found = dict(zip(distinct, self._translate(distinct, count), strict=True))
@@ -250,7 +249,7 @@ class CTranslate2Model:
     def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
         """log p(ỹ|x) of given translations, one per sentence.
 
-        What becomes the same pieces is scored once, so that it ties whatever the batch.
+        Texts with the same pieces are scored once, so that their scores are equal in any batch.
         """
         distinct = list(dict.fromkeys(sentences))
         sources = dict(zip(distinct, self._pieces(distinct), strict=True))
@@ -272,7 +271,7 @@ class CTranslate2Model:
     def token_log_probs(
         self, sentences: Sequence[str], targets: Sequence[str]
     ) -> list[list[tuple[int, float]]]:
-        """log p of every token of given translations, with the number of the word that it belongs to."""
+        """The log p of every token of given translations, after the number of the word it belongs to."""
         begin = self._framing.target_begin
         ids = [self._target.encode(target) for target in targets]
         results = self._translator.score_batch(
@@ -282,7 +281,7 @@ class CTranslate2Model:
             batch_type="tokens",
             max_batch_size=BATCH_TOKENS,
         )
-        # Detokenisation joins what it likes: only what was written so far tells which word one is at.
+        # Detokenisation may join any tokens: only the text up to a token tells which word the token is in.
         words = [
             [max(0, len(self._target.decode(own[: place + 1]).split()) - 1) for place in range(len(own))]
             for own in ids
@@ -293,7 +292,7 @@ class CTranslate2Model:
         ]
 
     def copies(self, pieces: Sequence[str]) -> bool:
-        """Tell whether both vocabularies have all of some pieces: our own learn placeholders so."""
+        """Tell whether both vocabularies have all of these pieces, as our models have for placeholders."""
         return set(pieces) <= set(self._source_pieces) & set(self._target_pieces)
 
     def _pieces(self, sentences: Sequence[str]) -> list[list[str]]:
@@ -310,7 +309,7 @@ class CTranslate2Model:
         pieces = self._pieces(sentences)
         lists = [NBest(text, ()) for text in sentences]
         groups = [group for group in _of_one_size(map(len, pieces)) if pieces[group[0]]]
-        # CTranslate2 has one limit for a call: that of its sentences' one length.
+        # CTranslate2 has one limit per call; all sentences of a call have the same length.
         limits = [self._limit(pieces[group[0]]) for group in groups]
         begun = [
             self._begin_up_to(limit, [pieces[index] for index in group], count)
@@ -325,12 +324,12 @@ class CTranslate2Model:
         return lists
 
     def _limit(self, source: Sequence[str]) -> int:
-        """The longest translation that makes sense, rounded up: to few values, for large batches."""
+        """The most tokens of a translation, rounded up to a few values, for large batches."""
         most = self._limits.most(len(source))
         return min(self._target_room, most + -most % LIMIT_STEP)
 
     def _begin_up_to(self, limit: int, sources: Sequence[list[str]], count: int) -> list[Any]:
-        """Begin to translate sources of one length, which is often one batch, and one core's work."""
+        """Begin to translate sources of one length: often one batch, which one core computes."""
         begin = list(self._framing.target_begin)
         begun: list[Any] = self._translator.translate_batch(
             [self._framing.frame(source) for source in sources],
@@ -353,7 +352,7 @@ class CTranslate2Model:
         for awaited in begun:
             try:
                 result = awaited.result()
-            except ValueError as error:  # what it is asked for is always the same: it must be the model
+            except ValueError as error:  # the arguments are always valid: the model must be at fault
                 raise CadecError(f"CTranslate2 can't translate with this model: {error}", _DAMAGED) from None
             written = [tokens[forced:] for tokens in result.hypotheses]
             yield list(zip(written, result.scores, strict=True))
@@ -383,7 +382,7 @@ class CTranslate2Model:
         return log_probs
 
     def _hypotheses(self, scored: Iterable[tuple[list[str], float]]) -> tuple[Hypothesis, ...]:
-        """Best first; of those that read the same the best is kept, and empty ones only if all are."""
+        """Hypotheses, best first; of equal texts the best is kept, and empty ones only if all are empty."""
         found: dict[str, Hypothesis] = {}
         for tokens, score in scored:
             if math.isnan(score):
@@ -406,7 +405,7 @@ class CTranslate2Model:
 
 
 def _of_one_size(sizes: Iterable[Any]) -> list[list[int]]:
-    """The places of equal sizes, the largest first: what takes longest is not to be waited for at the end."""
+    """Groups of places with equal sizes, the largest first: the slowest work must not come last."""
     places: dict[Any, list[int]] = {}
     for place, size in enumerate(sizes):
         places.setdefault(size, []).append(place)
@@ -418,14 +417,14 @@ def _first(nbest: NBest) -> str:
 
 
 def _has_room(sentence: str, text: TokenText, room: int) -> bool:
-    # A token is a character at the least; with bytes for rare ones, a character is four at the most.
+    # A character is at most four tokens: rare ones are split into bytes.
     return 4 * len(sentence) <= room or len(text.encode(sentence)) <= room
 
 
 def framing_for(
     settings: TranslationSettings, source_language: str | None, target_language: str | None
 ) -> Framing:
-    """The tokens around sentences of a direction; a language that the model does not have is a CadecError."""
+    """The tokens around sentences of a direction; a language unknown to the model is a CadecError."""
     own = {
         SOURCE: language_token(source_language, settings.source_languages, "source"),
         TARGET: language_token(target_language, settings.target_languages, "target"),

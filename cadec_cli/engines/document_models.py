@@ -1,7 +1,7 @@
-"""Translation models that read more than one sentence, and those of them that read sentences joined into one.
+"""Passages for translation models that read several sentences, and the models that read them joined.
 
 A passage is a few sentences of a document, one of which is to be translated. Each model decides which
-sentences belong to it: the ones before, or the group that the sentence is in.
+sentences it reads: the ones before, or the group that the sentence is in.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.models.configs import PASSAGE_SENTENCES
 from cadec_cli.text.joined_text import join_passage, split_passage
 
-# The beam of the sentence-level translations that are repaired.
+# The beam for the sentence-level translations that are to be repaired.
 DRAFT_BEAM = 4
 
 
 def sentences_before(sentences: Sequence[str], place: int, count: int) -> Passage:
-    """A sentence and up to so many before it; blank ones are passed over."""
+    """A sentence and up to `count` before it; blank ones are left out."""
     before = [text for text in sentences[max(0, place - count) : place] if text.strip()]
     return Passage((*before, sentences[place]), len(before))
 
 
 @dataclass(frozen=True)
 class TwoToTwoModel:
-    """The sentence before and the current one, translated as one; the last part of the output is taken."""
+    """Translates the preceding and the current sentence as one; the last part of the output is used."""
 
     model: TranslationModel
 
     def fits(self, sentence: str) -> bool:
-        """Tell whether the model can read a sentence whole."""
+        """Tell whether the model can read the whole sentence."""
         return self.model.fits(sentence)
 
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
-        """The sentence before, if there is one and both fit."""
+        """The sentence, after the one before if there is one and both fit."""
         passage = sentences_before(sentences, place, PASSAGE_SENTENCES["2-to-2"] - 1)
         return (
             passage if self.model.fits(join_passage(passage.sentences)) else Passage((passage.sentence,), 0)
         )
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
-        """What is read before the last of some sentences."""
+        """The passage of the last of the given sentences."""
         return self.passage(sentences, len(sentences) - 1)
 
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
-        """Translations of the last sentence; of several with the same end, the likeliest.
+        """Translations of the last sentence; of several with the same last sentence, the likeliest.
 
-        Only what comes out as two sentences, where two went in, can be parted: where nothing does, the
-        sentence is translated alone.
+        A translation of two sentences is used only if it is two sentences. If none is, the sentence is
+        translated alone.
         """
         lists = self._parts(passages, count)
         failed = [index for index, nbest in enumerate(lists) if not nbest.hypotheses]
@@ -76,16 +76,16 @@ class TwoToTwoModel:
 
 @dataclass(frozen=True)
 class RepairModel:
-    """Groups of sentence-level translations, rewritten so that they fit each other.
+    """Rewrites groups of sentence-level translations so that they fit each other.
 
-    `draft` gives the sentence-level translations of sentences: the likeliest of each, with its score.
+    `draft` returns the likeliest sentence-level translation of each sentence, with its score.
     """
 
     model: TranslationModel
     draft: Callable[[Sequence[str]], list[Hypothesis]]
 
     def fits(self, sentence: str) -> bool:
-        """Whatever can be drafted is repaired, or left as it is."""
+        """Return True: a draft that does not fit is left as it is."""
         return True
 
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
@@ -97,13 +97,13 @@ class RepairModel:
         return Passage(tuple(group[index] for index in kept), kept.index(place - first))
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
-        """A group that ends with the last of some sentences, as full as can be."""
+        """The largest group that ends with the last of the given sentences."""
         return sentences_before(sentences, len(sentences) - 1, PASSAGE_SENTENCES["repair"] - 1)
 
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
-        """Repaired sentences. Only a group that comes out with as many as went in is believed.
+        """Repaired sentences. A group is used only if its number of sentences has not changed.
 
-        Where none does, the sentence stays as it was drafted; its score is then that of the drafted group.
+        If there is none, the draft of the sentence is kept, with the score of the drafted group.
         """
         drafts = self._drafts(passages)
         groups = [self._fitting(passage, drafts) for passage in passages]
@@ -117,7 +117,7 @@ class RepairModel:
         ]
 
     def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
-        """log p of all sentences of the group, after their sentence-level translations."""
+        """log p of all sentences of the group, given their sentence-level translations."""
         drafts = self._drafts(passages)
         sources = [tuple(drafts[text].text for text in passage.sentences) for passage in passages]
         return _joined_log_probs(self.model, sources, targets)
@@ -127,7 +127,7 @@ class RepairModel:
         return dict(zip(texts, self.draft(texts), strict=True))
 
     def _fitting(self, passage: Passage, drafts: dict[str, Hypothesis]) -> Passage | None:
-        """A group of drafts; of one that is too long the sentence in question, if that fits."""
+        """The drafts of a group; if they are too long, only the current sentence; None if that is, too."""
         group = Passage(tuple(drafts[text].text for text in passage.sentences), passage.place)
         if not group.sentence.strip():
             return None
@@ -148,9 +148,10 @@ class RepairModel:
 
 
 def _at_place(passage: Passage, read: Passage, nbest: NBest) -> NBest:
-    """The part of each hypothesis that stands where the sentence in question does, each once.
+    """The part of each hypothesis at the place of the current sentence, without duplicates.
 
-    `read` is what was translated. What has more or fewer parts, or nothing there, is left out.
+    `read` is the passage that was translated. Hypotheses with more or fewer parts, or with an empty part
+    there, are left out.
     """
     best: dict[str, float] = {}
     for hypothesis in nbest.hypotheses:
@@ -161,7 +162,7 @@ def _at_place(passage: Passage, read: Passage, nbest: NBest) -> NBest:
 
 
 def draft_model(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypothesis]]:
-    """The sentence-level translations of a model; what it finds nothing to translate in stays as it is."""
+    """Return a function that drafts sentences with a model; one without a translation stays as it is."""
 
     def draft(sentences: Sequence[str]) -> list[Hypothesis]:
         lists = model.nbest(sentences, DRAFT_BEAM)
@@ -172,30 +173,30 @@ def draft_model(model: TranslationModel) -> Callable[[Sequence[str]], list[Hypot
 
 @dataclass(frozen=True)
 class Drafts:
-    """Sentences that are translations already, in the place of a model that would make them.
+    """Stands in for a translation model if the sentences already are translations.
 
-    `model` is what will read them, and so knows which are too long.
+    `model` will read them, and so knows which are too long.
     """
 
     model: TranslationModel
 
     def as_they_are(self, sentences: Sequence[str]) -> list[Hypothesis]:
-        """What the draft of a sentence is: itself."""
+        """Return each sentence as its own draft."""
         return [Hypothesis(sentence, 0.0) for sentence in sentences]
 
     def nbest(self, sentences: Sequence[str], count: int) -> list[NBest]:
-        """Each sentence is its only translation."""
+        """Return each sentence as its only translation."""
         return [NBest(sentence, (Hypothesis(sentence, 0.0),)) for sentence in sentences]
 
     def log_probs(self, sentences: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """Certain for the sentence itself, impossible for any other."""
+        """Return log 1 for the sentence itself, log 0 for any other."""
         return [
             0.0 if target == sentence else -math.inf
             for sentence, target in zip(sentences, targets, strict=True)
         ]
 
     def fits(self, sentence: str, target: str = "") -> bool:
-        """Tell whether the model can read a sentence whole."""
+        """Tell whether the model can read the whole sentence."""
         return self.model.fits(sentence, target)
 
     def split(self, sentence: str) -> list[str]:
@@ -206,7 +207,7 @@ class Drafts:
 def _joined_log_probs(
     model: TranslationModel, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
 ) -> list[float]:
-    """Scores of passages; both sides have as many sentences, or the source would be of another passage."""
+    """Scores of passages; a ValueError if the two sides differ in their number of sentences."""
     for source, target in zip(sources, targets, strict=True):
         if len(source) != len(target):
             raise ValueError(f"{len(target)} translations of {len(source)} sentences")

@@ -1,4 +1,4 @@
-"""The seam for engines: what cadec asks of the code that runs a model, and what it gives to that code.
+"""The interface of engines: the functions that an engine provides, and the data that cadec passes to them.
 
 An engine is one record. `TranslationEngine` runs the `nmt` part of a bundle, `LanguageEngine` the `lm` part.
 The manifest of a bundle names the engine of each part; `engines.table` finds it, among ours or among those
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cadec_cli.text.pipeline import TextPipeline
     from cadec_cli.text.token_text import PretrainedCorpusText
 
-# Called with a message for the user: what takes long, what is assumed, what is unusual.
+# Called with a message for the user about slow work, assumptions and unusual circumstances.
 Note = Callable[[str], None]
 
 
@@ -47,7 +47,7 @@ class Languages:
 
     @property
     def source_code(self) -> str:
-        """The shortest code of the source language, which tokenisers expect; empty where there is none."""
+        """The shortest code of the source language, as tokenisers expect it; empty without a source."""
         return iso_code(self.source) if self.source else ""
 
     @property
@@ -61,7 +61,7 @@ class Languages:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a model computes with: a device by its name, a compute type, a number of threads."""
+    """The hardware settings of a model: a device by its name, a compute type, a number of threads."""
 
     device: str  # auto, cpu, cuda, cuda:1
     compute_type: str
@@ -78,7 +78,7 @@ class Machine:
 
 
 class ModelSettings(Protocol):
-    """What is known of a model before it is loaded. An engine may know more of its own models."""
+    """The settings that are known before a model is loaded. An engine may add its own."""
 
     @property
     def origin(self) -> str:
@@ -92,27 +92,27 @@ class ModelSettings(Protocol):
 
     @property
     def positions(self) -> int | None:
-        """How many tokens the model can read; None where only the loaded model knows."""
+        """The most tokens that the model can read; None if only the loaded model knows."""
         ...
 
     @property
     def source_languages(self) -> tuple[str, ...]:
-        """The model's own names of the languages it can read, if it has to be told which one it reads."""
+        """The model's own names of its source languages, if the user must choose one."""
         ...
 
     @property
     def target_languages(self) -> tuple[str, ...]:
-        """The model's own names of the languages it can write, if it has to be told which one to write."""
+        """The model's own names of its target languages, if the user must choose one."""
         ...
 
     def details(self) -> dict[str, str]:
-        """What else `cadec info` shows, by a short name."""
+        """More that `cadec info` shows: texts by a short name."""
         ...
 
 
 @dataclass(frozen=True)
 class PlainSettings:
-    """Settings of a model that needs none, and of one whose engine reads a few of its own."""
+    """The settings of a model without a settings file, and a base for engines that add a few."""
 
     origin: str = "unknown"
     licence: str | None = None
@@ -122,16 +122,16 @@ class PlainSettings:
 
     @classmethod
     def read(cls, directory: Path) -> PlainSettings:
-        """Read nothing."""
+        """Return the defaults, without reading a file."""
         return cls()
 
     def details(self) -> dict[str, str]:
-        """Nothing more is known."""
+        """Return nothing more to show."""
         return {}
 
 
 class ModelPart(Protocol):
-    """One model of a bundle, as its engine sees it. All files that are listed were checked."""
+    """One model of a bundle, as its engine sees it. All listed files have been checked."""
 
     @property
     def name(self) -> str:
@@ -145,7 +145,7 @@ class ModelPart(Protocol):
 
     @property
     def directory(self) -> Path:
-        """Where the part's files are."""
+        """The directory of the part's files."""
         ...
 
     @property
@@ -155,7 +155,7 @@ class ModelPart(Protocol):
 
     @property
     def settings(self) -> Any:
-        """What the engine's own `settings` returned for this part."""
+        """The result of the engine's `settings` for this part."""
         ...
 
     @property
@@ -165,7 +165,7 @@ class ModelPart(Protocol):
 
     @property
     def limits(self) -> LengthLimits:
-        """How long translations between the bundle's own languages may become."""
+        """The length limits of translations between the bundle's own languages."""
         ...
 
     @property
@@ -175,7 +175,7 @@ class ModelPart(Protocol):
 
     @property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How a language model that was trained here cuts its text."""
+        """The text pipeline or tokenizer of a language model that was trained here."""
         ...
 
     @property
@@ -184,11 +184,11 @@ class ModelPart(Protocol):
         ...
 
     def conversion(self, compute_type: str, note: Note) -> Path:
-        """The converted weights: the bundle's own, or converted now and cached, which `note` reports."""
+        """The directory of converted weights: the bundle's, or a new cached one, which `note` reports."""
         ...
 
     def network(self) -> Any:
-        """The network in torch of a model that was trained here. It belongs to the caller."""
+        """The network in torch of a model that was trained here. The caller may change it."""
         ...
 
 
@@ -199,17 +199,17 @@ def no_problems(part: ModelPart) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What every engine says of itself; see the two kinds below.
+    """The fields that all engines have; see the two kinds below.
 
     `files` is a regular expression for the names of all files that the part may have: a bundle with any
-    other file is refused. `links` is one for those that may be symbolic links to outside. `settings` reads
-    what is known of the model from the part's directory; it loads no model, and raises a CadecError for
-    settings that can't be right. `check` returns all that is wrong with a part, in words.
+    other file is refused. `links` is one for files that may be symbolic links to outside the bundle.
+    `settings` reads the model's settings from the part's directory; it loads no model, and raises a
+    CadecError for invalid settings. `check` returns the problems of a part, in words.
     """
 
     part: ClassVar[str]  # of a bundle
 
-    name: str  # as the manifest has it
+    name: str  # in the manifest
     files: str
     links: str = ""
     settings: Callable[[Path], ModelSettings] = PlainSettings.read
@@ -220,7 +220,7 @@ StepwiseLoader = Callable[[ModelPart, Languages, Machine, Note], "StepwiseTransl
 
 
 def no_steps(part: ModelPart) -> StepwiseLoader | None:
-    """Say that a model can't be stepped."""
+    """Return None: the model can't be stepped."""
     return None
 
 
@@ -232,11 +232,11 @@ def nothing_to_prepare(part: ModelPart, compute_type: str, note: Note) -> None:
 class TranslationEngine(Engine):
     """An engine of translation models.
 
-    `load` returns the model for two languages. `prepare` does ahead what loading would otherwise do first,
-    such as a conversion, so that several processes need not wait for one another. `stepwise` returns a
-    loader of the model as the C-aware beam steps it, or None where this model can't be stepped. `texts` are
-    the tokenizers of both sides, to count or prepare tokens with; None where the engine shows none. With
-    `converted`, the part holds no weights: the bundle's conversions are all there is of them.
+    `load` returns the model for two languages. `prepare` does slow work before loading, such as a
+    conversion, so that several processes need not wait for each other. `stepwise` returns a loader for the
+    form of the model that the C-aware beam steps, or None if this model can't be stepped. `texts` returns the
+    tokenizers of both sides, to count or prepare tokens with; it is None if the engine offers none. With
+    `converted`, the part holds no weights: only the bundle's conversions have them.
     """
 
     part: ClassVar[str] = "nmt"
@@ -255,8 +255,8 @@ class TranslationEngine(Engine):
 class LanguageEngine(Engine):
     """An engine of language models.
 
-    `load` returns the model for the target language. `reader` returns how the model cuts text and how much
-    it reads, if that is known without loading it.
+    `load` returns the model for the target language. `reader` returns the model's tokenizer and its
+    positions, if they are known without loading it.
     """
 
     part: ClassVar[str] = "lm"
@@ -266,12 +266,12 @@ class LanguageEngine(Engine):
 
 
 def language_token(language: str | None, tokens: Sequence[str], side: str) -> str:
-    """A model's own name of a language, empty where it has none. An unknown language is a CadecError."""
+    """A model's own name of a language; empty if it has no names. An unknown language is a CadecError."""
     if not tokens:
         return ""
     if language is None:
         raise CadecError(
-            f"the model serves {len(tokens)} {side} languages, and none was named",
-            f"say {option(f'{side}-language')}",
+            f"the model has {len(tokens)} {side} languages, and none was chosen",
+            f"choose one with {option(f'{side}-language')}",
         )
     return own_token(language, tokens)

@@ -1,7 +1,7 @@
 """Beginnings of sentences after their contexts, read by a language model as they grow, for a beam over words.
 
-Everything that was read is one tree of tokens, contexts and beginnings alike. What two of them share is read
-once, and its keys are kept. New nodes stand in one row of the network and see only their ancestors.
+All contexts and beginnings form one tree of tokens. A shared prefix is read once, and its keys are kept. New
+nodes are one row of the network and attend only to their ancestors.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.layers import Cache
 
-# The last layer (L, D) of a row: tokens (1, L) at positions (1, L) that see (L, S + L), after a cache of S.
+# The last layer (L, D) of a row, given tokens (1, L), positions (1, L), a mask (L, S + L) and a cache of S.
 Hidden = Callable[[Tensor, Tensor, Tensor, Cache], Tensor]
 Logits = Callable[[Tensor], Tensor]  # (rows, D) → (rows, V)
 
 
-# Rows of logits that exist at a time.
+# The most rows of logits in memory at a time.
 LOGIT_ROWS = 24
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What the model says of the beginning of a sentence."""
+    """The model's scores for the beginning of a sentence."""
 
     total: float  # log p of its tokens
     following: Tensor  # (V) log p of every token after it
@@ -40,8 +40,8 @@ class Beginning:
 class Trees:
     """The contexts of some sentences, by term, and the beginnings that were read after them.
 
-    A term may have several contexts of a sentence: then it is the mean of log p after each of them. What does
-    not fit the model's positions is not scored.
+    A term may have several contexts for a sentence: then it is the mean of log p after each of them. Tokens
+    beyond the model's positions are not scored.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class Trees:
         self._contexts = contexts
         self._positions, self._reading, self._device = positions, scoring_options, device
         self._cache = cache
-        self._children: list[dict[int, int]] = [{}]  # of the nodes; that of number 0 is before all tokens
-        self._seen: list[list[int]] = [[]]  # places in the row: the ancestors' and its own
-        self._read: list[Tensor] = []  # (D) of each place
-        self._following: dict[int, Tensor] = {}  # rows that may be asked for again
+        self._children: list[dict[int, int]] = [{}]  # by node; node 0 is the root, before all tokens
+        self._seen: list[list[int]] = [[]]  # by node: the places in the row of its ancestors and itself
+        self._read: list[Tensor] = []  # the last layer (D), by place
+        self._following: dict[int, Tensor] = {}  # log p of every next token, by node, for reuse
         self._edges: dict[int, float] = {}  # log p of a node after its parent
 
     @torch.inference_mode()
     def read(self, beginnings: Sequence[tuple[int, Ids]]) -> list[dict[str, Beginning]]:
-        """What there is to say of beginnings, each of the sentence with that number, by term."""
+        """The scores of beginnings, given as (number of the sentence, ids), by term."""
         wanted = [
             {
                 term: [(context, self._fitting(number, ids)) for context in of_sentences[number]]
@@ -100,7 +100,7 @@ class Trees:
         return ids[: max(0, self._positions - longest)]
 
     def _grow(self, paths: Sequence[Sequence[int]]) -> list[list[int]]:
-        """The nodes of some paths, one more than tokens: what is new of them is read now."""
+        """The nodes of each path, the root first; the network reads new ones now."""
         tokens: list[int] = []
         depths: list[int] = []
         new: list[int] = []
@@ -132,7 +132,7 @@ class Trees:
         return all_nodes
 
     def _compute(self, paths: Sequence[tuple[Ids, Sequence[int]]]) -> None:
-        """Learn what is asked for and not known: rows after each path, and along it edges that are new."""
+        """Compute the missing scores: the row after each path, and the new edges along it."""
         edges: dict[int, dict[int, int]] = {}  # parent → node → token
         ends = {nodes[-1] for _, nodes in paths}
         for ids, nodes in paths:
@@ -150,7 +150,7 @@ class Trees:
             for node, row in zip(nodes, rows, strict=True):
                 self._take(edges.get(node, {}), row)
                 if node in ends:
-                    self._following[node] = row.clone()  # not all of what it is a row of
+                    self._following[node] = row.clone()  # a copy, so that the other rows can be freed
 
     def _take(self, tokens: Mapping[int, int], row: Tensor) -> None:
         for node, token in tokens.items():
@@ -158,7 +158,7 @@ class Trees:
 
     def _beginning(self, nodes: Sequence[int]) -> Beginning:
         found = Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])
-        # One that is no number makes no number of all others of its row.
+        # One NaN makes all numbers of its row NaN.
         if not (math.isfinite(found.total) and math.isfinite(float(found.following[0]))):
             raise CadecError(
                 "the language model gives probabilities that are not numbers",

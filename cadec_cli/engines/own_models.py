@@ -94,7 +94,7 @@ def _stepwise(part: ModelPart) -> StepwiseLoader:
 def _load_stepwise(
     part: ModelPart, languages: Languages, machine: Machine, note: Note
 ) -> StepwiseTranslation:
-    """The S-NMT in torch, with int8 weights on a CPU if the compute type says so."""
+    """The S-NMT in torch; on a CPU with int8 weights if that is the compute type."""
     from cadec_cli.engines.torch_nmt import TorchTranslationModel
     from cadec_cli.models.int8.block import quantise
 
@@ -119,7 +119,7 @@ OWN_TRANSLATION = TranslationEngine(
 
 @dataclass(frozen=True)
 class _KnownReader:
-    """How a D-LM trained here cuts text and how much it reads, known from its configuration."""
+    """The text and positions of a D-LM trained here, known from its configuration."""
 
     text: TokenText
     positions: int
@@ -134,12 +134,12 @@ def _check_language(part: ModelPart, languages: Languages) -> None:
     if languages.target_code != iso_code(part.lm_text.language):
         raise CadecError(
             f"the D-LM of {part.bundle} is for {part.lm_text.language!r}, not for {languages.target!r}",
-            f"translate with {option('search', 'sentence')}, which needs none",
+            f"translate with {option('search', 'sentence')}, which needs no D-LM",
         )
 
 
 def _load_language(part: ModelPart, languages: Languages, machine: Machine, note: Note) -> LanguageModel:
-    """The D-LM in torch: half precision on a GPU, int8 weights on a CPU, if the compute type says so."""
+    """The D-LM in torch; in half precision on a GPU or int8 on a CPU, if that is the compute type."""
     import torch
 
     from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -170,7 +170,7 @@ OWN_LANGUAGE = LanguageEngine(
 )
 
 
-# Models that read several sentences. A manifest names no engine for them: each kind has one.
+# Models that read several sentences. A manifest names no engine for them: each kind has only one.
 
 Drafts = Callable[[], "TranslationModel"]
 
@@ -180,7 +180,7 @@ def load_joined(part: ModelPart, machine: Machine, note: Note) -> TranslationMod
     from cadec_cli.text.joined_text import JoinedText
 
     source, target = part.pipelines
-    # Joined sentences grow as single ones do. What DocRepair reads was never counted.
+    # Joined sentences have the length ratios of single ones. Those of DocRepair were never measured.
     limits = LengthLimits() if part.name == "repair" else part.limits
     model = part.conversion(machine.compute_type, note)
     return load_converted(model, part, JoinedText(source), JoinedText(target), limits, machine)

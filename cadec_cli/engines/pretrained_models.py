@@ -62,7 +62,7 @@ def _load_translation(
 
 
 def _stepwise(part: ModelPart) -> StepwiseLoader | None:
-    """A model can be stepped if its network was kept when it was converted."""
+    """The loader for stepping, if the network was kept when the model was converted."""
     kept = part.settings.start is not None and f"{NETWORK}/config.json" in part.files
     return _load_stepwise if kept else None
 
@@ -90,7 +90,7 @@ def _load_stepwise(
 
 
 def _limits(part: ModelPart, languages: Languages) -> LengthLimits:
-    """How long translations may become. What a bundle knows holds for its own languages only."""
+    """The limits for translations. Those of a bundle are for its own languages only."""
     return part.limits if languages == part.languages else LengthLimits()
 
 
@@ -125,7 +125,7 @@ def _check_translation(part: ModelPart) -> list[str]:
 
 
 def _unlisted_weights(part: ModelPart, index: str) -> list[str]:
-    """What is wrong with an index, which names the files of a network's weights: all must be listed."""
+    """The problems of an index, which names the files of a network's weights: all must be listed."""
     if index not in part.files:
         return []
     stored = read_json(part.directory / index, strict=True)

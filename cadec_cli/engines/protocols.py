@@ -1,4 +1,4 @@
-"""What the rest of cadec knows of models: two small protocols, and a few for what only some models can do.
+"""The interface of models to the rest of cadec: two small protocols, and a few for optional abilities.
 
 Any object with these methods is a model: ours, another toolkit's, or a table of numbers in a test. Use
 `ModelSet` to translate with models that are not in a bundle.
@@ -36,7 +36,7 @@ class TranslationModel(Protocol):
         ...
 
     def fits(self, sentence: str, target: str = "") -> bool:
-        """Tell whether the model can read a sentence whole, and write a given translation of it."""
+        """Tell whether the model can read the whole sentence, and write a given translation of it."""
         ...
 
     def split(self, sentence: str) -> list[str]:
@@ -46,18 +46,18 @@ class TranslationModel(Protocol):
 
 @runtime_checkable
 class TokenScores(Protocol):
-    """A translation model that tells how likely each token of a given translation is."""
+    """A translation model that scores each token of a given translation."""
 
     def token_log_probs(
         self, sentences: Sequence[str], targets: Sequence[str]
     ) -> list[list[tuple[int, float]]]:
-        """Of every token, which of the target's words it belongs to, and its log p."""
+        """For every token, the number of the target's word that it belongs to, and its log p."""
         ...
 
 
 @runtime_checkable
 class Sampling(Protocol):
-    """A translation model that writes one translation of a text of any length: what `augment` needs."""
+    """A translation model that writes one translation of a text of any length, as `augment` needs."""
 
     def best(self, beam: int) -> Callable[[Sequence[str]], list[str]]:
         """Return a function that translates texts by beam search."""
@@ -70,38 +70,38 @@ class Sampling(Protocol):
 
 @runtime_checkable
 class CopiesPieces(Protocol):
-    """A translation model that may have learnt to copy some pieces, whatever they stand for."""
+    """A translation model that may have learnt to copy certain pieces, such as placeholders."""
 
     def copies(self, pieces: Sequence[str]) -> bool:
-        """Tell whether both of its vocabularies have all of them."""
+        """Tell whether both of its vocabularies have all of these pieces."""
         ...
 
 
 class ContextReader(Protocol):
-    """How a language model writes sentences, and how much it can read: often known before it is loaded."""
+    """The tokenizer and the positions of a language model, often known before it is loaded."""
 
     @property
     def text(self) -> TokenText:
-        """How it writes sentences."""
+        """Its text: the tokenizer and ids of sentences."""
         ...
 
     @property
     def positions(self) -> int:
-        """How many tokens, context and boundaries included, it can read."""
+        """The most tokens that it can read, context and boundaries included."""
         ...
 
 
 class LanguageModel(Protocol):
-    """A document-level language model of the target language with its text; it names the boundary."""
+    """A document-level language model of the target language with its text, which has the boundary."""
 
     @property
     def text(self) -> TokenText:
-        """How it writes sentences; tries and contexts are in its ids."""
+        """Its text: the tokenizer and ids of sentences, also in tries and contexts."""
         ...
 
     @property
     def positions(self) -> int:
-        """How many tokens, context and boundaries included, it can read."""
+        """The most tokens that it can read, context and boundaries included."""
         ...
 
     def score(
@@ -112,7 +112,7 @@ class LanguageModel(Protocol):
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
-        """Score each trie after its context, which must fit; with `remember`, such that one can go on."""
+        """Score each trie after its context, which must fit; `remember` keeps the keys for the next trie."""
         ...
 
 
@@ -127,7 +127,7 @@ class FixedTemperature(Protocol):
 
 
 def fixed_temperature(model: object) -> float | None:
-    """The only temperature at which a model can be read; None where any will do."""
+    """The only temperature at which a model can be read; None if it can be read at any."""
     return model.fixed_temperature if isinstance(model, FixedTemperature) else None
 
 
@@ -143,11 +143,11 @@ def check_temperatures(model: object, temperatures: Sequence[float]) -> None:
 
 @runtime_checkable
 class SideBySide(Protocol):
-    """A language model for which several tries take no longer than one, so that none should come alone."""
+    """A language model that scores several tries in the time of one, so that tries should be batched."""
 
     @property
     def batch_size(self) -> int:
-        """How many."""
+        """The number of tries to score at once."""
         ...
 
 
@@ -157,17 +157,17 @@ class StepwiseTranslation(Protocol):
 
     @property
     def text(self) -> TokenText:
-        """How it writes translations."""
+        """The text of the target language: its tokenizer and ids."""
         ...
 
     @property
     def positions(self) -> int:
-        """How many tokens, the end included, it can read and write."""
+        """The most tokens that it can read and write, the end included."""
         ...
 
     @property
     def limits(self) -> LengthLimits:
-        """How long its translations may become."""
+        """The length limits of its translations."""
         ...
 
     def encode(self, sentence: str) -> list[int]:
@@ -175,7 +175,7 @@ class StepwiseTranslation(Protocol):
         ...
 
     def steps(self, sources: Sequence[Sequence[int]]) -> TranslationSteps:
-        """Begin to translate some sentences in step."""
+        """Begin to translate sentences, token by token."""
         ...
 
 
@@ -183,11 +183,11 @@ class TranslationSteps(Protocol):
     """Several sentences being translated, K hypotheses of each."""
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
-        """Append tokens (B, K), none at the start, and give log p of every next one: (B·K, V)."""
+        """Append tokens (B, K), None at the start, and return log p of every next one: (B·K, V)."""
         ...
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:
-        """Go on with these rows (of B·K), in this order."""
+        """Continue with these rows (of B·K), in this order."""
         ...
 
 
@@ -198,12 +198,12 @@ class StepwiseLanguage(LanguageModel, Protocol):
     def steps(
         self, contexts: Sequence[Sequence[int]], terms: Sequence[str], scoring_options: ScoringOptions
     ) -> LanguageSteps:
-        """Begin after some contexts, each of them c̃; `terms` says which of the streams are wanted."""
+        """Begin after the given contexts, each of them c̃; `terms` names the wanted streams."""
         ...
 
 
 class LanguageSteps(Protocol):
-    """The D-LM's streams, after the context and without it, of several sentences in step."""
+    """The D-LM's streams, after the context and without it, for several sentences at once."""
 
     def log_probs(self) -> dict[str, Any]:
         """log p of every next token by term, (B·K, V) each."""
@@ -214,7 +214,7 @@ class LanguageSteps(Protocol):
         ...
 
     def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences only, in rising order."""
+        """Continue with these sentences only, in rising order."""
         ...
 
 
@@ -225,12 +225,12 @@ class GrowingLanguage(LanguageModel, Protocol):
     def trees(
         self, contexts: Sequence[Context], terms: Sequence[str], scoring_options: ScoringOptions
     ) -> LanguageTrees:
-        """Begin after some contexts; `terms` says which of the streams are wanted."""
+        """Begin after the given contexts; `terms` names the wanted streams."""
         ...
 
 
 class LanguageTrees(Protocol):
-    """What a language model says of beginnings, after the context of each sentence and without it."""
+    """A language model's scores of beginnings, after the context of each sentence and without it."""
 
     def read(self, beginnings: Sequence[tuple[int, Ids]]) -> list[dict[str, Beginning]]:
         """log p of beginnings of the sentences with these numbers, and of every token after them, by term."""
@@ -239,36 +239,36 @@ class LanguageTrees(Protocol):
 
 @dataclass(frozen=True)
 class Passage:
-    """Sentences in a row, none of them blank but perhaps the one in question."""
+    """Consecutive sentences, of which only the current one, at `place`, may be blank."""
 
     sentences: tuple[str, ...]
-    place: int  # of the one in question
+    place: int  # of the current one
 
     @property
     def sentence(self) -> str:
-        """The one in question."""
+        """The current sentence."""
         return self.sentences[self.place]
 
 
 class DocumentModel(Protocol):
-    """A model that translates a sentence with others around it."""
+    """A model that translates a sentence together with others around it."""
 
     def fits(self, sentence: str) -> bool:
-        """Tell whether it can read a sentence whole."""
+        """Tell whether it can read the whole sentence."""
         ...
 
     def passage(self, sentences: Sequence[str], place: int) -> Passage:
-        """What it reads of a document to translate one of its sentences."""
+        """The passage that it reads to translate the sentence at `place` of a document."""
         ...
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
-        """What it reads to score translations of some sentences, the last of which is in question."""
+        """The passage that it reads to score a translation of the last of the given sentences."""
         ...
 
     def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
-        """Score translations of the sentences of each passage up to the one in question, which is the last.
+        """Score translations of the sentences of each passage up to the current one, which is the last.
 
-        What is scored is all that the model writes: of the DocTransformer the sentence in question, of the
+        The score covers all that the model writes: for the DocTransformer the current sentence, for the
         others the whole passage.
         """
         ...
@@ -278,12 +278,12 @@ class PassageTranslation(DocumentModel, Protocol):
     """A document model that makes n-best lists by itself."""
 
     def nbest(self, passages: Sequence[Passage], count: int) -> list[NBest]:
-        """At most `count` translations of the sentence in question, best first."""
+        """At most `count` translations of the current sentence, best first."""
         ...
 
 
 class ContextFreeTerm(Protocol):
-    """Terms that depend on no context: a backward model, a length, a glossary, a quality estimate."""
+    """Terms that do not depend on context: a backward model, a length, a glossary, a quality estimate."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class ContextFreeTerm(Protocol):
 
 @runtime_checkable
 class ContextTerm(Protocol):
-    """Terms that depend on the context: on what was chosen for the sentences before."""
+    """Terms that depend on the context: on the translations chosen for the preceding sentences."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -305,7 +305,7 @@ class ContextTerm(Protocol):
         ...
 
     def terms_after(self, lists: Sequence[NBest], contexts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-        """The terms of every list after its context, which are target sentences in order."""
+        """The terms of every list after its context: target sentences in order."""
         ...
 
 
@@ -313,7 +313,7 @@ AnyTerm = ContextFreeTerm | ContextTerm
 
 
 def trie_for(model: LanguageModel, hypotheses: Sequence[Ids]) -> Trie:
-    """Merge hypotheses; what does not fit the D-LM's positions even without context is not scored."""
+    """Merge hypotheses; tokens beyond the D-LM's positions, even without context, are not scored."""
     return Trie.of(hypotheses, model.text.boundary, model.positions - 1)
 
 
@@ -332,7 +332,7 @@ class Models(Protocol):
 
     @property
     def reader(self) -> ContextReader | None:
-        """The D-LM as far as contexts for it are to be written, loaded only if there is no other way."""
+        """The D-LM's tokenizer and positions; it is loaded only if they are not known otherwise."""
         ...
 
     @property
@@ -341,21 +341,21 @@ class Models(Protocol):
         ...
 
     def document(self, name: str) -> DocumentModel | None:
-        """A model that reads passages of the source, if there is one of that name."""
+        """The model of this name that reads passages of the source, or None."""
         ...
 
     @property
     def stepwise_translation(self) -> StepwiseTranslation:
-        """The S-NMT as the beam steps it; one that can't be stepped is a CadecError."""
+        """The S-NMT in the form that the beam steps; a CadecError if it can't be stepped."""
         ...
 
     def seed(self, register: str) -> Sequence[str]:
-        """Sentences of the target language that are formal, or informal; none known is a CadecError."""
+        """Seed sentences of a register (formal, informal); a CadecError if there are none."""
         ...
 
 
 class ModelSet:
-    """A translation model, a language model, or both; and a translation model of the other direction."""
+    """A set of models assembled in code rather than loaded from a bundle."""
 
     def __init__(
         self,
@@ -376,16 +376,16 @@ class ModelSet:
     def translation(self) -> TranslationModel:
         """The S-NMT."""
         if self._translation is None:
-            raise CadecError("there is no translation model here")
+            raise CadecError("there is no translation model in this set of models")
         return self._translation
 
     def document(self, name: str) -> DocumentModel | None:
-        """A model that reads passages of the source."""
+        """The model of this name that reads passages of the source, or None."""
         return self._documents.get(name)
 
     @property
     def stepwise_translation(self) -> StepwiseTranslation:
-        """The S-NMT as the beam steps it."""
+        """The S-NMT in the form that the beam steps."""
         if self._stepped is None:
             raise CadecError(
                 f"this translation model can't be stepped token by token, as {option('search', 'beam')} does"
@@ -393,7 +393,7 @@ class ModelSet:
         return self._stepped
 
     def seed(self, register: str) -> Sequence[str]:
-        """Sentences that are formal, or informal."""
+        """The seed sentences of a register; a CadecError if there are none."""
         if register not in self._seeds:
-            raise CadecError(f"nobody said here what is {register}")
+            raise CadecError(f'no seed sentences for the register "{register}"')
         return self._seeds[register]

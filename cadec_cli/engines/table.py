@@ -1,6 +1,6 @@
 """The table of engines: ours, and those that installed packages add in the entry-point group `cadec.engines`.
 
-Opening, loading and building a bundle all ask this table. A bundle names an engine and never brings one.
+Opening, loading and building a bundle all use this table. A bundle names an engine and never contains one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ ENGINES: Registry[Engine] = Registry(
     },
 )
 
-# The engine of each part that a manifest means if it names none. Models trained here run with these.
+# The default engine of each part, if a manifest names none. Models trained here run with these.
 OWN_ENGINES: Mapping[str, Engine] = {engine.part: engine for engine in (OWN_TRANSLATION, OWN_LANGUAGE)}
 
 
 def translation_engine(name: str) -> TranslationEngine:
-    """The engine of translation models with this name; a KeyError if there is none."""
+    """The engine of translation models with this name; an unknown name is a KeyError."""
     engine = ENGINES[name]
     if not isinstance(engine, TranslationEngine):
         raise KeyError(name)
@@ -34,7 +34,7 @@ def translation_engine(name: str) -> TranslationEngine:
 
 
 def language_engine(name: str) -> LanguageEngine:
-    """The engine of language models with this name; a KeyError if there is none."""
+    """The engine of language models with this name; an unknown name is a KeyError."""
     engine = ENGINES[name]
     if not isinstance(engine, LanguageEngine):
         raise KeyError(name)

@@ -1,7 +1,7 @@
 """Runs pieces of work side by side on a CPU, one core for each piece.
 
-Several cores that share one piece wait for each other after every operation: with small networks as long as
-they work, and far longer if other programs keep a core busy. (Two commands at once on two cores took twice
+Several cores that share one piece wait for each other after every operation: for small networks as long as
+they compute, and far longer if other programs keep a core busy. (Two commands at once on two cores took twice
 the CPU time of one after the other; with one core for each, the same time.)
 """
 
@@ -15,8 +15,8 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-# Weights of networks for which one core is about as quick as all: those of the embedded bundle have a
-# quarter of that, those of the paper's sizes three times as much.
+# Networks with fewer weights are about as fast on one core as on all. The embedded bundle's networks have a
+# quarter of this, networks of the paper's sizes three times as many.
 SMALL = 30_000_000
 
 Piece = TypeVar("Piece")
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class Cores:
-    """Threads that compute with one core each; as many as torch may use where it is first asked."""
+    """Threads that compute with one core each; as many as torch may use in the calling thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -34,7 +34,7 @@ class Cores:
     def map(
         self, function: Callable[[Piece], Result], pieces: Sequence[Piece], *, small: bool = False
     ) -> list[Result]:
-        """What a function makes of some pieces. A single one has all cores, unless the work is small."""
+        """Apply a function to all pieces. A single piece gets all cores, unless the work is small."""
         count = torch.get_num_threads()
         if count == 1 or (len(pieces) == 1 and not small):
             return [function(piece) for piece in pieces]
@@ -49,19 +49,19 @@ class Cores:
                 all_here = Barrier(count)
                 for begun in [self._pool.submit(_use_one_core, all_here) for _ in range(count)]:
                     begun.result()
-                # What a thread asks for is its own, but threads begun later would follow the last one asked.
+                # Each thread has its own setting, but new threads would inherit the last one that was made.
                 torch.set_num_threads(count)
             return self._pool
 
 
 def is_small(*models: object) -> bool:
-    """Tell whether all of some models are networks on a CPU for which several cores are no gain."""
+    """Tell whether all models are networks on a CPU, too small to gain from several cores."""
     networks = [_on_cpu(model) for model in models]
     return all(network is not None and _weights(network) < SMALL for network in networks)
 
 
 def cores_for(*models: object) -> int:
-    """How many cores can share work with some models: one, unless all are networks on a CPU."""
+    """The number of cores that can share the work of these models: one, unless all are networks on a CPU."""
     return torch.get_num_threads() if all(_on_cpu(model) is not None for model in models) else 1
 
 
@@ -74,7 +74,7 @@ def _on_cpu(model: object) -> nn.Module | None:
 
 
 def _weights(network: nn.Module) -> int:
-    """How many weights the linears have, in whatever form they are kept."""
+    """The number of weights in the linears, in any format."""
     shapes = (
         (getattr(part, "in_features", 0), getattr(part, "out_features", 0)) for part in network.modules()
     )
@@ -82,6 +82,6 @@ def _weights(network: nn.Module) -> int:
 
 
 def _use_one_core(all_here: Barrier) -> None:
-    all_here.wait()  # no thread takes this job twice
-    torch.get_num_threads()  # a thread that has not asked yet would take the number of all, later
+    all_here.wait()  # so that no thread takes this job twice
+    torch.get_num_threads()  # a thread that has never asked would take the global number later
     torch.set_num_threads(1)

@@ -33,11 +33,11 @@ STEP_ROW = 640
 class LMSteps:
     """The D-LM's two streams, after the context and without it, of all sentences as one batch.
 
-    A row holds the context of a sentence and, behind it, all its live hypotheses in both streams as a tree: a
-    step appends a node for each of them, and a mask tells every node its ancestors. So nothing is reordered
-    or copied when beams change, and a context is held once for all of them. Every context starts with the
-    boundary, all that the free stream sees. A sentence without context has the same scores in both: its PMI
-    is 0 exactly.
+    A row holds the context of a sentence and, after it, all its live hypotheses in both streams as a tree: a
+    step appends a node for each hypothesis, and a mask lets every node attend to its ancestors. So nothing is
+    reordered or copied when beams change, and a context is held once for all hypotheses. Every context starts
+    with the boundary, which is all that the free stream reads. A sentence without context has the same scores
+    in both streams: its PMI is exactly 0.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class LMSteps:
         if CONDITIONAL not in self.terms:
             contexts = [context[:1] for context in contexts]
         lengths = torch.tensor([len(context) for context in contexts], device=self.device)
-        self._alike = lengths == 1  # (B) both streams are one there
+        self._alike = lengths == 1  # (B) True where both streams are the same
         own = [lengths]
         if len(self.terms) == 2 and not self._alike.all():
             own.append(torch.ones_like(lengths))
-        self._lengths = torch.stack(own, 1)  # (B, Z) what of its context each stream sees
+        self._lengths = torch.stack(own, 1)  # (B, Z) tokens of the context that each stream reads
         hidden, cache, starts = self._read(contexts)
         slots = torch.arange(int(lengths.max()), device=self.device)  # (S)
         self._context = slots < self._lengths[:, :, None]  # (B, Z, S)
-        first = starts[: len(contexts), None]  # (B, 1) where in what was read
+        first = starts[: len(contexts), None]  # (B, 1) the start of each context in the row
         self._hidden = hidden[first + self._lengths - 1]  # (B, Z·K, D) after the newest tokens
         self._cache = cache.laid_out(first + torch.where(slots < lengths[:, None], slots, 0))
         # (B, Z·K, nodes)
@@ -72,9 +72,9 @@ class LMSteps:
         self._depth = 0
 
     def _read(self, contexts: Sequence[Sequence[int]]) -> tuple[Tensor, RoomyCache, Tensor]:
-        """Read contexts behind one another in one row, each attending to itself: no padding is computed.
+        """Read contexts one after the other in one row, each attending to itself: no padding is computed.
 
-        Returns (all tokens, D), a cache of one row with all of them and where in it each context starts.
+        Returns the last layer (all tokens, D), a cache of one row, and where in it each context starts.
         """
         cache = RoomyCache()
         hidden = []
@@ -102,7 +102,7 @@ class LMSteps:
     def log_probs(self) -> dict[str, Tensor]:
         """log p of every next token, (B·K, V), by term."""
         streams = self._lengths.size(1)
-        # Streams before sentences: logits are many megabytes, which are not copied to be taken apart.
+        # Streams before sentences: logits are many megabytes, and can be split without a copy.
         hidden = torch.stack(self._hidden.chunk(streams, 1))  # (Z, B, K, D)
         log_probs = all_log_probs(self.lm.output, hidden, self.reading.temperatures[0])
         log_probs = smooth(log_probs, self.reading.alpha, log_probs.size(-1))
@@ -113,7 +113,7 @@ class LMSteps:
         }
 
     def step(self, tokens: Tensor, parents: Tensor) -> None:
-        """Append a node for each token, (B, K), to those numbered by parents."""
+        """Append a node for each token (B, K) to the nodes numbered by `parents`."""
         width = tokens.size(1)
         streams = self._lengths.size(1)
         each = torch.stack(self._ancestors.chunk(streams, 1), 1)  # (B, Z, K, nodes)
@@ -128,7 +128,7 @@ class LMSteps:
         self._hidden = self.lm.hidden_states(tokens.repeat(1, streams), positions, mask, self._cache)
 
     def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences only, in rising order."""
+        """Continue with these sentences only, in rising order."""
         self._alike = self._alike[sentences]
         self._lengths = self._lengths[sentences]
         self._context = self._context[sentences]
@@ -138,10 +138,10 @@ class LMSteps:
 
 # Positions of one row: small products are slow, large rows take memory.
 ROW = 960
-# Tries that are worth scoring side by side where all but one are guesses: of eight, the last is right in one
-# case of five.
+# The most tries worth scoring at once where all but one are guesses: of eight, the last is right in one case
+# of five.
 TRIES = 8
-# Rows of logits (rows × vocabulary) that exist at a time.
+# The most rows of logits (rows × vocabulary) in memory at a time.
 LOGIT_ROWS = 128
 
 
@@ -156,7 +156,7 @@ class TorchLanguageModel:
 
     @property
     def batch_size(self) -> int:
-        """A trie for each core; a large network's one trie is as quick with very many of them."""
+        """One trie per core; with very many cores, a large network is as fast with a single trie."""
         cores = cores_for(self)
         return min(cores, TRIES) if self._small or cores <= TRIES else 1
 
@@ -214,7 +214,7 @@ class TorchLanguageModel:
         }
         return [by_number[number] for number in range(len(blocks))]
 
-    @torch.inference_mode()  # of the thread that it runs in
+    @torch.inference_mode()  # inference mode is per thread
     def _score_row(
         self, blocks: Sequence[Block], scoring_options: ScoringOptions, remember: bool
     ) -> list[ScoredTrie]:
@@ -236,7 +236,7 @@ class TorchLanguageModel:
 
 
 def _parts(layout: Layout) -> tuple[Part, ...]:
-    """What each context sees, and each trie, which alone is asked for."""
+    """The parts of a row: each context, and each trie; only tries are asked for."""
     parts = []
     for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
         before = len(block.new) - 1

@@ -1,4 +1,4 @@
-"""Our S-NMT and our DocTransformer in torch: stepped token by token for the beam, and scored whole."""
+"""Our S-NMT and our DocTransformer in torch: stepped token by token for the beam, or scoring in one pass."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class NMTSteps:
         self._count = encoded.mask.size(0)
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
-        """Append tokens (B, K), at the start BOS, and give log p of every next one: (B·K, V)."""
+        """Append tokens (B, K), or BOS at the start, and return log p of every next one: (B·K, V)."""
         if tokens is None:
             tokens = torch.full((self._count, 1), BOS, device=self._device)
         hidden = self._network.hidden_states(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
         return all_log_probs(self._network.output, hidden[:, -1])
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:
-        """Go on with these rows; where each still has the source it had, sources need no reordering."""
+        """Continue with these rows; with `same_sources`, each row has the same source as before."""
         stay = same_sources and torch.equal(rows, torch.arange(len(rows), device=rows.device))
-        if not stay:  # what is in order already need not be copied
+        if not stay:  # rows that are already in order need no copy
             self._cache = self._cache.rows(rows)
         if not same_sources:
             self._encoded = self._encoded.rows(rows)
@@ -108,15 +108,15 @@ class TorchDocumentModel:
         return sentences_before(sentences, place, self.network.config.context_sentences)
 
     def last_passage(self, sentences: Sequence[str]) -> Passage:
-        """What is read before the last of some sentences."""
+        """The last of the given sentences, with the source sentences before it."""
         return self.passage(sentences, len(sentences) - 1)
 
     def fits(self, sentence: str) -> bool:
-        """Tell whether the model can read a sentence whole."""
+        """Tell whether the model can read the whole sentence."""
         return len(self.encode(sentence)) < self.positions
 
     def after(self, passages: Sequence[Passage]) -> StepwiseInContext:
-        """The model as the beam steps it, for the last sentences of these passages."""
+        """The model in the form that the beam steps, for the last sentences of these passages."""
         return StepwiseInContext(self, tuple(passages))
 
     def encode(self, sentence: str) -> list[int]:
@@ -126,17 +126,17 @@ class TorchDocumentModel:
     def encode_in_context(
         self, sources: Sequence[Sequence[int]], passages: Sequence[Passage]
     ) -> SourceInContext:
-        """Sentences (ids without EOS), each after what stands before it in its passage."""
+        """Encode sentences (ids without EOS), each after the sentences before it in its passage."""
         device = self.network.target_embedding.weight.device
         contexts = [self._context(passage) for passage in passages]
-        # Padding alone is no context; a tensor has one column at the least.
+        # Nothing but padding means no context; a tensor needs at least one column.
         return self.network.encode_in_context(
             with_ends(sources, device), padded_rows([context or [PAD] for context in contexts], device)
         )
 
     @torch.inference_mode()
     def log_probs(self, passages: Sequence[Passage], targets: Sequence[Sequence[str]]) -> list[float]:
-        """log p(ỹ | x, the source sentences before) of the last translation of each passage."""
+        """log p(ỹ | x, preceding source sentences) of the last translation of each passage."""
         sources = [self.encode(passage.sentence) for passage in passages]
         written = [self.text.encode(target[-1]) for target in targets]
         for ids in (*sources, *written):
@@ -166,24 +166,24 @@ class TorchDocumentModel:
 
 @dataclass(frozen=True)
 class StepwiseInContext:
-    """A translation model for certain passages: the sentences that it steps are their last ones, in order."""
+    """A translation model for given passages: it steps their last sentences, in order."""
 
     model: TorchDocumentModel
     passages: tuple[Passage, ...]
 
     @property
     def text(self) -> TokenText:
-        """How it writes translations."""
+        """The text of the target language: its tokenizer and ids."""
         return self.model.text
 
     @property
     def positions(self) -> int:
-        """How many tokens, the end included, it can read and write."""
+        """The most tokens that it can read and write, the end included."""
         return self.model.positions
 
     @property
     def limits(self) -> LengthLimits:
-        """How long its translations may become."""
+        """The length limits of its translations."""
         return self.model.limits
 
     def encode(self, sentence: str) -> list[int]:

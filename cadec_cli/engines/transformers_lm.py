@@ -5,7 +5,7 @@ are given, no context means the mean of log p after each of them instead: to a m
 log p(y | ⟨start⟩) means "as the beginning of a page", which no sentence of a dialogue is.
 
 There are two ways to the same scores. The fast one gives the network whole tries in one row, with a mask that
-not every architecture understands. The slow one is the model's own forward pass over a padded batch of all
+not every architecture supports. The slow one is the model's own forward pass over a padded batch of all
 hypotheses. `choose_scoring` compares them and decides which to use.
 """
 
@@ -37,9 +37,9 @@ from cadec_cli.models.output_layer import logit_log_probs
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.lines import PROBES, LineText
 
-# Nats per token that two ways may differ by.
+# The most nats per token by which the two ways may differ.
 TOLERANCE = 1e-3
-# Tokens that a test at loading reads.
+# The most tokens that the test at loading reads.
 QUICK = 32
 _PLAIN = ScoringOptions()
 
@@ -52,13 +52,13 @@ class TwoWays(LanguageModel, Protocol):
 
     @property
     def text(self) -> LineText:
-        """How it writes sentences."""
+        """Its text: the tokenizer and ids of sentences."""
         ...
 
 
 @dataclass(frozen=True)
 class Probes:
-    """Documents of two sentences to be chosen from lists, the second after what was chosen of the first."""
+    """Documents of two sentences with lists of hypotheses; the second follows a choice for the first."""
 
     contexts: tuple[Context, ...]
     first: tuple[tuple[Ids, ...], ...]  # hypotheses, by document
@@ -81,7 +81,7 @@ class Probes:
         return cls((Context(tuple(long)), Context(tuple(long[:1]))), first, second)
 
     def scores(self, model: TwoWays) -> Floats:
-        """log p of every token of every hypothesis, in the model's way, with what it remembers."""
+        """log p of every token of every hypothesis, in the model's current way, with its cache."""
         one = model.score([trie_for(model, ids) for ids in self.first], self.contexts, _PLAIN, remember=True)
         after = [
             context.followed_by(ids[1], scored.memory_after(1))
@@ -91,9 +91,9 @@ class Probes:
         return np.concatenate([scored.edges[0] for scored in (*one, *two)])
 
     def alone(self, model: TwoWays) -> tuple[Floats, Floats]:
-        """log p of the tokens of one hypothesis in the model's way, and in a pass of nothing else.
+        """log p of the tokens of one hypothesis in the model's current way, and in a pass of its own.
 
-        That pass ends before the sentence does: a model that looks ahead gives itself away.
+        That pass ends before the sentence does: a model that looks ahead gives other scores.
         """
         ids, context = self.first[0][0], self.contexts[0]
         (scored,) = model.score([trie_for(model, self.first[0])], [context], _PLAIN)
@@ -106,7 +106,7 @@ class Probes:
 
 
 def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) -> float | None:
-    """Take the fast way if it agrees with the slow one: how far it is, at most, or None for the slow one."""
+    """Use the fast way if it agrees with the slow one; return their largest difference, or None if slow."""
     model.fast = False
     expected = probes.scores(model)
     ours, own = probes.alone(model)
@@ -114,7 +114,7 @@ def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) 
         raise CadecError(
             "the language model gives a sentence another score in a batch than by itself, "
             f"by {np.abs(ours - own).max():.1g} nats per token",
-            "is it causal? a model that looks at what comes after can't be a D-LM",
+            "is it causal? a model that looks at later tokens can't be a D-LM",
         )
     model.fast = True
     try:
@@ -132,7 +132,7 @@ def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) 
 
 
 def check_vocabulary(model: TwoWays, origin: str) -> None:
-    """Refuse a tokenizer that has ids which the network has no row for."""
+    """Refuse a tokenizer with more ids than the network has rows."""
     if len(model.text) > model.network.vocabulary:
         raise CadecError(
             f"the tokenizer of {origin} has {len(model.text):,} tokens and its network only "
@@ -142,26 +142,26 @@ def check_vocabulary(model: TwoWays, origin: str) -> None:
 
 
 def _pieces(tokens: Sequence[int], size: int) -> list[Ids]:
-    """Sentences of so many tokens."""
+    """Cut tokens into sentences of `size` tokens."""
     return [tuple(tokens[start : start + size]) for start in range(0, len(tokens) - size, size)]
 
 
 # Positions of one row of the fast way.
 ROW = 640
-# Bytes of logits that exist at a time (glibc gives back larger pieces, and asks for them again each time),
-# and of a padded batch of the slow way.
+# The most bytes of logits in memory at a time (glibc returns larger blocks to the system, and allocates them
+# again each time), and of a padded batch of the slow way.
 LOGIT_BYTES = 24 << 20
 BATCH_LOGIT_BYTES = 256 << 20
 # Tokens of a padded batch.
 BATCH_TOKENS = 2048
-# Nats per token that int8 weights may change, on average.
+# The most nats per token that int8 weights may change, on average.
 MAX_LOST = 0.5
 
 Job = tuple[Trie, Context]
 
 
 class TransformersLanguageModel:
-    """A pretrained language model with its text. `fast` says whether its network takes masks of ours."""
+    """A pretrained language model with its text. `fast` tells whether its network supports our masks."""
 
     def __init__(
         self,
@@ -188,9 +188,9 @@ class TransformersLanguageModel:
         *,
         remember: bool = False,
     ) -> list[ScoredTrie]:
-        """Score each trie after its context, which must fit; without one, after the texts given for that."""
+        """Score each trie after its context, which must fit, or after the texts that stand for no context."""
         jobs: list[Job] = []
-        counts = []  # of jobs that together are the answer for a trie; none where it is its own
+        counts = []  # of jobs whose mean is a trie's score; 0 for a trie with its own context
         for trie, context in zip(tries, contexts, strict=True):
             texts = [] if context.sentences else self._no_context(trie)
             jobs += [(trie, text) for text in texts] or [(trie, context)]
@@ -200,7 +200,7 @@ class TransformersLanguageModel:
         for trie, count in zip(tries, counts, strict=True):
             if count:
                 edges = np.mean([next(done).edges for _ in range(count)], axis=0)
-                scored.append(ScoredTrie(trie, edges))  # nothing of it is the beginning of a context
+                scored.append(ScoredTrie(trie, edges))  # without memory: no context continues from it
             else:
                 scored.append(next(done))
         return scored
@@ -240,7 +240,7 @@ class TransformersLanguageModel:
         return [self.text.start, *context.tokens(self.text.boundary)[1:]]
 
     def _no_context(self, trie: Trie) -> list[Context]:
-        """The texts that stand for no context, as far as there is room for them."""
+        """The texts that stand for no context, truncated to the room that there is."""
         return [text.truncate(room(self.positions, trie.depth)) for text in self._remembered_texts]
 
     @cached_property
@@ -347,7 +347,7 @@ class TransformersLanguageModel:
             made.flatten(0, 1),
             np.array(rows),
             np.array(labels),
-            logit_log_probs(torch.clone),  # which may be divided
+            logit_log_probs(torch.clone),  # a copy, which may be divided in place
             self._chunk,
             self.network.vocabulary,
             scoring_options,
@@ -368,7 +368,7 @@ class _Line:
 
 
 def _batches(lines: Sequence[_Line], vocabulary: int) -> Iterator[list[_Line]]:
-    """Lines of like length, as many as a batch may have of tokens and of logits."""
+    """Group lines of similar length into batches, within the limits of tokens and logits."""
     batch: list[_Line] = []
     for line in sorted(lines, key=lambda line: len(line.tokens)):
         longer = [*batch, line]
@@ -390,11 +390,11 @@ def load_language_model(
     compute_type: str,
     note: Callable[[str], None],
 ) -> TransformersLanguageModel:
-    """A D-LM of a bundle: on a GPU in bfloat16 unless float32 is asked for, on a CPU with int8 weights if
-    that is the compute type.
+    """Load a D-LM of a bundle: on a GPU in bfloat16 unless the compute type is float32, on a CPU with int8
+    weights if that is the compute type.
 
-    Without context it is read in `language`, where its settings have texts for that. What a user should know
-    is said through `note`.
+    Its settings may have texts in `language` that stand for no context. `note` is called with messages for
+    the user.
     """
     settings = read_language_settings(directory)
     text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
@@ -417,7 +417,7 @@ def load_language_model(
 def _to_int8(
     model: TransformersLanguageModel, probes: Probes, directory: Path, note: Callable[[str], None]
 ) -> None:
-    """Weights of int8, unless they change too much; then it is as if nobody had asked for them."""
+    """Use int8 weights, unless they change the scores too much; then reload the float32 weights."""
     before = probes.scores(model)
     try:
         model.network.to_int8()

@@ -39,15 +39,15 @@ class TransformersTranslationModel:
             _ids(source, tokens) for tokens in (framing.source_begin, framing.source_end)
         )
         self._target_begin = [start, *_ids(text, framing.target_begin)]
-        # Of the sentence itself and one token that ends it, as for our own.
+        # For the sentence itself and one token that ends it, as for our own models.
         self.positions = positions - max(framing.source_size, len(self._target_begin)) + 1
 
     def encode(self, sentence: str) -> list[int]:
-        """A source sentence in ids, without what frames it."""
+        """A source sentence in ids, without its framing."""
         return self._source.encode(sentence)
 
     def steps(self, sources: Sequence[Sequence[int]]) -> TransformersSteps:
-        """Begin to translate some sentences in step."""
+        """Begin to translate sentences, token by token."""
         return TransformersSteps(
             self.network,
             [[*self._begin, *source, *self._end] for source in sources],
@@ -57,14 +57,14 @@ class TransformersTranslationModel:
 
 
 class TransformersSteps:
-    """Sentences being translated: rows of the decoder with their keys, and what they attend to."""
+    """Sentences being translated: rows of the decoder with their keys, and the encoded sources."""
 
     def __init__(
         self, network: Any, sources: Sequence[Sequence[int]], begin: Sequence[int], vocabulary: int
     ) -> None:
         self._network, self._begin, self._vocabulary = network, begin, vocabulary
         self._device = next(network.parameters()).device
-        # What the last row is for, if a translation starts from it: Marian's padding, which is never written.
+        # If translations start with the last row's token, that is Marian's padding, which is never written.
         rows = network.get_input_embeddings().weight.shape[0]
         self._unwritten = begin[0] if begin[0] == rows - 1 else None
         longest = max(map(len, sources))
@@ -81,7 +81,7 @@ class TransformersSteps:
         self._cache: Any = library.EncoderDecoderCache(library.DynamicCache(), library.DynamicCache())
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
-        """Append tokens (B, K), at the start what all begin with; log p of every next one: (B·K, V)."""
+        """Append tokens (B, K), or the forced beginning; return log p of every next one: (B·K, V)."""
         if tokens is None:
             rows = torch.tensor([self._begin], device=self._device).expand(len(self._real), -1)
         else:
@@ -100,7 +100,7 @@ class TransformersSteps:
         return torch.log_softmax(logits, -1)
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:
-        """Go on with these rows (of B·K), in this order."""
+        """Continue with these rows (of B·K), in this order."""
         self._cache.reorder_cache(rows)
         if not same_sources:
             self._encoded = self._encoded.index_select(0, rows)

@@ -1,9 +1,9 @@
 """Lays out tries after their contexts, of several documents, as rows of a network: positions, masks, edges.
 
-The blocks (context, trie) of several documents stand one after the other in one row, and each attends only to
-itself, so no padding is computed. Only the log-probabilities of a trie's edges are kept of the logits. The
-network that computes them, and the form of its masks, are not known here. Also has add-α smoothing, for the
-scorer and for the beam: p ← (p + α/|V|) / (1 + α).
+The blocks (context, trie) of several documents follow each other in one row, and each attends only to itself,
+so no padding is computed. Of the logits, only the log-probabilities of a trie's edges are kept. This module
+does not depend on the network or the form of its masks. It also has add-α smoothing, for the scorer and for
+the beam: p ← (p + α/|V|) / (1 + α).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Keys:
     """Keys and values of the row that a trie was scored in."""
 
     row: Cache
-    context: tuple[int, ...]  # where in that row c̃ stands
-    root: int  # and the trie's root, which its nodes follow
+    context: tuple[int, ...]  # the places of c̃ in that row
+    root: int  # the place of the trie's root; its nodes follow
 
     def after(self, trie: Trie, hypothesis: int) -> Cache:
-        """Those of c̃ and the hypothesis."""
+        """The keys and values of c̃ and the hypothesis."""
         return self._at([*self.context, *(self.root + node for node in trie.node_path(hypothesis)[1:])])
 
     def before_root(self) -> Cache:
-        """Those of c̃ without its last token, which is the root of the next trie."""
+        """The keys and values of c̃ without its last token, which is the root of the next trie."""
         return self._at(list(self.context[:-1]))
 
     def _at(self, places: list[int]) -> Cache:
@@ -62,32 +62,32 @@ class Block:
 
     trie: Trie
     context: Context
-    new: list[int]  # tokens of c̃ that are not remembered, the root last
+    new: list[int]  # tokens of c̃ that are not cached, the root last
 
     @classmethod
     def of(cls, trie: Trie, context: Context, start: int, boundary: int) -> Block:
-        """A trie after ⟨start⟩ c1 ⟨b⟩ … ck ⟨b⟩, of which what is remembered need not be read."""
+        """A trie after ⟨start⟩ c1 ⟨b⟩ … ck ⟨b⟩; cached tokens are not read again."""
         tokens = context.tokens(boundary)
         tokens[0] = start
         return cls(trie, context, tokens[context.remembered :])
 
     @property
     def size(self) -> int:
-        """New tokens."""
+        """The number of new tokens."""
         return len(self.new) - 1 + len(self.trie)
 
     def parents(self) -> Ints:
-        """Of each new token the one before it, by its number among them; -1 is none that is new."""
+        """The parent of each new token, by its number among the new tokens; -1 if the parent is not new."""
         before = len(self.new) - 1
         return np.concatenate([np.arange(-1, before - 1), self.trie.parents + before])
 
     def mask(self) -> Bools:
-        """What each new token may attend to: all that is cached, what is new of c̃, ancestors in the trie."""
+        """The keys that each new token attends to: all cached ones, those of c̃ before it, trie ancestors."""
         return lineage(self.parents(), self.context.remembered)
 
 
 def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
-    """Put neighbours together up to the size of a row."""
+    """Group neighbouring blocks into rows of at most `size` tokens."""
     row: list[Block] = []
     taken = 0
     for block in blocks:
@@ -101,10 +101,10 @@ def rows_of(blocks: Sequence[Block], size: int) -> Iterator[list[Block]]:
 
 
 def distribute(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]]:
-    """The numbers of blocks in rows of about one length, for cores that take a row each."""
+    """Distribute blocks, by number, over rows of similar length; each core takes one row."""
     count = -(-sum(block.size for block in blocks) // size)
     count += -count % cores
-    # The largest first, each where there is least so far.
+    # The largest first, each into the row that is shortest by then.
     rows: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(min(count, len(blocks)))]
     for number in sorted(range(len(blocks)), key=lambda number: -blocks[number].size):
         taken, index, row = heapq.heappop(rows)
@@ -114,7 +114,7 @@ def distribute(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]
 
 
 class Layout:
-    """Several blocks in one row: tokens, positions, where each stands, and the cached keys of all of them."""
+    """Several blocks in one row: tokens, positions, the place of each block, and the cached keys of all."""
 
     def __init__(self, blocks: Sequence[Block], device: torch.device) -> None:
         self.blocks = blocks
@@ -122,10 +122,10 @@ class Layout:
         self.cached_total = sum(block.context.remembered for block in blocks)
         tokens: list[int] = []
         positions: list[int] = []
-        self.roots: list[int] = []  # where each trie's root stands among the new tokens
-        self.queries: list[slice] = []  # where each block stands among the new tokens
-        self.held: list[slice] = []  # where its cached keys stand among all keys
-        self.own: list[slice] = []  # and its new ones
+        self.roots: list[int] = []  # the place of each trie's root among the new tokens
+        self.queries: list[slice] = []  # the place of each block among the new tokens
+        self.held: list[slice] = []  # the place of its cached keys among all keys
+        self.own: list[slice] = []  # the place of its new keys among all keys
         cached_start = start = 0
         for block in blocks:
             cached = block.context.remembered
@@ -183,7 +183,7 @@ class Layout:
         )
 
     def scored_tries(self, edges: Floats, cache: Cache | None) -> list[ScoredTrie]:
-        """Each block with its own edges, and with the row's keys if they are to be remembered."""
+        """The scored trie of each block, with the row's keys if there is a cache; NaN is a CadecError."""
         if np.isnan(edges).any():
             raise CadecError("the D-LM's scores are not numbers: it is damaged", "get the bundle again")
         scored = []
@@ -235,7 +235,7 @@ def edge_log_probs(
 
 
 def _index(numbers: Ints, device: torch.device) -> Tensor | slice:
-    """Rising numbers as an index: where all are there, nothing is copied."""
+    """Rising numbers as an index: a slice, which copies nothing, if they are consecutive."""
     first, last = int(numbers[0]), int(numbers[-1])
     if last - first + 1 == len(numbers):
         return slice(first, last + 1)

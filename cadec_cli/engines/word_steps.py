@@ -1,9 +1,9 @@
 """Steps a language model word by word along with a translation model that has another vocabulary.
 
 A hypothesis grows by the translation model's tokens, but the language model has its own tokens and reads
-text. A word is scored when it is complete: when the next word begins or the sentence ends. The score so far
-is always log p of the text as the language model itself cuts it. So a finished sentence has the score that
-reranking gives it, even where a word is cut otherwise once its neighbour is known.
+text. A word is scored when it is complete: when the next word begins or the sentence ends. The score at any
+time is log p of the text as the language model itself cuts it. So a finished sentence has the score that
+reranking gives it, even if a word is cut differently once the next word is known.
 
 Where no token of the vocabulary can continue a word, every token is a complete word, and is scored at once if
 the language model has a single token for it. With one vocabulary for both models, this is the beam that
@@ -24,12 +24,12 @@ from cadec_cli.engines.protocols import LanguageTrees
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.text.token_text import TokenText
 
-# Stands for no token, among ids.
+# An id that means no token.
 NONE = -1
 
 
 class Words:
-    """Where words begin among the tokens of a translation model, and what they are for a language model."""
+    """Where words begin among a translation model's tokens, and their tokens for a language model."""
 
     def __init__(self, written: TokenText, read: TokenText) -> None:
         self.written, self.read = written, read
@@ -37,12 +37,12 @@ class Words:
 
     @cached_property
     def begins(self) -> Tensor:
-        """(V) Which tokens begin a word, if the one before is complete."""
+        """(V) True for tokens that begin a word, if the one before is complete."""
         tokens = range(len(self.written.vocabulary))
         return torch.tensor([self.written.display_tokens([token])[0].startswith(" ") for token in tokens])
 
     def closes(self, token: int) -> bool:
-        """Tell whether a word may begin after a token: that it goes on is sometimes marked there."""
+        """Tell whether a word may begin after a token: some tokens mark that the word continues."""
         if token not in self._closes:
             shown = self.written.display_tokens([token, self._beginner])
             self._closes[token] = len(shown) == 2 and shown[1].startswith(" ")
@@ -55,14 +55,14 @@ class Words:
 
     @cached_property
     def whole(self) -> bool:
-        """Tell whether every token is a word, whatever stands around it."""
+        """Tell whether every token is a complete word, whatever its neighbours."""
         others = self.begins.clone()
         others[self.written.boundary] = True
         return bool(others.all()) and all(map(self.closes, range(len(self.begins))))
 
     @cached_property
     def single(self) -> tuple[Tensor, Tensor]:
-        """(V) each: the one token that every word is for the language model, at the beginning and later."""
+        """(V) each: the language model's single token for every word, or NONE, at the start and later."""
         tokens = range(len(self.begins))
         anchor = next(token for token in tokens if token != self.written.boundary)
         before = self.read.encode(self.written.decode([anchor]))
@@ -76,20 +76,20 @@ class Words:
         return torch.tensor(first), torch.tensor(later)
 
     def encode(self, ids: Ids) -> Ids:
-        """A hypothesis as the language model writes its text."""
+        """The text of a hypothesis in the language model's ids."""
         return tuple(self.read.encode(self.written.decode(ids)))
 
 
 @dataclass(frozen=True)
 class _GrowingHypothesis:
-    """A hypothesis: its ids, and by term log p of as much of its text as is scored."""
+    """A hypothesis: its ids, and log p of the scored part of its text by term."""
 
     ids: Ids = ()
     scored: Mapping[str, float] = field(default_factory=dict)
 
 
 class WordSteps:
-    """Sentences being translated, as `LanguageSteps` has it: what each next token adds to the score."""
+    """Sentences being translated, as in `LanguageSteps`: the score that each next token adds."""
 
     def __init__(
         self, words: Words, trees: LanguageTrees, terms: Sequence[str], sentences: int, device: torch.device
@@ -98,10 +98,10 @@ class WordSteps:
         self._numbers = list(range(sentences))
         start = _GrowingHypothesis(scored=dict.fromkeys(terms, 0.0))
         self._hypotheses = [[start] for _ in range(sentences)]
-        self._said: list[list[dict[str, Beginning]]] = []  # of each, all of its text
+        self._said: list[list[dict[str, Beginning]]] = []  # the scores of each hypothesis's whole text
 
     def log_probs(self) -> dict[str, Tensor]:
-        """What each next token adds to a term, (B·K, V) each: the word it completes, if it does."""
+        """The score that each next token adds to a term, (B·K, V): log p of the word it completes, if any."""
         asked = [
             (number, self._words.encode(one.ids))
             for number, live in zip(self._numbers, self._hypotheses, strict=True)
@@ -122,7 +122,7 @@ class WordSteps:
         }
 
     def _added_scores(self, one: _GrowingHypothesis, said: Beginning, term: str) -> Tensor:
-        """(V) what each next token adds."""
+        """(V) The score that each next token adds."""
         words = self._words
         pending = said.total - one.scored[term]
         begins = words.begins if not one.ids or words.closes(one.ids[-1]) else torch.zeros_like(words.begins)
@@ -159,7 +159,7 @@ class WordSteps:
         return _GrowingHypothesis((*parent.ids, token), scored)
 
     def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences only, in rising order."""
+        """Continue with these sentences only, in rising order."""
         kept = sentences.tolist()
         self._numbers = [self._numbers[index] for index in kept]
         self._hypotheses = [self._hypotheses[index] for index in kept]

@@ -1,8 +1,8 @@
-"""The sizes of the networks: what config.json keeps, what presets set, and what are flags of `cadec train`.
+"""The sizes of the networks: stored in config.json, set by presets and by flags of `cadec train`.
 
-Each size and its help text stand here, once. The data decides a field without a default, so that is no flag.
-`read_model_config` reads the config.json of a model that was trained here, and the misfits say whether its
-text pipelines are the ones it was trained with. Nothing here imports torch, so help texts are quick.
+Each size and its help text are defined only here. A field without a default has no flag: the data decides it.
+`read_model_config` reads the config.json of a model that was trained here. The functions for misfits compare
+its text pipelines with those it was trained with. Nothing here imports torch, so help texts are quick.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 OWN_FILES = r"config\.json|model\.safetensors"
 TRAINED_HERE = "trained with cadec"
 
-# How many sentences are joined for the networks that read several as one, by their names in models.storage.
+# The number of sentences joined into one, for the networks that read them so, by name in models.storage.
 PASSAGE_SENTENCES = {"2-to-2": 2, "repair": 4}
 
 ACTIVATIONS = ("relu", "gelu", "swish")
 
-# What sizes may be: beyond the largest networks of this kind, and small enough to be built. Whether there
-# are weights for all of it, `storage` asks before any memory is taken.
+# The bounds of sizes: beyond the largest networks of this kind, and small enough to be built. `storage`
+# checks that the file has all the weights before it allocates any memory.
 _LAYERS, _WIDTH = Whole(1, 512), Whole(1, 1 << 16)
 _VOCABULARY = Whole(1, 1 << 22)
 _SHAPE: Mapping[str, Bound] = {
@@ -52,18 +52,18 @@ _TRANSLATION: Mapping[str, Bound] = {
     "shared_embeddings": Truth(),
     **_SHAPE,
 }
-# Numbers in a table of positions, which need not be in any file.
+# The most numbers in a table of positions, which no file need contain.
 MAX_IN_POSITIONS = 1 << 26
 
 
 def size(default: Any, text: str, choices: tuple[str, ...] = ()) -> Any:
-    """A size that can be chosen, with its help and what it may be, where that is a list."""
+    """A size that the user can set: its default, its help text, and its choices, if they are a list."""
     return field(default=default, metadata={"help": text, "choices": choices})
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a block needs to know."""
+    """The sizes of a block."""
 
     width: int
     heads: int
@@ -95,7 +95,7 @@ class DocumentLMConfig:
 
     @property
     def shape(self) -> Shape:
-        """What its blocks are built from."""
+        """The sizes of its blocks."""
         return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
 
 
@@ -128,13 +128,13 @@ class TransformerConfig:
 
     @property
     def shape(self) -> Shape:
-        """What its blocks are built from."""
+        """The sizes of its blocks."""
         return Shape(self.width, self.heads, self.inner, self.dropout, self.pre_norm, self.activation)
 
 
 @dataclass(frozen=True)
 class DocTransformerConfig(TransformerConfig):
-    """Sizes of a DocTransformer: those of its S-NMT, and of what reads the sentences before."""
+    """Sizes of a DocTransformer: those of its S-NMT, and those of its context encoder."""
 
     context_layers: int = size(1, "number of layers of the context encoder")
     context_sentences: int = size(3, "number of source sentences before the current one that are read")
@@ -145,7 +145,7 @@ class DocTransformerConfig(TransformerConfig):
         check_sizes("DocTransformer", self, context)
 
 
-# kind of a model directory → its configuration; what computes with one is in models.storage.
+# kind of a model directory → its configuration; the networks are in models.storage.
 CONFIGURATIONS: Mapping[str, type[DocumentLMConfig] | type[TransformerConfig]] = {
     "nmt": TransformerConfig,
     "lm": DocumentLMConfig,
@@ -168,7 +168,7 @@ def check_sizes(what: str, config: DocumentLMConfig | TransformerConfig, bounds:
 
 @dataclass(frozen=True)
 class OwnSettings:
-    """What config.json says of a model that was trained here: its sizes, and checksums of its pipelines."""
+    """The config.json of a model that was trained here: its sizes, and checksums of its pipelines."""
 
     kind: str
     sizes: Mapping[str, Any]
@@ -181,18 +181,18 @@ class OwnSettings:
 
     @property
     def positions(self) -> int:
-        """How many tokens it has positions for, the boundaries included."""
+        """The number of tokens that it can read, boundaries included."""
         positions: int = self.sizes["positions"]
         return positions
 
     def details(self) -> dict[str, str]:
-        """The sizes that people ask for."""
+        """The sizes that `cadec info` shows."""
         shown = ("layers", "encoder_layers", "width")
         return {name: str(self.sizes[name]) for name in shown if name in self.sizes}
 
 
 def read_model_config(directory: Path) -> OwnSettings:
-    """Read a model directory's config.json; sizes that no network of its kind can have are a CadecError."""
+    """Read a model directory's config.json; invalid sizes for a network of its kind are a CadecError."""
     path = directory / "config.json"
     stored = read_json(path, strict=True)
     if (
@@ -214,7 +214,7 @@ def read_model_config(directory: Path) -> OwnSettings:
 
 
 def translation_misfits(stored: OwnSettings, source: TextPipeline, target: TextPipeline) -> list[str]:
-    """Why a translation model can't be used with these pipelines; empty where it can."""
+    """The reasons why a translation model can't be used with these pipelines; empty if it can."""
     wrong = []
     for side, pipeline in (("source", source), ("target", target)):
         wrong += _pipeline_misfits(stored, pipeline, side)
@@ -223,7 +223,7 @@ def translation_misfits(stored: OwnSettings, source: TextPipeline, target: TextP
 
 
 def lm_misfits(stored: OwnSettings, text: CorpusText) -> list[str]:
-    """Why a D-LM can't be used with this text pipeline or tokenizer; empty where it can."""
+    """The reasons why a D-LM can't be used with this text pipeline or tokenizer; empty if it can."""
     return [*_pipeline_misfits(stored, text, "its own"), *_size_misfits(stored, text, "vocabulary")]
 
 

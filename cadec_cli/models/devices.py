@@ -1,4 +1,4 @@
-"""What `--device` means on this machine: to torch, and to CTranslate2, which needs no torch on a CPU."""
+"""The meaning of `--device` on this machine, for torch and for CTranslate2, which needs no torch on a CPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def check_device(name: str) -> None:
-    """Refuse a name that means no device here. What `auto` is, is found out when a model is loaded."""
+    """Refuse the name of a device that is not available. `auto` is resolved when a model is loaded."""
     if name not in ("auto", "cpu"):
         choose_device(name)
 
 
 def choose_device(name: str) -> torch.device:
-    """The device that a name means here; `auto` is the GPU if there is one."""
+    """The torch device with this name; `auto` is the GPU if there is one. Others are a CadecError."""
     import torch
 
     if name == "auto":
@@ -34,10 +34,10 @@ def choose_device(name: str) -> torch.device:
 
 
 def ctranslate2_device(name: str) -> tuple[str, int]:
-    """The device that a name means to CTranslate2, by type and number."""
+    """The CTranslate2 device with this name, as type and number."""
     if name == "cpu" or (name == "auto" and not _sees_gpu()):
         return "cpu", 0
-    # It finds the libraries for a GPU where torch, which brings them along, has loaded them.
+    # Importing torch loads its own GPU libraries, which CTranslate2 then finds.
     device = choose_device(name)
     return device.type, device.index or 0
 

@@ -1,6 +1,6 @@
 """The D-LM: a decoder-only Transformer with learned positions over whole documents.
 
-Its sequences start with the boundary EOS and have EOS after every sentence; it knows nothing of text.
+Its sequences start with the boundary EOS and have EOS after every sentence; it sees ids only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DocumentLM(Network):
     def forward(self, tokens: Tensor, select: Tensor | None = None) -> Tensor:
         """Score whole sequences at once: logits of the next token.
 
-        tokens (B, T), padded on the right; select (B, T) picks the positions that are wanted, so that
+        tokens (B, T), padded on the right; select (B, T) picks the wanted positions, so that
         padding never reaches the output layer: logits are (selected, V), or (B, T, V) without it.
         """
         x = self.hidden_states(tokens)
@@ -53,10 +53,10 @@ class DocumentLM(Network):
         """Run the network up to its last layer: (B, T) → (B, T, D).
 
         Without a mask attention is causal, cached positions come first, and all rows are of one length.
-        With one, mask (B or 1, T, S + T) says what each token may attend to and positions (B or 1, T)
-        where it stands: a tree of continuations is one row, rows of several lengths are padded. A mask may
-        also be parts of a single row that do not all see each other; of those, the ones that are asked for
-        are what is returned.
+        With one, mask (B or 1, T, S + T) is True where a token may attend, and positions (B or 1, T) holds
+        its position: a tree of continuations is one row, rows of several lengths are padded. The mask may
+        also be the parts of a single row, which attend only as they say; then only the parts that are asked
+        for are returned.
         """
         seen = cache.length if cache is not None else 0
         length = tokens.size(1)

@@ -1,8 +1,8 @@
-"""The DocTransformer (Zhang et al. 2018): an S-NMT that also reads the source sentences before.
+"""The DocTransformer (Zhang et al. 2018): an S-NMT that also reads the preceding source sentences.
 
 It adds an encoder of the context and, in every encoder and decoder layer, an attention to it with a gate.
-With a closed gate, or without context, it computes exactly what the S-NMT computes: that is why no norm
-follows the gate. The names of all added parameters begin with `context`.
+With a closed gate, or without context, its output is exactly that of the S-NMT: this is why no norm follows
+the gate. The names of all added parameters begin with `context`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cadec_cli.text.subwords import PAD
 
 __all__ = ["DocTransformer", "DocTransformerConfig", "SourceInContext", "is_new"]
 
-# What gates start with: σ(2) ≈ 0.88 of the sentence model goes through.
+# The initial bias of gates: σ(2) ≈ 0.88 of the sentence model goes through.
 _OPENING = 2.0
 
 
 def is_new(parameter: str) -> bool:
-    """Tell by its name whether a parameter is not one of the S-NMT's."""
+    """Tell by its name whether a parameter is added to those of the S-NMT."""
     return parameter.startswith("context")
 
 
@@ -81,7 +81,7 @@ class ContextAttention(nn.Module):
 
 
 class DocTransformer(Transformer):
-    """p(target | source, source sentences before)."""
+    """p(target | source, preceding source sentences)."""
 
     config: DocTransformerConfig
 
@@ -98,13 +98,13 @@ class DocTransformer(Transformer):
         for attention in self._attentions():
             nn.init.constant_(attention.gate.bias, _OPENING)
 
-    # Another signature than the S-NMT's on purpose: a caller without context has the wrong network.
+    # The signature differs from the S-NMT's on purpose: a caller without context has the wrong network.
     def forward(  # type: ignore[override]
         self, source: Tensor, context: Tensor, target: Tensor, select: Tensor | None = None
     ) -> Tensor:
-        """Score whole targets at once; `context` (B, C) holds the sentences before, each with its EOS.
+        """Score whole targets at once; `context` (B, C) holds the preceding sentences, each with its EOS.
 
-        A row of padding alone is no context. All else is as with the S-NMT.
+        A row of nothing but padding means no context. All else is as with the S-NMT.
         """
         x = self.hidden_states(target, self.encode_in_context(source, context))
         return self.logits(x if select is None else x[select])
@@ -133,12 +133,12 @@ class DocTransformer(Transformer):
         return _reading(attention, source.memories[layer])
 
     def _context_mask(self, context: Tensor) -> tuple[Tensor, Tensor]:
-        """What may be attended to, and whether there is anything."""
+        """The mask of each context, and whether the context has any tokens."""
         filled = context != PAD  # (B, C)
         there = filled.any(1)
         first = torch.zeros_like(filled)
         first[:, 0] = True
-        # A row that may attend to nothing would be NaN; what it attends to is thrown away.
+        # A row that may attend to nothing would become NaN: it attends to padding, which is discarded.
         mask = filled | (first & ~there[:, None])
         return mask[:, None, None], there[:, None, None]
 

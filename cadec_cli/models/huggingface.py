@@ -1,9 +1,9 @@
 """Networks of the transformers library: causal language models and translation models, loaded and run.
 
 Models are read from local files only, and never with code that came with a model. For each architecture this
-module knows what happens to the logits after the output layer. Whether that is everything, and whether the
-architecture understands our masks, is tested in `engines.transformers_lm`. transformers is an optional
-package: without it, every function here raises one clear error.
+module knows what happens to the logits after the output layer. `engines.transformers_lm` tests whether that
+is complete, and whether the architecture supports our masks. transformers is an optional package: without it,
+every function here raises one clear error.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from cadec_cli.models.pretrained_settings import (
 
 
 def transformers_library() -> Any:
-    """The library, imported now."""
+    """Import and return the transformers library; a CadecError if it is not installed."""
     try:
         import transformers
     except ImportError:
         raise CadecError(
-            "for models of Hugging Face and GGUF files the transformers package is needed",
+            "models of Hugging Face and GGUF files need the transformers package",
             "pip install 'cadec[huggingface]'",
         ) from None
     return transformers
@@ -43,7 +43,7 @@ def transformers_library() -> Any:
 
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Without its progress bars, warnings and advice: what matters is found out and said here."""
+    """A context without its progress bars, warnings and advice: cadec checks and reports what matters."""
     logging = transformers_library().utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
@@ -58,19 +58,19 @@ def quiet_transformers() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-# No more than this is ever read at once: a D-LM reads a few sentences, and attention grows with the square.
+# The most tokens read at once: a D-LM reads a few sentences, and the cost of attention grows quadratically.
 MAX_POSITIONS = 1024
 
 
 def load_config(directory: Path) -> Any:
-    """The configuration of a causal language model; one of another kind is a CadecError."""
+    """The configuration of a causal language model; that of any other model is a CadecError."""
     check_stored_configuration(directory)
     with quiet_transformers():
         try:
             config = transformers_library().AutoConfig.from_pretrained(
                 str(directory), local_files_only=True, trust_remote_code=False
             )
-        except Exception as error:  # whatever a foreign file makes a foreign library raise
+        except Exception as error:  # a damaged file can make the library raise anything
             raise CadecError(f"{directory} can't be read as a Hugging Face model: {short(error)}") from None
     check_causal(config, str(directory))
     check_configuration(config, str(directory))
@@ -78,7 +78,7 @@ def load_config(directory: Path) -> Any:
 
 
 def check_causal(config: Any, origin: str) -> None:
-    """Refuse what is no causal language model, by what its configuration says."""
+    """Refuse a configuration that is not of a causal language model."""
     known = transformers_library().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     names = {name for given in known.values() for name in ([given] if isinstance(given, str) else given)}
     architectures = getattr(config, "architectures", None) or []
@@ -92,15 +92,15 @@ def check_causal(config: Any, origin: str) -> None:
         )
     if config.model_type not in known or (architectures and not names & set(architectures)):
         raise CadecError(
-            f"{origin} is no causal language model that transformers knows ({what})",
+            f"{origin} is not a causal language model that transformers supports ({what})",
             "a D-LM predicts the next token from those before it: GPT-2, Llama, Gemma, Qwen …",
         )
 
 
 def load_network(directory: Path, *, pickled: bool = False) -> Network:
-    """The network in a directory with float32 weights; `pickled` ones are of an older format.
+    """Load the network in a directory, in float32. `pickled` weights are of an older format.
 
-    Of those nothing but tensors is ever unpickled.
+    Only tensors are ever unpickled.
     """
     config = load_config(directory)
     # A weight takes half a byte and more.
@@ -119,9 +119,9 @@ def load_network(directory: Path, *, pickled: bool = False) -> Network:
                 weights_only=True,
                 output_loading_info=True,
             )
-        except Exception as error:  # whatever a foreign file makes a foreign library raise
+        except Exception as error:  # a damaged file can make the library raise anything
             raise CadecError(f"{directory} can't be loaded: {short(error)}") from None
-    # What is missing would be random numbers, and nobody would say so.
+    # transformers would fill missing weights with random numbers, without an error.
     _refuse_missing([*report["missing_keys"], *report["mismatched_keys"]], str(directory))
     check_finite(model, str(directory))
     return Network(model.eval().requires_grad_(False))
@@ -132,12 +132,12 @@ def empty_network(config: Any) -> Any:
     with torch.device("meta"):
         try:
             return new_model(config)
-        except Exception as error:  # whatever a foreign configuration makes a foreign library raise
-            raise CadecError(f"no model can be built as its configuration says: {short(error)}") from None
+        except Exception as error:  # an invalid configuration can make the library raise anything
+            raise CadecError(f"no model can be built from this configuration: {short(error)}") from None
 
 
 def new_model(config: Any) -> Any:
-    """A model of this shape with weights of its own."""
+    """A model of this shape with random weights."""
     with quiet_transformers():
         return transformers_library().AutoModelForCausalLM.from_config(
             config, dtype=torch.float32, attn_implementation=_attention(config), trust_remote_code=False
@@ -146,7 +146,7 @@ def new_model(config: Any) -> Any:
 
 def network_from_weights(config: Any, state: dict[str, Tensor], origin: str) -> Network:
     """A network of this shape with these weights."""
-    # Not on "meta": what is computed and not stored, such as rotary frequencies, has to be real.
+    # Not on "meta": values that are computed and not stored, such as rotary frequencies, must be real.
     model = new_model(config)
     try:
         found = model.load_state_dict(state, strict=False, assign=True)
@@ -160,7 +160,7 @@ def network_from_weights(config: Any, state: dict[str, Tensor], origin: str) -> 
 
 
 def smallest_lossless(weights: Sequence[Tensor]) -> torch.dtype:
-    """The smallest type that keeps all of some weights as they are."""
+    """The smallest type that stores all of these weights without loss."""
     for dtype in (torch.bfloat16, torch.float16):
         if all(torch.equal(weight.to(dtype).float(), weight) for weight in weights):
             return dtype
@@ -177,16 +177,16 @@ def _refuse_missing(names: Iterable[Any], origin: str) -> None:
 
 
 def check_finite(model: nn.Module, origin: str) -> None:
-    """Refuse weights that are no numbers."""
+    """Refuse NaN and infinite weights."""
     for name, weight in model.named_parameters():
-        # The sum of finite numbers is finite, or far from any weights that make sense; a mask of all would
-        # take as much memory again.
+        # The sum of plausible weights is finite if all of them are; a mask of all weights would take as much
+        # memory again.
         if not torch.isfinite(weight.sum()):
             raise CadecError(f"the weights of {origin} hold NaN or infinite values: {name}")
 
 
 def readable_positions(config: Any) -> int:
-    """How many tokens can be read with a mask of our own: no more than its positions or any window."""
+    """The most tokens that can be read with a mask of ours: within its positions and any window."""
     text = config.get_text_config()
     limits = [MAX_POSITIONS]
     for name in ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"):
@@ -199,31 +199,31 @@ def readable_positions(config: Any) -> int:
 
 
 class Network:
-    """A causal language model of transformers: hidden states, their logits, and its own way to logits."""
+    """A causal language model of transformers: hidden states, their logits, and its own forward pass."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.config = model.config.get_text_config()
-        self.dtype = torch.float32  # of what is computed between its layers
+        self.dtype = torch.float32  # of the values between its layers
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._scale = _logit_scale(self.config)
 
     @property
     def vocabulary(self) -> int:
-        """Rows of the output layer; some are of no token."""
+        """The rows of the output layer; some may have no token."""
         return int(self.config.vocab_size)
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
+        """The device that it computes on."""
         return next(self.model.parameters()).device  # type: ignore[no-any-return]  # transformers is untyped
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache | None) -> Tensor:
-        """The last layer (1, L, D) of one row, whose tokens see what `seen` (L, S + L) says.
+        """The last layer (1, L, D) of one row; `seen` (L, S + L) is True where a token may attend.
 
-        With a cache, the S keys that it holds stand before the new ones, which are appended to it.
+        The S keys of the cache come before the new ones, which are appended to it.
         """
-        # A float mask: attention "eager" would take a boolean one for numbers to add.
+        # A float mask: "eager" attention would add a boolean one as numbers.
         mask = torch.zeros(seen.shape, dtype=self.dtype, device=seen.device)
         mask.masked_fill_(~seen, torch.finfo(self.dtype).min)
         # Without a configuration it keeps all keys, also of layers with a sliding window.
@@ -245,8 +245,8 @@ class Network:
         return self.scale_logits(self.model.get_output_embeddings()(hidden))
 
     def scale_logits(self, logits: Tensor) -> Tensor:
-        """What the architecture does to the output layer's answer."""
-        # Nothing is multiplied by 1: a copy of rows as wide as the vocabulary takes as long as a product.
+        """Apply the architecture's scale and softcap to the logits of the output layer."""
+        # Multiplication by 1 is skipped: copying rows as wide as the vocabulary takes as long as a product.
         cap = getattr(self.config, "final_logit_softcapping", None)  # Gemma 2
         if cap:
             logits = (logits / cap).tanh() * cap
@@ -255,9 +255,9 @@ class Network:
         return logits
 
     def own_logits(self, tokens: Tensor, real: Tensor | None, last: int) -> Tensor:
-        """Logits (B, ≤ T, V) of at least the last positions, in the model's own way.
+        """Logits (B, ≤ T, V) of at least the `last` positions, by the model's own forward pass.
 
-        tokens (B, T) are padded on the right where `real` (B, T) says so.
+        tokens (B, T) are padded on the right; `real` (B, T) is False for padding.
         """
         keep = {"logits_to_keep": last} if self._keeps else {}
         mask = None if real is None else real.long()
@@ -266,9 +266,9 @@ class Network:
         return logits
 
     def to_int8(self) -> None:
-        """Give all linears int8 weights, for a CPU; the floats are gone as soon as they are not needed.
+        """Give all linears int8 weights, for a CPU; float weights are freed one by one.
 
-        The table that tokens are looked up in stays, in half precision where that loses nothing.
+        The input embeddings stay floats, in half precision where that loses nothing.
         """
         if not int8_available():
             raise CadecError(
@@ -286,13 +286,13 @@ class Network:
             self.model.set_input_embeddings(HalfEmbedding.of(table))
 
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Move it, and compute in another precision."""
+        """Move it to a device, and compute in another precision."""
         self.model.to(device, dtype)
         self.dtype = dtype
 
 
 def _logit_scale(config: Any) -> float:
-    """What an architecture multiplies its logits by."""
+    """The factor that an architecture multiplies its logits by."""
     scale = 1.0
     for name in ("logit_scale", "lm_head_multiplier"):  # Cohere; Falcon-H1
         scale *= float(getattr(config, name, None) or 1)
@@ -300,22 +300,22 @@ def _logit_scale(config: Any) -> float:
 
 
 class HalfEmbedding(nn.Module):
-    """A table of half precision that gives float32: exactly what the table it was made from gave.
+    """An embedding table stored in half precision that returns the same float32 rows as the original.
 
-    Of a model with 262,144 tokens it is the larger part, and only some rows of it are ever used at once.
+    It is most of a model with 262,144 tokens, and only a few of its rows are used at once.
     """
 
     def __init__(self, embedding: nn.Embedding, table: Tensor) -> None:
         super().__init__()
         self.register_buffer("weight", table, persistent=False)
-        # It goes on doing whatever its kind does to the rows (Gemma's scales them), with a table of few.
+        # It still does what its class does to the rows (Gemma's scales them), with a table of the few in use.
         embedding.weight = nn.Parameter(table.new_empty(0, table.size(1), dtype=torch.float32), False)
         embedding.padding_idx = None
         self._embedding = embedding
 
     @staticmethod
     def of(embedding: nn.Embedding) -> nn.Module:
-        """Such a table, or the given one where half precision would lose something."""
+        """Make such a table; return the given one if half precision would lose something."""
         weight = embedding.weight.detach()
         starts = range(0, len(weight), 8192)
         for dtype in (torch.bfloat16, torch.float16):
@@ -347,22 +347,22 @@ def _linear(conv1d: Any) -> nn.Linear:
 
 
 def _attention(config: Any) -> str:
-    """The kind of attention to ask for: `sdpa` where there is one, which Gemma 2's softcapping prevents."""
+    """The attention to ask for: `sdpa` if the architecture has it; Gemma 2's softcapping prevents it."""
     models = transformers_library().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING
     return "sdpa" if getattr(models[type(config)], "_supports_sdpa", False) else "eager"
 
 
 def short(error: Exception) -> str:
-    """What a foreign error says, in one line."""
+    """The message of another library's error, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     return text if len(text) < 300 else f"{text[:300]} …"
 
 
 def load_translation_network(directory: Path, *, pickled: bool = False) -> Any:
-    """The network in a directory, in float32; weights that are missing or misshapen are a CadecError.
+    """Load the network in a directory, in float32; missing or misshapen weights are a CadecError.
 
-    With `pickled`, weights may be of an older format, of which nothing but tensors is ever unpickled.
+    With `pickled`, weights may be of an older format; only tensors are ever unpickled.
     """
     _check_sizes(directory)
     try:
@@ -376,7 +376,7 @@ def load_translation_network(directory: Path, *, pickled: bool = False) -> Any:
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are in the report
         )
-    except Exception as error:  # of many kinds, as damaged files are
+    except Exception as error:  # damaged files cause errors of many kinds
         reason = " ".join(str(error).split())[:200]
         raise CadecError(f"transformers can't read the model in {directory}: {reason}") from None
     missing = sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])])
@@ -390,7 +390,7 @@ def load_translation_network(directory: Path, *, pickled: bool = False) -> Any:
 
 
 def _check_sizes(directory: Path) -> None:
-    """See that the network is no larger than its files, before there is room for it."""
+    """Refuse a network that is larger than its files, before memory is allocated for it."""
     library = transformers_library()
     try:
         config = library.AutoConfig.from_pretrained(
@@ -401,7 +401,7 @@ def _check_sizes(directory: Path) -> None:
             outline = library.AutoModelForSeq2SeqLM.from_config(config, trust_remote_code=False)
     except CadecError:
         raise
-    except Exception as error:  # of many kinds, as configurations are
+    except Exception as error:  # invalid configurations cause errors of many kinds
         reason = " ".join(str(error).split())[:200]
         raise CadecError(f"transformers can't read the model in {directory}: {reason}") from None
     # A weight takes half a byte and more.

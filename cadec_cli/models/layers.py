@@ -1,9 +1,9 @@
-"""What networks are made of: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
+"""The parts of networks: attention with a key/value cache, feed-forward, pre- or post-norm blocks.
 
 Shapes: B rows, T new positions, S positions attended to, D model width, H heads.
-Masks are boolean and say what MAY be attended to. Everything here can be represented in CTranslate2:
+Masks are boolean: True where attention is ALLOWED. Everything here can be represented in CTranslate2:
 queries, keys and values are one fused linear, keys and values of cross-attention another. Where TorchScript
-is available, several operations are one call.
+is available, it joins several operations into one call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Function = TypeVar("Function", bound=Callable[..., torch.Tensor])
 
 
 def script(function: Function) -> Function:
-    """The same by TorchScript, if it can be had."""
+    """Compile a function with TorchScript; return it unchanged if that fails."""
     return cast(Function, _script(function))
 
 
@@ -35,9 +35,9 @@ def script(function: Function) -> Function:
 def _script(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # that is what is provided for here
+            warnings.simplefilter("ignore", DeprecationWarning)  # the fallback below covers its removal
             made: Callable[..., torch.Tensor] = torch.jit.script(function)
-    except Exception:  # of many kinds; whatever it is, there is another way
+    except Exception:  # of many kinds; the function works without it
         return function
     return made
 
@@ -47,14 +47,14 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F
 
 
 class Network(nn.Module):
-    """A network that says what it was built from, so that it can be stored and built again."""
+    """A network that keeps its configuration, so that it can be stored and rebuilt."""
 
     config: Any  # its sizes, a frozen dataclass
 
 
 @dataclass
 class Cache:
-    """Keys and values of what a decoder has seen, one pair of tensors (B, H, S, D/H) per layer.
+    """Keys and values of the positions a decoder has read, one pair of tensors (B, H, S, D/H) per layer.
 
     `Cache()` is empty; a network called with it appends to it (prefill: many positions; step: one).
     """
@@ -67,7 +67,7 @@ class Cache:
         return self.layers[0][0].size(2) if self.layers else 0
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append to a layer and return all that it now holds. One row held serves any number of new rows."""
+        """Append to a layer and return all that it holds. One cached row serves any number of new rows."""
         if layer < len(self.layers):
             old_keys, old_values = self.layers[layer]
             if old_keys.size(0) == 1 and keys.size(0) > 1:
@@ -84,14 +84,14 @@ class Cache:
         return Cache([(k.index_select(0, index), v.index_select(0, index)) for k, v in self.layers])
 
 
-# Positions for which a cache has room from the start.
+# The positions that a cache has room for at first.
 ROOM = 128
 
 
 class RoomyCache(Cache):
-    """A cache with room to grow: what is appended is written behind what is held, which stays where it is.
+    """A cache with spare room, so that new positions are written in place.
 
-    Copying all of it at every step, as a plain one does, can take as long as the step itself.
+    A plain cache copies everything at every step, which can take as long as the step itself.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class RoomyCache(Cache):
         return taken
 
     def laid_out(self, where: Tensor) -> RoomyCache:
-        """Lay the positions of its one row out as several rows: (B, S) tells which come where."""
+        """Lay the positions of its only row out as several rows; `where` (B, S) holds their numbers."""
         laid = RoomyCache()
         for layer, (keys, values) in enumerate(self.layers):
             laid.extend(layer, keys[0][:, where].transpose(0, 1), values[0][:, where].transpose(0, 1))
@@ -137,9 +137,9 @@ class RoomyCache(Cache):
 
 
 def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
-    """Copy (rows of) what is held, (B, H, S, D/H), to where `length` positions and as many more fit."""
+    """Copy keys or values (B, H, S, D/H), or rows of them, to a tensor with room for 2 · length + ROOM."""
     batch, heads, positions, width = held.shape
-    # Position by position in memory, so that what is appended is written in one piece.
+    # Position by position in memory, so that new positions are written in one piece.
     count = batch if rows is None else rows.size(0)
     made = held.new_empty(count, 2 * length + ROOM, heads, width).transpose(1, 2)
     if rows is None:
@@ -151,26 +151,26 @@ def _roomy(held: Tensor, length: int, rows: Tensor | None = None) -> Tensor:
 
 @dataclass(frozen=True)
 class Part:
-    """Some positions of a row, and the only ones that they attend to.
+    """Some positions of a row (`queries`), and the positions that they attend to.
 
-    They are the last of the new positions in `own`. Each sees itself, its parent, its parent's parent, and so
-    on, and all keys in `cached`, which stand before all new ones. Of positions that are not `asked` for,
-    others need the keys alone.
+    The queries are the last of the new positions in `own`. Each attends to itself, its parent, its parent's
+    parent, and so on, and to all keys in `cached`, which come before all new ones. If a part is not `asked`
+    for, only its keys are used, by other parts.
     """
 
     queries: slice
     cached: slice
     own: slice
-    parents: Ints  # of the positions in `own`, counted from its start; before their children, and -1 is none
+    parents: Ints  # of the positions in `own`, counted from its start; before their children; -1: no parent
     asked: bool = True
     _masks: dict[tuple[torch.device, torch.dtype], Tensor] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def mask(self, like: Tensor) -> Tensor:
-        """(queries, keys): added to scores, it is 0 for what is attended to and -∞ for the rest.
+        """A mask to add to scores (queries, keys): 0 where attention is allowed, -∞ elsewhere.
 
-        Made once for all layers, on the device of a tensor and of its type.
+        It has the device and type of `like`, and is made once for all layers.
         """
         kind = like.device, like.dtype
         if kind not in self._masks:
@@ -181,14 +181,14 @@ class Part:
 
 
 def lineage(parents: Ints, cached: int) -> Bools:
-    """What positions see: all that is cached, themselves, their parents, and so on: (positions, keys).
+    """The keys that each position attends to: all cached ones, its ancestors and itself: (positions, keys).
 
-    A parent comes before its children; -1 is none.
+    A parent comes before its children; -1 means no parent.
     """
     count = len(parents)
     seen = np.zeros((count, cached + count), dtype=np.bool_)
     seen[:, :cached] = True
-    # Positions at the start that follow each other, as in a context, and whatever comes then.
+    # A chain of positions at the start, such as a context, and then all others.
     line = int(np.append(parents != np.arange(-1, count - 1), True).argmax())
     seen[:line, cached : cached + line] = np.tri(line, dtype=np.bool_)
     for position in range(line, count):
@@ -198,8 +198,8 @@ def lineage(parents: Ints, cached: int) -> Bools:
     return seen
 
 
-# What may be attended to: a boolean tensor, or parts that together make up one row in order. Attention across
-# parts, which a mask would hide after it was computed, takes as long as the rest where parts are many.
+# A boolean tensor, or parts that together make up one row in order. With a boolean mask, attention across
+# parts would be computed and then hidden; with many parts, this takes as long as everything else.
 Mask = Tensor | tuple[Part, ...]
 
 
@@ -215,7 +215,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None, cau
 
 
 def places_of(parts: tuple[Part, ...]) -> list[list[int]]:
-    """Where the queries of each part start and end, its cached keys, and its new ones."""
+    """The starts and ends of each part's queries, cached keys and new keys."""
     return [
         [place for span in (part.queries, part.cached, part.own) for place in (span.start, span.stop)]
         for part in parts
@@ -232,13 +232,13 @@ def _attend_in_parts(
 ) -> Tensor:
     """Attention of the parts of a row, each to its own cached and new keys, with masks that are added."""
     made: list[Tensor] = []
-    for place, mask in zip(places, masks):  # noqa: B905 - TorchScript knows no `strict`
+    for place, mask in zip(places, masks):  # noqa: B905 - TorchScript has no `strict`
         part = queries[:, :, place[0] : place[1]]
         own_keys, own_values = keys[:, :, place[4] : place[5]], values[:, :, place[4] : place[5]]
         if place[3] > place[2]:
             own_keys = torch.cat([keys[:, :, place[2] : place[3]], own_keys], 2)
             own_values = torch.cat([values[:, :, place[2] : place[3]], own_values], 2)
-        if plain:  # for the few positions that there are here, quicker than the fused kernel
+        if plain:  # faster than the fused kernel for few positions
             scale = part.size(-1) ** -0.5
             scores = torch.baddbmm(mask[None], part[0], own_keys[0].transpose(1, 2), alpha=scale)  # (H, T, S)
             made.append(torch.bmm(scores.softmax(-1), own_values[0])[None])
@@ -248,7 +248,7 @@ def _attend_in_parts(
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of a sequence to itself and to what is cached."""
+    """Multi-head attention of a sequence to itself and to the cached positions."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, mask: Mask | None, causal: bool, cache: Cache | None, layer: int) -> Tensor:
-        """Attend. `causal` needs no mask and no cache; with a cache the mask must say it all."""
+        """Attend. `causal` is for calls without mask and cache; with a cache, the mask must be complete."""
         queries, keys, values = (_split_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
         if cache is not None:
             keys, values = cache.extend(layer, keys, values)
@@ -276,7 +276,7 @@ class CrossAttention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Project the encoded source once, for all steps to come."""
+        """Project the encoded source once, for all later steps."""
         keys, values = self.kv(memory).chunk(2, dim=-1)
         return _split_heads(keys, self.heads), _split_heads(values, self.heads)
 
@@ -331,10 +331,10 @@ class Block(nn.Module):
         context: Callable[[Tensor], Tensor] | None = None,
         asked: Tensor | None = None,
     ) -> Tensor:
-        """(B, T, D) → (B, T, D); `context` is what comes between self-attention and the rest, if anything.
+        """(B, T, D) → (B, T, D); `context`, if any, is applied between self-attention and the rest.
 
-        Where the mask's parts are not all of a row, `asked` are the positions that they are: the only ones
-        of the result.
+        If the mask's parts do not cover the whole row, `asked` holds the positions that they cover; only
+        these are returned.
         """
         x = self._residual(
             x, self.attention_norm, lambda y: self.attention(y, mask, causal, cache, layer), asked

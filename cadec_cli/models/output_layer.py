@@ -1,4 +1,4 @@
-"""From the last layer of a network to log-probabilities, by compiled operations where the output is int8."""
+"""Log-probabilities from the last layer of a network; compiled operations compute them for int8 outputs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from cadec_cli.models.int8 import kernels
 from cadec_cli.models.int8.linear import Int8Linear
 
-# log p of tokens (edges) after rows, numbered in rising order, of a last layer (rows, D), at each of some
-# temperatures: (temperatures, edges)
+# From a last layer (rows, D), row numbers in rising order (edges), tokens (edges) and temperatures: log p of
+# each token after its row, at each temperature: (temperatures, edges)
 TokenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
 
 
@@ -29,7 +29,7 @@ def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -
 
 
 def output_log_probs(output: nn.Module) -> TokenLogProbs:
-    """How an output layer gives the log-probabilities of some tokens."""
+    """Return a function from a last layer to the log-probabilities of given tokens, by an output layer."""
     by_torch = logit_log_probs(output)
     if not _is_compiled(output):
         return by_torch
@@ -52,7 +52,7 @@ def output_log_probs(output: nn.Module) -> TokenLogProbs:
 
 
 def logit_log_probs(logits: Callable[[Tensor], Tensor]) -> TokenLogProbs:
-    """How logits (rows, V) of (rows, D) give the log-probabilities of some tokens."""
+    """The same for a function from a last layer (rows, D) to logits (rows, V)."""
 
     def token_log_probs(
         hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
@@ -63,7 +63,7 @@ def logit_log_probs(logits: Callable[[Tensor], Tensor]) -> TokenLogProbs:
             scaled = made
             if temperature != 1:
                 scaled = made.div_(temperature) if number == len(temperatures) else made / temperature
-            # torch has no quicker way to a log-sum-exp than this, by three times and more.
+            # Every other way to a log-sum-exp in torch takes at least three times as long.
             found.append(scaled.log_softmax(-1)[rows, tokens])
         return torch.stack(found)
 

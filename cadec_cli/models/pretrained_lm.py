@@ -1,7 +1,7 @@
-"""A causal language model of transformers as a network to train, which is stored and counted as ours are.
+"""A causal language model of transformers as a network to train, stored in the same way as ours.
 
-It uses its own forward pass and its own masks. Padding on the right needs no care: attention looks back only,
-and the padded positions are never scored.
+It uses its own forward pass and its own masks. Padding on the right needs no mask: attention only looks back,
+and padded positions are never scored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cadec_cli.models.pretrained_settings import check_configuration
 
 @dataclass(frozen=True)
 class PretrainedLMConfig:
-    """What transformers builds the network from."""
+    """The configuration that transformers builds the network from."""
 
     architecture: Mapping[str, Any]  # config.json
 
@@ -40,21 +40,21 @@ class PretrainedLM(Network):
 
     @classmethod
     def shaped_as(cls, directory: Path) -> PretrainedLM:
-        """A network with the shape of the model in a directory, and weights of its own."""
+        """A network with the shape of the model in a directory, and random weights."""
         with quiet_transformers():
             architecture = huggingface.load_config(directory).to_dict()
         return cls(PretrainedLMConfig(architecture))
 
     @property
     def tables(self) -> frozenset[str]:
-        """The names of the weights that belong to single tokens."""
+        """The names of the weights of the token tables: the input and output embeddings."""
         parts = (self.model.get_input_embeddings(), self.model.get_output_embeddings())
         own = {id(weight) for part in parts if part is not None for weight in part.parameters()}
         return frozenset(name for name, weight in self.named_parameters() if id(weight) in own)
 
     @property
     def read_by_text(self) -> frozenset[str]:
-        """The names of the weights that a text reaches: what a model has for pictures learns nothing here."""
+        """The names of the weights that a text uses: a model's weights for pictures would learn nothing."""
         decoder = self.model.get_decoder() if hasattr(self.model, "get_decoder") else None
         parts = (decoder or self.model.base_model, self.model.get_output_embeddings())
         own = {id(weight) for part in parts if part is not None for weight in part.parameters()}
@@ -63,8 +63,8 @@ class PretrainedLM(Network):
     def forward(self, tokens: Tensor, *more: Tensor) -> Tensor:
         """Logits (selected, V) of the next token.
 
-        tokens (B, T), padded on the right; then, where only some tokens are told apart, their ids (C), and
-        logits are (selected, C); last, select (B, T) picks the positions that are wanted.
+        Arguments: tokens (B, T), padded on the right; optionally the ids (C) of the only tokens to predict,
+        then logits are (selected, C); last, select (B, T), which picks the wanted positions.
         """
         *among, select = more
         hidden: Tensor = self.model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
@@ -79,11 +79,11 @@ class PretrainedLM(Network):
         """Write config.json and the weights as transformers does, into a directory that exists."""
         with quiet_transformers():
             self.model.save_pretrained(str(directory), max_shard_size="10TB")  # in one file
-        (directory / "generation_config.json").unlink(missing_ok=True)  # nothing is generated
+        (directory / "generation_config.json").unlink(missing_ok=True)  # cadec does not generate with it
 
 
 def transformers_config(config: PretrainedLMConfig) -> Any:
-    """The configuration as transformers knows it."""
+    """The configuration as an object of transformers."""
     check_configuration(config.architecture, "this model")
     with quiet_transformers():
         return transformers_library().AutoConfig.for_model(**dict(config.architecture))

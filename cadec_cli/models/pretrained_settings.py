@@ -20,13 +20,13 @@ from cadec_cli.text.tokenizers.vocabulary import TextSettings as TextSettings
 from cadec_cli.validation import Bound, Number, Whole, field_misfits, misfits, quote_value, text_misfit
 
 LAYERS, HEADS = Whole(1, 1024), Whole(1, 1 << 12)
-# Of fixed tables that are computed, and so in no file.
+# For tables that are computed, and therefore not in a file.
 POSITIONS = Whole(1, 1 << 16)
 _WIDTH, _TOKENS = Whole(1, 1 << 20), Whole(1, 1 << 24)
-_LABELS = Whole(0, 1 << 16)  # each gets a name
+_LABELS = Whole(0, 1 << 16)  # each label gets a name
 _MORE_LAYERS, _MORE = Whole(0, LAYERS.most), Whole(-1, 1 << 24)
 
-# What architectures call their sizes. Memory does not grow with any field that is not listed here.
+# The names of sizes in configurations. No other field makes a network take more memory.
 _SIZES: Mapping[Whole, tuple[str, ...]] = {
     LAYERS: ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers"),
     _MORE_LAYERS: ("num_decoder_layers", "num_encoder_layers", "num_nextn_predict_layers", "num_mem_blocks"),
@@ -50,23 +50,23 @@ _SIZES: Mapping[Whole, tuple[str, ...]] = {
 }
 _BOUNDS = {name: bound for bound, names in _SIZES.items() for name in names}
 
-# Numbers in tables that are computed when a network is built, such as sinusoids.
+# The most numbers in tables that are computed when a network is built, such as sinusoids.
 _MAX_COMPUTED = 1 << 28
 
-# What logits are multiplied or divided by.
+# The fields that logits are multiplied or divided by.
 _SCALES = ("logit_scale", "lm_head_multiplier", "logits_scaling", "final_logit_softcapping")
 _SCALE = Number(-1e6, 1e6)
 
-# Where code to run would be named.
+# The fields that could name code to run.
 _CODE = ("attn_implementation", "_attn_implementation")
 
 
 def check_configuration(config: Any, origin: str) -> None:
-    """Refuse a configuration of transformers with sizes that no model has, or that asks for others' code."""
+    """Refuse a configuration of transformers with implausible sizes, or one that names code to download."""
     wrong = []
     for name, value in _fields(config if isinstance(config, Mapping) else config.to_dict()):
         bound = _BOUNDS.get(name)
-        several = value if isinstance(value, list | tuple) else [value]  # some have one for each layer
+        several = value if isinstance(value, list | tuple) else [value]  # some have one value per layer
         if bound is not None and not all(one is None or bound.allows(one) for one in several):
             wrong.append(f"{name} must be {bound}, not {quote_value(value)}")
         if name in _SCALES and value is not None and not _SCALE.allows(value):
@@ -74,7 +74,7 @@ def check_configuration(config: Any, origin: str) -> None:
         if name in _CODE and isinstance(value, str) and "/" in value:
             wrong.append(f"{name} must not be code from elsewhere, as {quote_value(value)} is")
     if wrong:
-        raise CadecError(f"the configuration of {origin} can't be right: {'; '.join(wrong[:8])}")
+        raise CadecError(f"the configuration of {origin} is not valid: {'; '.join(wrong[:8])}")
 
 
 def check_stored_configuration(directory: Path) -> None:
@@ -91,7 +91,7 @@ def check_room(outline: Any, most: int, origin: str) -> None:
     if weights > most:
         raise CadecError(
             f"the configuration of {origin} asks for {weights:,} weights, which its files can't hold",
-            "it is another model's, or the files are not complete",
+            "it belongs to another model, or the files are not complete",
         )
     computed = sum(table.numel() for table in outline.buffers())
     if computed > _MAX_COMPUTED:
@@ -99,12 +99,12 @@ def check_room(outline: Any, most: int, origin: str) -> None:
 
 
 def weight_bytes(files: Iterable[Path]) -> int:
-    """The size of some files of weights, without missing files and hidden ones."""
+    """The total size of files of weights; missing and hidden files do not count."""
     return sum(path.stat().st_size for path in files if path.is_file() and not path.name.startswith("."))
 
 
 def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """All fields of a configuration and of those within it, such as the text part of a multimodal model."""
+    """All fields of a configuration, nested ones included, such as the text part of a multimodal model."""
     for name, inner in value.items():
         yield str(name), inner
         if isinstance(inner, Mapping):
@@ -112,23 +112,23 @@ def _fields(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 FORMAT_VERSION = 1
-# Where a run of fine-tuning keeps the model that it started from; its run.json names that too.
+# The directory in which a fine-tuning run keeps its original model; its run.json names it too.
 ORIGIN = "origin"
 _AGAIN = "build the bundle again with `cadec convert`"
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
 
-# Where, beside the settings of an S-NMT, its network is that torch steps.
+# The directory of the network that torch steps, beside the settings of an S-NMT.
 NETWORK = "network"
 
-# More is not read at once by any model; nor has any as many tokens.
+# More than any model reads at once, and more than any vocabulary has.
 _MOST_POSITIONS, _MOST_TOKENS = 1 << 20, 1 << 24
-# Of what is shown of a model: its name, its licence, how it was verified.
+# The longest text that is shown of a model: its name, its licence, how it was verified.
 MAX_TEXT_LENGTH = 2000
-# What is computed for every sentence, once per text.
+# The most texts that stand for no context, and their characters: each sentence is scored after every text.
 _MOST_CONTEXTS, _MOST_CONTEXT = 64, 10_000
 
-# Stand for the model's own tokens of the two languages, in `source_begin`, `source_end` and `target_begin`.
+# Placeholders for the two languages' tokens, in `source_begin`, `source_end` and `target_begin`.
 SOURCE, TARGET = "{source}", "{target}"
 
 
@@ -136,11 +136,11 @@ SOURCE, TARGET = "{source}", "{target}"
 class TranslationSettings:
     """An S-NMT of another toolkit, run by CTranslate2."""
 
-    family: str  # marian, nllb, fairseq …: what the converter took it for
+    family: str  # marian, nllb, fairseq …, as the converter recognised it
     origin: str  # the name it had where it came from
     licence: str | None  # as its authors state it
     weights: str  # a checksum of the original's weights
-    positions: int  # source tokens, all that frames them included
+    positions: int  # the most source tokens, those around the sentence included
     source: TextSettings
     target: TextSettings
     source_begin: tuple[str, ...] = ()  # tokens around every source sentence, and before every translation
@@ -148,8 +148,8 @@ class TranslationSettings:
     target_begin: tuple[str, ...] = ()
     source_languages: tuple[str, ...] = ()  # the model's own tokens, where it has any
     target_languages: tuple[str, ...] = ()
-    start: int | None = None  # the id that its network in torch starts from, where it can be kept
-    verified: str = ""  # how it was found to say the same as the original
+    start: int | None = None  # the id that its network in torch starts from, if it can be kept
+    verified: str = ""  # how its output was compared with the original's
 
     def __post_init__(self) -> None:
         shown = ("family", "origin", "licence", "weights", "verified")
@@ -157,7 +157,7 @@ class TranslationSettings:
         if self.start is not None:
             _check(self, {"start": Whole(0, _MOST_TOKENS)})
         for side in (self.source, self.target):
-            _refuse([f"{quote_value(name)} is no file's name" for name in side.files if not _is_plain(name)])
+            _refuse([f"{quote_value(name)} is not a file name" for name in side.files if not _is_plain(name)])
         _refuse(
             [
                 problem
@@ -167,7 +167,7 @@ class TranslationSettings:
         )
 
     def details(self) -> dict[str, str]:
-        """What `cadec info` shows of it."""
+        """The texts that `cadec info` shows, by name."""
         shown = _details(self)
         for side, languages in (("from", self.source_languages), ("to", self.target_languages)):
             if languages:
@@ -183,9 +183,9 @@ class LanguageSettings:
     origin: str
     licence: str | None
     weights: str
-    positions: int  # tokens that it reads at most: within its positions and within its sliding window
+    positions: int  # the most tokens that it reads: within its positions and its sliding window
     boundary: str  # the text that ends a sentence: one token, a line break
-    start: str | None  # the token that begins every sequence; the boundary where there is none
+    start: str | None  # the token that begins every sequence; None: the boundary
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     verified: str = ""
 
@@ -199,10 +199,10 @@ class LanguageSettings:
         for texts in self.no_context.values():
             if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
                 most = f"{_MOST_CONTEXTS} texts of {_MOST_CONTEXT:,} characters"
-                _refuse([f"no_context must be at most {most} in a language"])
+                _refuse([f"no_context must be at most {most} per language"])
 
     def details(self) -> dict[str, str]:
-        """What `cadec info` shows of it."""
+        """The texts that `cadec info` shows, by name."""
         texts = ", ".join(sorted(self.no_context))
         shown = {
             **_details(self),
@@ -238,11 +238,11 @@ def _check(
 
 def _refuse(wrong: list[str]) -> None:
     if wrong:
-        raise CadecError("these can't be the settings of a model: " + "; ".join(wrong))
+        raise CadecError("these settings of a model are not valid: " + "; ".join(wrong))
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name is that of a file in the same directory."""
+    """Tell whether a name is a plain file name, without a path."""
     return name not in ("", ".", "..") and "/" not in name and "\\" not in name
 
 
@@ -258,13 +258,13 @@ Settings = TypeVar("Settings", TranslationSettings, LanguageSettings)
 
 
 def write_settings(path: Path, settings: TranslationSettings | LanguageSettings) -> None:
-    """Write settings beside the files they speak of."""
+    """Write settings as JSON, beside the files that they describe."""
     value = {"format": FORMAT_VERSION, **dataclasses.asdict(settings)}
     path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
 def read_translation_settings(directory: Path) -> TranslationSettings:
-    """The settings of an S-NMT; anything odd about them is a CadecError."""
+    """Read the settings of an S-NMT; invalid ones are a CadecError."""
 
     def parse(value: dict[str, Any]) -> TranslationSettings:
         texts: dict[str, Any] = {side: _text_settings(value.pop(side)) for side in ("source", "target")}
@@ -277,7 +277,7 @@ def read_translation_settings(directory: Path) -> TranslationSettings:
 
 
 def read_language_settings(directory: Path) -> LanguageSettings:
-    """The settings of a D-LM; anything odd about them is a CadecError."""
+    """Read the settings of a D-LM; invalid ones are a CadecError."""
 
     def parse(value: dict[str, Any]) -> LanguageSettings:
         texts = {
@@ -327,7 +327,7 @@ def _string(value: Any) -> str:
 
 
 def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
-    """Check the types of texts that reading does not look at."""
+    """Check the types of texts that parsing does not check."""
     if isinstance(settings, LanguageSettings):
         _string(settings.boundary)
         if settings.start is not None:

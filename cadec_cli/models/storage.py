@@ -31,10 +31,10 @@ from cadec_cli.validation import field_misfits
 
 FORMAT_VERSION = 1
 _CHECKSUMS = "checksums.json"
-# What weights are stored as.
+# The types that weights are stored as.
 _NUMBERS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
-# What a model directory can hold.
+# The network in a model directory.
 Model = Network
 
 # A plain table: kind in config.json → its configuration and network. A network must be entered to be stored.
@@ -47,13 +47,13 @@ NETWORKS: dict[str, tuple[type[Any], type[Model]]] = {
     "pretrained-lm": (PretrainedLMConfig, PretrainedLM),
 }
 
-# How many misfits an error names.
+# The most misfits that an error names.
 SHOWN = 20
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model as loaded, with the checksums of its pipelines by language."""
+    """A loaded model, with the checksums of its pipelines by language."""
 
     kind: str
     model: Model
@@ -83,7 +83,7 @@ def model_files(model: Model, pipelines: Mapping[str, str], state: Mapping[str, 
 
 
 def model_state(model: nn.Module) -> dict[str, Tensor]:
-    """The weights by name, each once: of tied ones, the first name (embeddings come before outputs)."""
+    """The weights by name. Tied weights have only their first name (embeddings come before outputs)."""
     seen: set[int] = set()
     state = {}
     for name, tensor in model.state_dict().items():
@@ -94,33 +94,33 @@ def model_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_model(directory: Path, model: Model, pipelines: Mapping[str, str]) -> None:
-    """Write a model directory, whole or not at all."""
+    """Write a model directory, completely or not at all."""
     with atomic_directory(directory, marker="config.json") as part:
         for name, content in with_checksums(model_files(model, pipelines, model_state(model))).items():
             (part / name).write_bytes(content)
 
 
 def with_checksums(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Files by name, and one more with the checksums of all of them."""
+    """The given files by name, and one more with their checksums."""
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return {**files, _CHECKSUMS: (json.dumps(checksums, indent=2) + "\n").encode()}
 
 
 def verify(directory: Path, *names: str) -> None:
-    """Refuse files that are not as they were written, where there are checksums: earlier ones have none."""
+    """Refuse files that do not match their checksums; directories from earlier versions have no checksums."""
     if not (directory / _CHECKSUMS).is_file():
         return
     stored = read_json(directory / _CHECKSUMS)
     for name in names:
         if not isinstance(stored, dict) or stored.get(name) != sha256(directory / name):
             raise CadecError(
-                f"{directory / name} is damaged: it is not as it was written",
+                f"{directory / name} is damaged: its checksum does not match",
                 f"if you changed it on purpose, delete {directory / _CHECKSUMS}",
             )
 
 
 def checkpoints_in(directory: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first, by their names; those of anything else are left alone."""
+    """The checkpoints of a run, oldest first. Directories with other names are ignored."""
     numbers = {
         path: int(match[1])
         for path in directory.glob("update-*")
@@ -130,9 +130,9 @@ def checkpoints_in(directory: Path) -> list[Path]:
 
 
 def model_directory(given: Path, say: Callable[[str], None]) -> Path:
-    """The model that a directory stands for: itself, or that of a training run, finished or not.
+    """The model directory meant by `given`: itself, or the model or newest checkpoint of a training run.
 
-    `say` is called if a run is not finished and its newest checkpoint is taken.
+    `say` is called with a message if the run is not finished and its newest checkpoint is used.
     """
     restore_directory(given)
     restore_directory(given / "model")
@@ -172,7 +172,7 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
     if not isinstance(pipelines, dict):
         raise CadecError(f"{directory}/config.json does not say which pipelines the model was trained with")
     state = load_tensors(directory / "model.safetensors")
-    # First without memory: what a configuration asks for must be in the file before room is made for it.
+    # First without memory: the file must hold all weights of a configuration before they are allocated.
     with torch.device("meta"), _Unfilled():
         outline = network(config)
     _refuse(_misfits(_weight_shapes(outline), state), directory)
@@ -185,7 +185,7 @@ def load_model(directory: Path, kind: str | None = None) -> StoredModel:
 
 
 class _Unfilled(TorchFunctionMode):
-    """Weights that will be read from a file get no random numbers first, which take longer than reading."""
+    """Skip the random initialisation of weights that a file will fill: it takes longer than reading them."""
 
     def __torch_function__(
         self,
@@ -195,7 +195,7 @@ class _Unfilled(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         if func.__name__ in ("kaiming_uniform_", "uniform_", "normal_"):
-            return args[0] if args else (kwargs or {})["tensor"]  # torch.nn.init names what it fills
+            return args[0] if args else (kwargs or {})["tensor"]  # torch.nn.init passes it by name
         return func(*args, **kwargs or {})
 
 
@@ -210,16 +210,16 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly: bool = False) -> None:
-    """Put weights into a network; every name, shape and value that does not fit is reported at once.
+    """Put weights into a network; one CadecError reports all names, shapes and values that do not fit.
 
-    All of the network is filled; with `partly`, weights that are not given stay as they are.
+    Every weight must be given; with `partly`, missing ones keep their values.
     """
     expected = {name: tensor.shape for name, tensor in model_state(model).items()}
     wrong = _misfits(expected, state, partly=partly)
     for name in expected.keys() & state.keys():
         if state[name].dtype not in _NUMBERS:
             kind = str(state[name].dtype).removeprefix("torch.")
-            wrong.append(f"{name} holds {kind}, which no network here is made of")
+            wrong.append(f"{name} holds {kind}, which is not a type of weights")
         elif state[name].shape == expected[name] and not torch.isfinite(state[name]).all():
             wrong.append(f"{name} holds NaN or infinite values")
     _refuse(wrong, origin)
@@ -227,7 +227,7 @@ def fill(model: nn.Module, state: Mapping[str, Tensor], origin: Path, *, partly:
 
 
 def _weight_shapes(model: nn.Module) -> dict[str, torch.Size]:
-    """The shapes of the weights by name, each once, of a network that has no memory yet."""
+    """The shapes of the weights by name, tied ones once, of a network that has no memory yet."""
     seen: set[int] = set()
     shapes = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -255,7 +255,7 @@ def _refuse(wrong: list[str], origin: Path) -> None:
 
 
 def check_pipeline(stored: StoredModel, language: str, checksum: str, origin: Path) -> None:
-    """Refuse to use a model with another pipeline than its own: ids would mean other pieces."""
+    """Refuse a pipeline that the model was not trained with: ids would mean other pieces."""
     expected = stored.pipelines.get(language)
     if expected != checksum:
         raise CadecError(

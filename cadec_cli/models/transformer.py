@@ -1,6 +1,6 @@
 """The S-NMT: an encoder-decoder Transformer with sinusoidal positions.
 
-A source sentence ends with EOS; the target is read as BOS y1 … yT and answered with y1 … yT EOS.
+A source sentence ends with EOS; the decoder reads BOS y1 … yT and predicts y1 … yT EOS.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Transformer(Network):
     ) -> Source:
         """Encode source sentences (B, S), padded on the right, each ending with EOS.
 
-        `contexts` is what comes between the self-attention of each layer and the rest of it, if anything.
+        `contexts` are functions applied in each layer between self-attention and the rest, if any.
         """
         mask = (source != PAD)[:, None, None]  # (B, 1, 1, S)
         x = self._embed(source, self.source_embedding, 0)
@@ -112,7 +112,7 @@ class Transformer(Network):
         return y
 
     def _decoder_context(self, source: Source, layer: int) -> Callable[[Tensor], Tensor] | None:
-        """What comes between the self-attention of a decoder layer and the rest of it: here, nothing."""
+        """The function to apply in a decoder layer between self-attention and the rest; None here."""
         return None
 
     def _embed(self, tokens: Tensor, embedding: nn.Embedding, start: int) -> Tensor:
@@ -122,8 +122,8 @@ class Transformer(Network):
 
 
 class TwoToTwo(Transformer):
-    """An S-NMT of the sentence before and the current one, joined (Tiedemann & Scherrer 2017)."""
+    """An S-NMT for the preceding and the current sentence, joined (Tiedemann & Scherrer 2017)."""
 
 
 class DocRepair(Transformer):
-    """From several sentence-level translations, joined, to what should stand there (Voita et al. 2019)."""
+    """From several sentence-level translations, joined, to corrected ones (Voita et al. 2019)."""

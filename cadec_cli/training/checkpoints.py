@@ -1,11 +1,11 @@
-"""The checkpoints of a run on disk. The newest is continued from, the best are averaged.
+"""The checkpoints of a run on disk. A run continues from the newest; the best are averaged.
 
 checkpoints/update-00001200/    a model directory (config.json, model.safetensors) and
-    optimizer.safetensors       Adam's moments of what learns; only the newest checkpoint keeps them
-    progress.json               where in the data, and all evaluations so far
+    optimizer.safetensors       Adam's moments of the trained weights; only the newest checkpoint keeps them
+    progress.json               the position in the data, and all evaluations until then
     checksums.json              of the files beside it
 
-A checkpoint is written whole or not at all. A damaged one is not used; the one before it is.
+A checkpoint is written completely or not at all. If one is damaged, the one before it is used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cadec_cli.models.storage import (
     with_checksums,
 )
 
-# What Adam keeps of a parameter that is trained.
+# Adam's state for each trained parameter.
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _FILES = ("config.json", "model.safetensors", "optimizer.safetensors", "progress.json", "checksums.json")
 # More than any count in these files.
@@ -47,7 +47,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A figure on the dev data, and the update it was taken at."""
+    """The figures on the dev data after an update."""
 
     update: int
     loss: float
@@ -77,7 +77,7 @@ class Progress:
 
 
 class Checkpoints:
-    """The checkpoints of one run; `warn` is called with what is wrong with damaged ones."""
+    """The checkpoints of one run; `warn` is called with a message about each damaged one."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class Checkpoints:
         return found[-1] if found else None
 
     def resume(self, model: Model, optimizer: torch.optim.Optimizer, *, first: bool = True) -> Progress:
-        """Load the newest undamaged checkpoint, and return its progress; without any checkpoint, a fresh one.
+        """Load the newest undamaged checkpoint, and return its progress; a new one without checkpoints.
 
-        The first process sets damaged ones after it aside: the run will reach their updates again.
+        The first process sets newer, damaged checkpoints aside: the run will reach their updates again.
         """
         damaged: list[tuple[Path, str]] = []
         for path in reversed(self._all()):
@@ -110,7 +110,7 @@ class Checkpoints:
                 damaged.append((path, error.marked_message))
                 continue
             for other, why in damaged if first else ():
-                self._warn(f"{why}; going on from {path} instead")
+                self._warn(f"{why}; continuing from {path} instead")
                 with write_errors(other):
                     _set_aside(other)
             return progress
@@ -152,7 +152,7 @@ class Checkpoints:
         self.clear_dead()
 
     def clear_dead(self) -> None:
-        """Clean up after a run that was killed while writing; what it was replacing is restored."""
+        """Clean up after a run that was killed while writing; restore files that it was replacing."""
         remove_leftovers_in(self.directory)
 
     def load(self, path: Path, model: Model, optimizer: torch.optim.Optimizer) -> Progress:
@@ -161,12 +161,12 @@ class Checkpoints:
         _restore_moments(model, optimizer, load_tensors(path / "optimizer.safetensors"), path)
         progress = _progress(path / "progress.json")
         if progress.update != _update(path):
-            raise CadecError(f"{path}/progress.json is damaged: it is of update {progress.update:,}")
+            raise CadecError(f"{path}/progress.json is damaged: it belongs to update {progress.update:,}")
         verify(path, "model.safetensors", "optimizer.safetensors", "progress.json")
         return progress
 
     def average(self, progress: Progress, criterion: str, keep: int) -> tuple[dict[str, Tensor], list[int]]:
-        """The mean of the best checkpoints' weights, and the updates they are of."""
+        """The mean of the best checkpoints' weights, and the updates of these checkpoints."""
         updates = [evaluation.update for evaluation in progress.best(criterion, keep)]
         paths = [path for path in map(self._path, updates) if path.is_dir()] or [self._path(progress.update)]
         total: dict[str, Tensor] = {}
@@ -205,14 +205,14 @@ def _is_complete(path: Path) -> bool:
 
 def _refuse_unreadable(path: Path) -> None:
     """Refuse a checkpoint without read permission: it may be whole, and only its owner can change that."""
-    hint = "a checkpoint that can't be read is neither used nor passed over: change its permissions"
+    hint = "an unreadable checkpoint is neither used nor skipped: change its permissions"
     for place in (path, *(path / name for name in _FILES)):
         try:
             os.close(os.open(place, os.O_RDONLY))
         except PermissionError:
             raise CadecError(f"not allowed to read {place}", hint) from None
         except OSError:
-            continue  # what is not there, or broken, is damage
+            continue  # missing and broken files count as damage
 
 
 def _set_aside(path: Path) -> None:
@@ -223,7 +223,7 @@ def _set_aside(path: Path) -> None:
 
 
 def _progress(path: Path) -> Progress:
-    """Read progress.json; values that can't be true are a CadecError."""
+    """Read progress.json; impossible values are a CadecError."""
     stored = read_json(path)
     try:
         evaluations = [
@@ -248,13 +248,13 @@ def _progress(path: Path) -> Progress:
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < _MOST:
-        raise ValueError("one of its counts is none")
+        raise ValueError("one of its counts is not valid")
     return value
 
 
 def _number(value: Any) -> float:
     if type(value) is not float and (type(value) is not int or abs(value) >= _MOST):
-        raise ValueError("one of its figures is no number")
+        raise ValueError("one of its figures is not a number")
     return float(value)
 
 

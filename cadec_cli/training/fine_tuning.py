@@ -1,11 +1,11 @@
 """Fine-tuning of a pretrained language model on documents: how it differs from training our own D-LM.
 
 The model is read from a directory with the files that a bundle has (config.json, weights, tokenizer.json,
-language-model.json). The result is such a directory again, which a bundle can be built from and transformers
-can load.
+language-model.json). The result is a directory of the same form: a bundle can be built from it, and
+transformers can load it.
 
-All weights of the layers are trained. The token tables are not, unless the options ask for it: they are most
-of a small multilingual model, nearly all their rows are of tokens that never occur in the documents, and half
+All weights of the layers are trained. The token tables are not, unless the options say so: they are most of a
+small multilingual model, nearly all their rows belong to tokens that never occur in the documents, and half
 of their gradient would only push those tokens away.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cadec_cli.data.shards import SideInfo
     from cadec_cli.models.storage import Model
 
-# Follows the name of the original model, once, however often it was fine-tuned.
+# Appended to the name of the original model, once, however often it is fine-tuned.
 TUNED = ", fine-tuned"
 
 
@@ -83,7 +83,7 @@ def _examples(
 def _network(origin: Path, checksum: str, sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
     from cadec_cli.models.pretrained_lm import PretrainedLM
 
-    FineTuningOptions(**sizes)  # refuses what nobody can choose
+    FineTuningOptions(**sizes)  # refuses invalid values
     if sides[0].pipeline_checksum != checksum:
         raise CadecError(
             "the corpora were not prepared with the tokenizer of the pretrained model",
@@ -116,7 +116,7 @@ def _save(origin: Path, directory: Path, network: Model, pipelines: Mapping[str,
         network.save(part)
         shutil.copyfile(origin / "tokenizer.json", part / "tokenizer.json")
         weights = part / "model.safetensors"
-        weights.chmod((part / "config.json").stat().st_mode)  # it was made for its owner only
+        weights.chmod((part / "config.json").stat().st_mode)  # it was created readable by its owner only
         tuned = dataclasses.replace(
             settings,
             origin=f"{settings.origin.removesuffix(TUNED)}{TUNED}",

@@ -1,7 +1,7 @@
-"""The kinds of models that can be trained: one entry for each, with all that is particular to it.
+"""The kinds of models that can be trained: one entry for each, with everything specific to it.
 
-`cadec train KIND` and its flags come from this table. It knows neither the loop nor the command line. The
-help reads it too, so its functions import torch only when they are called.
+`cadec train KIND` and its flags come from this table. It depends on neither the loop nor the command line.
+Help texts come from it too, so its functions import torch only when they are called.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ class Kind:
 
     name: str  # cadec train NAME; "kind" in run.json
     help: str  # of the command, with an example
-    config: type[Any]  # sizes of the network; fields without a default are the data's to say
-    data_options: type[Any]  # how examples are made of the data
+    config: type[Any]  # sizes of the network; the data decides fields without a default
+    data_options: type[Any]  # how examples are made from the data
     lengths: tuple[str, ...]  # data options that must not exceed the network's `positions`
-    # of shards, data options and the network's sizes
+    # Examples, given shards, data options and the network's sizes.
     examples: Callable[[Sequence[WeightedShard], Any, Mapping[str, Any]], Examples]
-    network: Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]  # of sizes and the corpora's sides
-    loss: Callable[[float], Loss] = label_loss  # of the label smoothing
+    network: Callable[[Mapping[str, Any], Sequence[SideInfo]], Model]  # given sizes and the corpora's sides
+    loss: Callable[[float], Loss] = label_loss  # given the label smoothing
     # The names of the parameters that are trained, given the network and its sizes.
     learns: Callable[[Model, Mapping[str, Any]], Collection[str]] = all_learn
     # The weights to start from, read from a model in a directory, by their names in the new network. Those
@@ -98,10 +98,10 @@ class Kind:
     # BLEU of dev corpora, decoded by the target language's pipeline; None for kinds that do not translate.
     bleu: Callable[[Model, Sequence[Shard], TextPipeline], float] | None = None
     presets: str = ""  # another kind whose presets it shares
-    origin: str = ""  # the kind of model that --start-from must name, where it must
-    positions: int | None = None  # of a network that brings them; otherwise they are among its sizes
-    judged: Mapping[str, Any] = field(default_factory=dict)  # sizes that are others for the dev data
-    kept: str = ""  # where in the run its own origin is kept, of a kind that needs it again
+    origin: str = ""  # the kind of model that --start-from must name, if it is required
+    positions: int | None = None  # fixed by a pretrained network; otherwise one of the sizes
+    judged: Mapping[str, Any] = field(default_factory=dict)  # sizes that differ for the dev data
+    kept: str = ""  # the directory in the run that keeps a copy of the original model, if the kind needs one
     # Writes the finished model, given the checksums of the pipelines it was trained with.
     save: Callable[[Path, Model, Mapping[str, str]], None] | None = None
     # The options for fine-tuning a pretrained model (fine_tuning.py), if this kind can.
@@ -124,7 +124,7 @@ def _sentence_pairs(
 def _passages(
     name: str,
 ) -> Callable[[Sequence[WeightedShard], PairOptions, Mapping[str, Any]], Examples]:
-    """Passages of as many sentences as a network of joined ones reads."""
+    """Passages with the number of sentences that this network reads joined."""
 
     def examples(shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]) -> Examples:
         from cadec_cli.data.passage_examples import JoinedSentences
@@ -196,7 +196,7 @@ KINDS: dict[str, Kind] = {
             name="lm",
             help="""Train a D-LM, the document language model of the target language.
 
-            With --start-from it goes on from another D-LM, or from a pretrained language model: a directory
+            With --start-from it starts from another D-LM, or from a pretrained language model: a directory
             of Hugging Face, a GGUF file, or hf:NAME on the hub.
 
             Example: cadec train lm --data plays --data jokes=0.5 --dev plays-dev -o runs/lm --preset small
@@ -225,10 +225,10 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             name="doc-nmt",
-            help="""Train a DocTransformer: an S-NMT that also reads the source sentences before.
+            help="""Train a DocTransformer: an S-NMT that also reads the preceding source sentences.
 
-            As Zhang et al. 2018 did, it starts from an S-NMT of the same sizes, which stays as it is: only
-            what reads the context learns. The corpora need documents.
+            As in Zhang et al. 2018, it starts from an S-NMT of the same sizes, whose weights do not change:
+            only the parts that read the context are trained. The corpora need documents.
 
             Example: cadec train doc-nmt --start-from runs/nmt --data pseudo --dev pseudo-dev -o runs/doc-nmt
             """,
@@ -244,9 +244,9 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             name="2-to-2",
-            help="""Train a 2-to-2 model: the sentence before and the current one, translated as one.
+            help="""Train a 2-to-2 model: the preceding and the current sentence, translated as one.
 
-            As Tiedemann & Scherrer did in 2017. It may start from an S-NMT of the same sizes. The corpora
+            As in Tiedemann & Scherrer 2017. It may start from an S-NMT of the same sizes. The corpora
             need documents.
 
             Example: cadec train 2-to-2 --start-from runs/nmt --data pseudo --dev pseudo-dev -o runs/2-to-2
@@ -263,7 +263,7 @@ KINDS: dict[str, Kind] = {
             name="repair",
             help="""Train a DocRepair model: from four sentence-level translations in a row to better ones.
 
-            As Voita et al. 2019 did. The corpora are round trips, from `cadec augment round-trip`.
+            As in Voita et al. 2019. The corpora are round trips, from `cadec augment round-trip`.
 
             Example: cadec train repair --data round-trips --dev round-trips-dev -o runs/repair
             """,

@@ -1,8 +1,8 @@
-"""The training loop: updates, checkpoints and limits. The `Task` says what is learnt.
+"""The training loop: updates, checkpoints and limits. The `Task` holds the model and its data.
 
 A run can be killed at any moment and continued to the same weights, bit for bit (CPU, one process): the
-data order and the dropout of an update depend on nothing but the seed and the update's number, the rest
-is in the checkpoint. `torchrun` may start several processes, which average their gradients.
+data order and the dropout of an update depend only on the seed and the update's number; the rest is in
+the checkpoint. `torchrun` may start several processes, which average their gradients.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Loss = Callable[[nn.Module, Batch], Tensor]
 
 
 def cross_entropy(label_smoothing: float = 0.0) -> Loss:
-    """−log p(label), for a network that returns logits, given its inputs and which positions are wanted."""
+    """−log p(label), for a network that takes its inputs and a selection of positions, and returns logits."""
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         select = batch.labels != NO_LABEL
@@ -67,7 +67,7 @@ def learning_rate(options: TrainingOptions, update: int) -> float:
 
 @dataclass(frozen=True)
 class Task:
-    """A model, and what it is trained on; `bleu` translates the dev data, for models that translate.
+    """A model and its training data; `bleu` translates the dev data, for models that translate.
 
     Parameters that require no gradient are not trained.
     """
@@ -115,7 +115,7 @@ def train(
     checkpoints = Checkpoints(directory / "checkpoints", task.pipelines, reporter.warn)
     if processes.first:
         checkpoints.clear_dead()
-    processes.barrier()  # all are to find the same ones
+    processes.barrier()  # so that all find the same checkpoints
     progress = checkpoints.resume(task.model, optimizer, first=processes.first)
     metrics = Metrics(
         directory / "metrics.jsonl" if processes.first else None, progress.update, reporter.warn
@@ -231,7 +231,7 @@ class Stepper:
             batch = self._task.examples.batch(examples).to(self._device)
             with self._meeting(index == len(batches) - 1), autocast(self._device, options.precision):
                 loss = self._task.loss(self._network, batch)
-            # DDP averages over processes what should be a sum.
+            # DDP averages gradients over processes; they should be summed.
             with self._meeting(index == len(batches) - 1):
                 # torch has no types for backward
                 (loss * (weight * processes.count / update.tokens)).backward()  # type: ignore[no-untyped-call]
@@ -265,7 +265,7 @@ def dev_loss(task: Task, batch_tokens: int, device: torch.device, processes: Pro
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[object]:
-    """A context of half precision, if it was asked for, or if `auto` finds a GPU that has it."""
+    """A context with bfloat16, if that is the precision, or if it is `auto` and the GPU has it."""
     half = precision == "bfloat16" or (
         precision == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported()
     )
@@ -346,7 +346,7 @@ def _stop_signals() -> Iterator[_Stop]:
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all that train one model."""
+    """This process among all processes that train one model."""
 
     rank: int = 0
     count: int = 1

@@ -1,4 +1,4 @@
-"""The figures of a run: what it reports, its pace, metrics.jsonl, and the curves drawn from that file.
+"""The figures of a run: progress reports, pace, metrics.jsonl, and the curves drawn from that file.
 
 Nothing here prints: the caller of a run passes a `Reporter`.
 
@@ -48,7 +48,7 @@ class Reporter(Protocol):
     """Receives messages and progress of a run; of several processes only the first reports its progress."""
 
     def note(self, message: str) -> None:
-        """Take a message that is good to know."""
+        """Take a message for information."""
         ...
 
     def warn(self, message: str) -> None:
@@ -83,7 +83,7 @@ class SilentReporter:
 
 
 class Pace:
-    """How fast a run is, and what there is to report of it; call `step` after every update."""
+    """The speed of a run, and its reports; call `step` after every update."""
 
     def __init__(self, options: TrainingOptions, updates_per_epoch: float) -> None:
         self._options = options
@@ -157,8 +157,8 @@ def perplexity(loss: float) -> float:
 class Metrics:
     """Appends to metrics.jsonl, from which records after `update` are removed first.
 
-    Processes other than the first pass None as `path`: nothing is written. `warn` is called with what is
-    wrong with a file that is there.
+    Processes other than the first pass None as `path`: nothing is written. `warn` is called with a
+    message if an existing file has damaged lines.
     """
 
     def __init__(self, path: Path | None, update: int = 0, warn: Callable[[str], None] = ignore) -> None:
@@ -177,7 +177,7 @@ class Metrics:
             stream.write(json.dumps(record) + "\n")
 
     def _forget_after(self, update: int) -> None:
-        """Remove what a killed run wrote after the checkpoint that it is continued from."""
+        """Remove records that a killed run wrote after the checkpoint that is resumed."""
         assert self._path is not None
         known = read_metrics(self._path, self._warn) if self._path.exists() else ()
         kept = [record for record in known if record["update"] <= update]

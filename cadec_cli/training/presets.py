@@ -1,8 +1,8 @@
 """The options of a training run, and the presets they come from.
 
 A preset is a TOML file with the tables [model] and [training]; a flag given on the command line wins over it.
-The fields below are at once the keys of the files and the flags: their help texts stand here, once. The keys
-of [model] are the network's, in models/configs.py. Knows nothing of the kinds that can be trained.
+The fields below are both the keys of the files and the flags, and hold the help texts. The keys of [model]
+are in models/configs.py. This module does not depend on the kinds of models.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TrainingOptions:
         _refuse(misfits(self, _BOUNDS))
 
 
-# Options that may change when a run is continued: limits and what is written, never what is learnt.
+# Options that may change when a run is continued: limits and output, but nothing that affects the weights.
 CHANGEABLE = frozenset(
     {
         "max_updates",
@@ -163,7 +163,7 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class BleuOptions:
-    """What stopping on BLEU needs. Not in a run's record: a pipeline may be moved, its checksum stays."""
+    """The option for stopping on BLEU. It is not in run.json: a pipeline may be moved, its checksum stays."""
 
     pipeline: Path | None = field(
         default=None,
@@ -202,7 +202,7 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
         )
     try:
         tables = tomllib.loads(text)
-    except ValueError as error:  # of TOML, or of numbers with thousands of digits
+    except ValueError as error:  # invalid TOML, or a number with thousands of digits
         raise CadecError(f"{name} is not valid TOML: {error}") from None
     except RecursionError:
         raise CadecError(f"{name} is nested deeper than any preset") from None
@@ -219,8 +219,8 @@ def load_preset(family: str, name: str) -> dict[str, dict[str, Any]]:
 
 
 def choose(kind: type[Options], layer: Mapping[str, Any], flags: Mapping[str, Any] | None = None) -> Options:
-    """Make options of a preset and of `flags`, which override it. Keys of other classes are ignored."""
-    chosen = kind(**choices(kind, layer))  # what is wrong by itself is the file's fault
+    """Make options from a preset and `flags`, which override it. Keys of other classes are ignored."""
+    chosen = kind(**choices(kind, layer))  # an error without flags is the file's fault
     if not flags:
         return chosen
     with as_usage_error():

@@ -1,6 +1,6 @@
 """One training run: its settings, as run.json keeps them, and how they are passed to the loop.
 
-Knows no kind in particular: what is particular to a kind is in its entry (kinds.py).
+Everything specific to a kind of model is in its entry in kinds.py.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Run:
-    """The settings of a run, complete."""
+    """The complete settings of a run."""
 
     kind: Kind
     preset: str
     data: tuple[str, ...]  # DIR or DIR=WEIGHT
     dev: tuple[str, ...]
-    sizes: Mapping[str, Any]  # of the network, all but those that the data decide
+    sizes: Mapping[str, Any]  # of the network, except those that the data decides
     data_options: Any  # of the kind's own class
     training: TrainingOptions
     start_from: str | None = None
@@ -90,7 +90,7 @@ def new_run(
     start_from: Path | None = None,
     note: Callable[[str], None] = ignore,
 ) -> Run:
-    """A run that has not begun: the preset, and `flags`, which override it.
+    """The settings of a new run: the preset, and `flags`, which override it.
 
     `note` is called if `start_from` is a run that is not finished.
     """
@@ -155,7 +155,7 @@ def _check_flags(kind: Kind, flags: Mapping[str, Any]) -> None:
 
 
 def continued_run(kind: Kind, output: Path, flags: Mapping[str, Any]) -> Run:
-    """The run in `output` as it was begun, with the limits that `flags` change."""
+    """The settings of the run in `output`, with the limits that `flags` change."""
     run = _read_run(kind, output)
     before = {**dataclasses.asdict(run.training), **run.sizes, **dataclasses.asdict(run.data_options)}
     fixed = sorted(
@@ -178,7 +178,7 @@ def carry_out(
     plot: bool = False,
     reporter: Reporter | None = None,
 ) -> Outcome:
-    """Train from where the run in `output` stands, and return how it ended.
+    """Start or continue the run in `output`, and return how it ended.
 
     `pipeline` is the target language's, for BLEU; with `plot` the curves are drawn when the run is done.
     `reporter` receives messages and progress; without one the run is silent.
@@ -242,12 +242,12 @@ def _read_run(kind: Kind, output: Path) -> Run:
 
 def _texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise TypeError(f"{value!r} names no corpora")
+        raise TypeError(f"{value!r} is not a list of corpora")
     return tuple(value)
 
 
 def _task(run: Run, output: Path, pipeline: Path | None) -> Task:
-    """Open the corpora and make the network; nothing is written before all of it is known to fit."""
+    """Open the corpora and make the network; nothing is written before everything is checked."""
     kind, options = run.kind, run.training
     _check_lengths(run)
     shards = [_parse_weighted(spec) for spec in run.data]
@@ -299,7 +299,7 @@ def _parse_weighted(spec: str) -> WeightedShard:
     except ValueError:
         raise CadecError(f"no corpus at {spec}", "give DIR, or DIR=2 to see it twice per epoch") from None
     if not 0 < value < 1000:
-        raise CadecError(f"{spec}: a corpus can't count {weight} times")
+        raise CadecError(f"{spec}: the weight of a corpus must be above 0 and below 1000, not {weight}")
     return WeightedShard(Shard(Path(path)), value)
 
 
@@ -337,7 +337,7 @@ def _bleu(
 def _summary(run: Run, task: Task, device: torch.device) -> str:
     size = sum(parameter.numel() for parameter in task.model.parameters())
     learning = sum(parameter.numel() for parameter in task.model.parameters() if parameter.requires_grad)
-    share = f" ({learning / 1e6:.1f}M of them learn)" if learning < size else ""
+    share = f" ({learning / 1e6:.1f}M trained)" if learning < size else ""
     updates = math.ceil(task.examples.tokens / run.training.update_tokens)
     return (
         f"{run.kind.name}: {size / 1e6:.1f}M parameters{share} on {device}; an epoch is "

@@ -149,7 +149,7 @@ def test_settings_of_pretrained_models_have_bounds(change: dict[str, Any], tmp_p
 
 @pytest.mark.parametrize("name", ["../a.spm", "/etc/passwd", "a/b", "..", ""])
 def test_tokenizers_are_beside_their_settings(name: str) -> None:
-    with pytest.raises(CadecError, match="is no file's name"):
+    with pytest.raises(CadecError, match="is not a file name"):
         TranslationSettings(**COMMON, source=SIDE, target=TextSettings(kind="sentencepiece", files=(name,)))
 
 

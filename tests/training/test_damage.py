@@ -71,7 +71,7 @@ def test_of_two_checkpoints_the_one_that_is_whole_is_gone_on_from(name: str, tmp
             continue
         assert progress.update == 10 and [one.update for one in progress.evaluations] == [10]
         assert all(torch.equal(found[key], tensor) for key, tensor in weights[10].items())
-        assert "going on from" in warnings[0] and "update-00000020" in warnings[0]
+        assert "continuing from" in warnings[0] and "update-00000020" in warnings[0]
         # The run will come to that update again; what was damaged is set aside until then.
         assert [one.name for one in sorted(tmp_path.iterdir())] == [
             "damaged-update-00000020",

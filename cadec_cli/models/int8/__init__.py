@@ -1,1 +1,1 @@
-"""Operations of int8 networks, compiled when cadec is installed; without them torch does the same, slower."""
+"""Operations of int8 networks, compiled when cadec is installed; torch is the slower fallback."""

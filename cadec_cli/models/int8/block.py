@@ -1,6 +1,7 @@
-"""Blocks of int8 networks whose operations between products are compiled: each is one pass over the rows.
+"""Blocks of int8 networks with compiled operations between products, each a single pass over the rows.
 
-The same numbers as `layers.Block`'s but for last digits, and two to three times as fast between products.
+The results differ from `layers.Block`'s in the last digits only. Between products it is two to three times as
+fast.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from cadec_cli.models.layers import Block, Cache, Mask, places_of
 
 
 class FusedBlock(Block):
-    """A block with the parts of another, all of whose linears have int8 weights and a bias."""
+    """A block made of another's parts; all of its linears must have int8 weights and a bias."""
 
     def __init__(self, block: Block) -> None:
         nn.Module.__init__(self)
@@ -101,27 +102,27 @@ class FusedBlock(Block):
         return attend_and_quantise(queries, keys, values, mask)
 
     def _project(self, rows: QuantisedRows, linear: nn.Module, batch: int, count: int) -> tuple[Tensor, ...]:
-        """Some projections of rows by one linear, as (B, H, T, D/H) each."""
+        """`count` projections of rows by one linear, as (B, H, T, D/H) each."""
         made = scale(linear(rows), rows, cast(Int8Linear, linear).bias)
         heads = self.attention.heads
         apart = made.view(batch, -1, count, heads, made.size(1) // (count * heads)).permute(2, 0, 3, 1, 4)
         return apart.unbind(0)
 
     def _round_rows(self, rows: Tensor, norm: nn.LayerNorm) -> QuantisedRows:
-        """What a part of the block reads."""
+        """The input of a part of the block."""
         return norm_and_quantise(rows, norm) if self.pre_norm else quantise_rows(rows)
 
     def _add_residual(
         self, before: Tensor, made: QuantisedRows, linear: nn.Module, norm: nn.LayerNorm
     ) -> Tensor:
-        """What came before a part of the block, and what the part makes of it by its last linear."""
+        """The input of a part of the block, plus the output of the part's last linear."""
         added = scale_and_add(linear(made), made, cast(Tensor, linear.bias), before)
         return added if self.pre_norm else norm(added)
 
     def _add_and_round(
         self, before: Tensor, made: QuantisedRows, linear: nn.Module, norm: nn.LayerNorm, after: nn.LayerNorm
     ) -> tuple[Tensor, QuantisedRows]:
-        """The same, and what the next part reads, whose norm comes `after`."""
+        """The same, and the input of the next part, whose norm is `after`."""
         if self.pre_norm:
             return add_norm_and_quantise(linear(made), made, cast(Tensor, linear.bias), before, after)
         added = self._add_residual(before, made, linear, norm)
@@ -137,8 +138,8 @@ M = TypeVar("M", bound=nn.Module)
 def quantise(model: M) -> M:
     """Copy a network for inference on a CPU, its linears (a tied output too) with int8 weights.
 
-    Embeddings and norms stay float32, and so do attention and everything between linears, which is compiled
-    where it can be had.
+    Embeddings, norms, attention and everything else between linears stay float32, by compiled operations
+    where they are available.
     """
     devices = {parameter.device.type for parameter in model.parameters()}
     if devices - {"cpu"}:
@@ -148,7 +149,7 @@ def quantise(model: M) -> M:
         )
     if not int8_available():
         raise CadecError("this build of torch has no int8 linears for this machine", "use float32 weights")
-    # deepcopy takes what its memo holds for a copy: linears are replaced, and never copied as floats.
+    # deepcopy takes the memo's entries for finished copies: linears are replaced, and never copied as floats.
     linears = [part for part in model.modules() if type(part) is nn.Linear]
     made: M = copy.deepcopy(model, {id(linear): Int8Linear(linear) for linear in linears})
     if available():

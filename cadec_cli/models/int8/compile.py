@@ -1,7 +1,7 @@
 """Compile the operations in C into libraries, as the install does: `python -m cadec_cli.models.int8.compile`.
 
-Once for every level of the instruction set that `compiled` may ask for, so that a wheel, or an environment on
-a shared disk, serves every CPU. The install imports this file by itself: nothing of cadec is there yet.
+There is one library per instruction-set level that `kernels` may ask for, so that a wheel, or an environment
+on a shared disk, serves every CPU. The install imports this file alone: the rest of cadec is not there yet.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 KERNELS = Path(__file__).parent
 SOURCES = ("lanes.h", "rows.c", "attention.c")
-# Products and sums are contracted where the CPU can, and nothing is reordered but by `omp simd`.
+# Products and sums are contracted where the CPU can do so; only `omp simd` reorders anything.
 FLAGS = [
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-w"),
     *("-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math"),
@@ -30,14 +30,14 @@ X86 = {
     "avx2": ["-mavx2", "-mfma"],
 }
 PLAIN = "plain"
-# MMX registers are those of the x87 unit. GCC uses them for short vectors and does not give them back: every
-# long double of the process then becomes NaN, and hash tables of C++ ask for more memory than there is.
+# MMX registers are those of the x87 unit. GCC uses them for short vectors and does not release them: every
+# long double of the process then becomes NaN, and C++ hash tables ask for more memory than there is.
 NO_MMX = "-mno-mmx"
-SECONDS = 120  # one takes half a second
+SECONDS = 120  # the limit per library; one takes half a second
 
 
 def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
-    """Compile for every level that a compiler here knows, over what was there; return what was made."""
+    """Compile for every level that a compiler here supports, replacing old libraries; return the new ones."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     made = []
     for level, flags in {**(X86 if x86 else {}), PLAIN: []}.items():
@@ -50,12 +50,12 @@ def compile_all(into: Path = KERNELS, sources: Path = KERNELS) -> list[Path]:
 
 
 def library_path(level: str, directory: Path = KERNELS) -> Path:
-    """Where the library of a level is."""
+    """The path of the library for a level."""
     return directory / f"kernels-{level}.so"
 
 
 def identity(sources: Path = KERNELS) -> str:
-    """A checksum of all that libraries are compiled from."""
+    """A checksum of the sources that libraries are compiled from."""
     found = hashlib.sha256(NO_MMX.encode())
     for name in SOURCES:
         found.update((sources / name).read_bytes())
@@ -63,7 +63,7 @@ def identity(sources: Path = KERNELS) -> str:
 
 
 def compilers() -> list[str]:
-    """The C compilers of this machine, that of CC first. On Windows none is looked for."""
+    """The C compilers of this machine, the one in CC first. On Windows the list is empty."""
     names = [os.environ.get("CC", ""), "cc", "gcc", "clang"] if os.name == "posix" else []
     return list(dict.fromkeys(found for name in names if name and (found := shutil.which(name))))
 
@@ -81,14 +81,11 @@ def _compile(flags: list[str], sources: Path, output: Path) -> bool:
         except (OSError, subprocess.SubprocessError) as error:
             part.unlink(missing_ok=True)
             reason = str(getattr(error, "stderr", None) or error).strip()
-            print(f"{output.name}: {compiler} has not compiled it: {reason[-500:]}", file=sys.stderr)
+            print(f"{output.name}: {compiler} failed: {reason[-500:]}", file=sys.stderr)
         else:
             return True
     return False
 
 
 if __name__ == "__main__":
-    print(
-        "\n".join(map(str, compile_all()))
-        or "nothing was compiled: there is no C compiler, or none that works"
-    )
+    print("\n".join(map(str, compile_all())) or "nothing was compiled: no working C compiler was found")

@@ -1,7 +1,7 @@
-"""What the compiled operations do to rows of float32 on a CPU, as functions of tensors (of those it `takes`).
+"""The compiled operations on rows of float32 on a CPU, as functions of tensors (those that it `takes`).
 
-C believes what it is told of addresses and sizes: everything here is allocated as it expects, whatever the
-defaults of torch are, and what comes from elsewhere is looked at first.
+The C code does not check addresses and sizes. So everything here is allocated as it expects, whatever the
+defaults of torch are, and tensors from elsewhere are checked first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cadec_cli.models.int8.compile import PLAIN, identity, library_path
 # The compiled library that fits this CPU, if cadec was installed where there is a C compiler.
 
 
-# By what torch says of the CPU: the libraries that it can run, the best first.
+# torch's name for the CPU's capability → the libraries that the CPU can run, best first.
 LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
 
 _POINTER, _COUNT, _FLOAT, _KIND = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_int32
@@ -52,12 +52,12 @@ _ARGUMENTS = {
 
 
 def library() -> ctypes.CDLL | None:
-    """The library, which lets other threads work while it computes; None where there is none."""
+    """The compiled library, or None. Other Python threads can run while it computes."""
     return _load_best()[1]
 
 
 def level() -> str | None:
-    """The level of the instruction set that it was compiled for."""
+    """The instruction-set level that the library was compiled for; None without a library."""
     return _load_best()[0]
 
 
@@ -69,14 +69,14 @@ def _load_best() -> tuple[str | None, ctypes.CDLL | None]:
 
 
 def runnable() -> tuple[str, ...]:
-    """The levels that this CPU has, the best first."""
+    """The levels that this CPU can run, best first."""
     import torch
 
     return (*LEVELS.get(torch.backends.cpu.get_cpu_capability(), ()), PLAIN)
 
 
 def load(path: Path) -> ctypes.CDLL | None:
-    """A library by its file; None if it is not there, can't be loaded, or was made of other sources."""
+    """Load a library; None if it is missing, can't be loaded, or was compiled from other sources."""
     try:
         found = ctypes.CDLL(str(path))
         found.cadec_source.restype = ctypes.c_char_p
@@ -91,15 +91,15 @@ def load(path: Path) -> ctypes.CDLL | None:
     return found
 
 
-# Linears of rounded rows and int8 weights, as functions that TorchScript can take (`scripting`).
+# Linears of rounded rows and int8 weights, as functions that TorchScript can compile (`layers.script`).
 
 
 # Rows become integers from 1 to 255, zero at 128.
 ACTIVATION_LIMIT, ZERO = 127, 128
-# oneDNN makes a kernel for every number of rows, which takes as long as it then takes to use it on a hundred,
-# and keeps a thousand of them: numbers of rows are rounded up, so that there are fewer.
+# oneDNN makes a kernel for every number of rows, which takes as long as a hundred uses of it, and keeps a
+# thousand of them. So numbers of rows are rounded up to a few values.
 ROWS_STEP = 8
-# What rounding leaves over is at most ½: times this, it is from -127 to 127.
+# The remainder of rounding is at most ½: times this, it is from -127 to 127.
 FINER = 2.0 * ACTIVATION_LIMIT
 
 # x (…, in), packed weights, their scales (out) and zeros (out), bias (out) or none → (…, out)
@@ -117,7 +117,7 @@ def coarse(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tenso
 def fine(
     x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor, bias: Tensor | None, finer: float = FINER
 ) -> Tensor:
-    """A linear of rows rounded to 16 bits: rounded to 8, and what that left over likewise."""
+    """A linear of rows rounded to 16 bits: rounded to 8, and the remainder rounded to 8 as well."""
     rows = x.reshape(-1, x.size(-1))
     scale = _largest(rows)
     spread = _spread(rows, scale)
@@ -131,25 +131,25 @@ def fine(
 
 
 def _largest(rows: Tensor) -> Tensor:
-    """The largest number of each row, whatever its sign: (rows, 1)."""
-    # torch's norm and aminmax along rows are ten times slower than this.
+    """The largest absolute value of each row: (rows, 1)."""
+    # torch's norm and aminmax along rows take ten times as long.
     return torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_(min=1e-20)
 
 
 def _spread(rows: Tensor, largest: Tensor, limit: int = ACTIVATION_LIMIT) -> Tensor:
-    """Rows whose largest numbers are the largest integer."""
+    """Scale each row so that its largest absolute value becomes `limit`."""
     return rows * (limit / largest)
 
 
 def _round_to_bytes(spread: Tensor, zero: int = ZERO, step: int = ROWS_STEP) -> Tensor:
-    """Numbers from -127 to 127, which are written over, as bytes.
+    """Round numbers from -127 to 127 to bytes; `spread` is overwritten.
 
-    Behind the rows come some of anything, up to a round number.
+    The number of rows is rounded up; the added rows at the end are not initialised.
     """
     count = spread.size(0)
     made = torch.empty([count + -count % step, spread.size(1)], dtype=torch.uint8)
-    # Without its fraction, a number that ½ was added to is rounded. torch takes five times as long from
-    # float32 to uint8 at once: that goes through 64 bits.
+    # Adding ½ and truncating rounds a number. Converting float32 to uint8 directly takes torch five times as
+    # long, because it goes through 64 bits.
     made[:count] = spread.add_(zero + 0.5).to(torch.int16)
     return made
 
@@ -166,7 +166,7 @@ def integer_product(
     limit: int = ACTIVATION_LIMIT,
     zero: int = ZERO,
 ) -> Tensor:
-    """Rows of bytes times packed weights, over 127."""
+    """Rows of bytes times packed weights, divided by 127."""
     nothing: list[int | float | complex | None] = []
     # No bias here: it is added after the row's own scale.
     made: Tensor = torch.ops.onednn.qlinear_pointwise(
@@ -185,7 +185,7 @@ def with_scales(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
 # By the names in configs.ACTIVATIONS, as numbered in rows.c.
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
 
-# How it is told what a query sees, and what a job is made of, as in attention.c.
+# The two forms of masks, and the fields of a job, as in attention.c.
 _BYTES, _PARENTS = 0, 1
 _JOB = np.dtype(
     [
@@ -201,19 +201,19 @@ Jobs = npt.NDArray[np.void]
 
 @dataclass(frozen=True)
 class QuantisedRows:
-    """Rows of bytes, of which some at the end may be anything, and the largest number of each row before."""
+    """Rows of bytes, with undefined spare rows at the end, and each row's largest absolute value before."""
 
-    integers: Tensor  # (rows, rounded up, in)
+    integers: Tensor  # (rows rounded up, in)
     largest: Tensor  # (rows)
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows, without the spare ones."""
         return self.largest.size(0)
 
     @classmethod
     def empty(cls, rows: int, width: int) -> QuantisedRows:
-        """Room for some."""
+        """Allocate rows without initialising them."""
         integers = torch.empty((rows + -rows % ROWS_STEP, width), dtype=torch.uint8, device="cpu")
         return cls(integers, _floats(rows))
 
@@ -224,7 +224,7 @@ def available() -> bool:
 
 
 def takes(rows: Tensor) -> bool:
-    """Tell whether there is one for what these rows are made of."""
+    """Tell whether there is a compiled library, and it can compute with these rows."""
     return available() and rows.dtype is torch.float32 and rows.device.type == "cpu"
 
 
@@ -233,7 +233,7 @@ def _floats(*shape: int) -> Tensor:
 
 
 def quantise_rows(rows: Tensor) -> QuantisedRows:
-    """Rows (rows, in), which may be apart from each other, as bytes."""
+    """Round rows (rows, in) to bytes; the rows need not be contiguous."""
     rows = rows if rows.stride(1) == 1 else rows.contiguous()
     made = QuantisedRows.empty(*rows.shape)
     _library().cadec_round(
@@ -243,7 +243,7 @@ def quantise_rows(rows: Tensor) -> QuantisedRows:
 
 
 def quantise_remainder(rows: Tensor, first: QuantisedRows) -> QuantisedRows:
-    """What rounding has left over of rows, rounded likewise, in steps that are 254 times as fine."""
+    """Round the remainder that `first` left of rows, in steps that are 254 times as fine."""
     rows = rows if rows.stride(1) == 1 else rows.contiguous()
     made = QuantisedRows(torch.empty_like(first.integers), first.largest)
     _library().cadec_round_left_over(
@@ -254,7 +254,7 @@ def quantise_remainder(rows: Tensor, first: QuantisedRows) -> QuantisedRows:
 
 
 def norm_and_quantise(rows: Tensor, norm: nn.LayerNorm) -> QuantisedRows:
-    """Rows (rows, in), one after the other, normed."""
+    """Norm contiguous rows (rows, in), and round them to bytes."""
     made = QuantisedRows.empty(*rows.shape)
     scratch = _floats(rows.size(1))
     _library().cadec_norm_round(
@@ -265,7 +265,7 @@ def norm_and_quantise(rows: Tensor, norm: nn.LayerNorm) -> QuantisedRows:
 
 
 def activate_and_quantise(product: Tensor, of: QuantisedRows, bias: Tensor, activation: int) -> QuantisedRows:
-    """A product of rounded rows, which is written over, with its scales, its bias and an activation."""
+    """Apply scales, bias and activation to a product of rounded rows (overwritten), and round the result."""
     made = QuantisedRows.empty(of.rows, product.size(1))
     _library().cadec_activate_round(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr(), bias.data_ptr(), activation),
@@ -275,7 +275,7 @@ def activate_and_quantise(product: Tensor, of: QuantisedRows, bias: Tensor, acti
 
 
 def scale(product: Tensor, of: QuantisedRows, bias: Tensor | None) -> Tensor:
-    """A product of rounded rows, which is written over, with its scales and its bias: (rows, out)."""
+    """Apply scales and bias to a product of rounded rows, in place: (rows, out)."""
     _library().cadec_scale(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
         None if bias is None else bias.data_ptr(),
@@ -284,7 +284,7 @@ def scale(product: Tensor, of: QuantisedRows, bias: Tensor | None) -> Tensor:
 
 
 def scale_and_add(product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor) -> Tensor:
-    """The same, added to what the rows were before."""
+    """Apply scales and bias to a product of rounded rows, and add it to `before`."""
     made = torch.empty_like(before)
     _library().cadec_scale_add(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr(), bias.data_ptr()),
@@ -296,7 +296,7 @@ def scale_and_add(product: Tensor, of: QuantisedRows, bias: Tensor, before: Tens
 def add_norm_and_quantise(
     product: Tensor, of: QuantisedRows, bias: Tensor, before: Tensor, norm: nn.LayerNorm
 ) -> tuple[Tensor, QuantisedRows]:
-    """The same, and that again normed and rounded."""
+    """Do the same, and return also the sum normed and rounded."""
     width = product.size(1)
     made, normed, scratch = torch.empty_like(before), QuantisedRows.empty(of.rows, width), _floats(width)
     _library().cadec_scale_add_norm_round(
@@ -308,7 +308,7 @@ def add_norm_and_quantise(
 
 
 def log_softmax(product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float) -> Tensor:
-    """Logits that are a product of rounded rows, which is written over, as log-probabilities: (rows, V)."""
+    """Turn logits, a product of rounded rows, into log-probabilities, in place: (rows, V)."""
     _library().cadec_log_softmax(
         *(product.data_ptr(), of.rows, product.size(1), of.largest.data_ptr()),
         *(None if bias is None else bias.data_ptr(), temperature),
@@ -319,7 +319,7 @@ def log_softmax(product: Tensor, of: QuantisedRows, bias: Tensor | None, tempera
 def log_probs(
     product: Tensor, of: QuantisedRows, bias: Tensor | None, temperature: float, rows: Tensor, tokens: Tensor
 ) -> Tensor:
-    """Log-probabilities of some tokens, after rows in rising order; the product stays as it is."""
+    """Log-probabilities of tokens after rows, which are in rising order; `product` is not changed."""
     rows, tokens = rows.contiguous(), tokens.contiguous()
     made = _floats(len(rows))
     _library().cadec_log_probs(
@@ -331,7 +331,7 @@ def log_probs(
 
 
 def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> QuantisedRows:
-    """Attention of (B, H, T, D/H) to (B, H, S, D/H), where a boolean mask lets it: rows (B·T, D)."""
+    """Attention of (B, H, T, D/H) to (B, H, S, D/H), where a boolean mask allows it: rows (B·T, D)."""
     batch, _, count, _ = queries.shape
     keys, values = (each.expand(batch, -1, -1, -1) for each in (keys, values))
     row = np.arange(batch)
@@ -340,7 +340,7 @@ def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Ten
     if mask is not None:
         mask = mask.expand(batch, 1, count, keys.size(2))
         if mask.dtype is not torch.bool:
-            raise TypeError(f"a mask of {mask.dtype}")
+            raise TypeError(f"the mask must be boolean, not {mask.dtype}")
         if mask.stride(3) != 1:
             mask = mask.contiguous()
         jobs["mask"], jobs["mask_stride"] = mask.data_ptr() + row * mask.stride(0), mask.stride(2)
@@ -350,10 +350,10 @@ def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Ten
 def attend_in_parts_and_quantise(
     queries: Tensor, keys: Tensor, values: Tensor, places: list[list[int]], parents: list[Ints]
 ) -> QuantisedRows:
-    """Attention of the parts of one row, each to its own cached and new keys: rows (queries of all, D).
+    """Attention of the parts of one row, each to its own cached and new keys: rows (all queries, D).
 
-    A part's places are where its queries, its cached keys and its new keys start and end; its queries are the
-    last of its new keys, and see themselves, their parents, and so on, and all that is cached.
+    A part's places are the starts and ends of its queries, its cached keys and its new keys. Its queries are
+    the last of its new keys, and attend to themselves, their ancestors and all of its cached keys.
     """
     first, last, cached, cached_end, own, own_end = np.array(places).T
     jobs = np.zeros(len(places), _JOB)
@@ -368,7 +368,7 @@ def attend_in_parts_and_quantise(
 
 
 def _attend(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> QuantisedRows:
-    """Attention of some queries, in the order of jobs, which have so many rows."""
+    """Attention in the order of `jobs`, with `rows` queries in total; `told` is the form of the masks."""
     heads, size = queries.size(1), queries.size(3)
     if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape:
         raise TypeError(f"attention of {queries.dtype} to {keys.dtype} and {values.dtype}")

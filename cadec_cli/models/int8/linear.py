@@ -1,11 +1,12 @@
 """Linears with int8 weights, for inference on a CPU.
 
-Each linear is one oneDNN product of integers. Weights have one scale an output channel, activations one a
-row, taken from the row itself (dynamic): what a linear makes of a row never depends on the rest of the batch.
-Between linears all is float32. Compiled (`row_operations`), that depends on a row alone as well. With torch's
-own operations last digits change with the shape of what attention adds up, padding included, and can turn a
-rounding: padded batches = single holds to about 1e-2. Parts of a row that do not see each other
-(`layers.Part`) have shapes of their own, and are bit for bit what they are alone, with any number of threads.
+Each linear is one oneDNN product of integers. Weights have one scale per output channel, activations one per
+row, computed from the row itself (dynamic): the output for a row never depends on the rest of the batch.
+Between linears all is float32. With compiled operations (`kernels`), that depends on a row alone as well.
+With torch's own operations, last digits change with the shape of the sums in attention, padding included, and
+can change how a number is rounded: padded batches equal single rows to about 1e-2. Parts of a row that do not
+attend to each other (`layers.Part`) have shapes of their own: they are bit for bit the same as alone, with
+any number of threads.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from cadec_cli.models.int8.kernels import (
 )
 from cadec_cli.models.layers import script
 
-# CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128) only
-# weights of 7 bits can't overflow them: 2 · 255 · 64 < 2¹⁵. The other way round was as good or worse on the
-# models tried; 8 bits for both, which overflows, had four times the error or more.
+# CPUs without VNNI add pairs of products in 16 bits. With 8-bit activations (1 … 255, zero at 128), only
+# 7-bit weights can't overflow: 2 · 255 · 64 < 2¹⁵. 7-bit activations with 8-bit weights were as good or worse
+# on the models tried; 8 bits for both, which overflows, had at least four times the error.
 WEIGHT_LIMIT = 64
-# Where pairs of products are added in 32 bits.
+# For CPUs that add pairs of products in 32 bits.
 FULL_WEIGHT_LIMIT = 127
 
 
 class Int8Linear(nn.Module):
-    """A linear with int8 weights; it takes the place of the float one it is made from."""
+    """A linear with int8 weights; it replaces the float linear that it is made from."""
 
-    weight: Tensor  # packed as oneDNN likes it
+    weight: Tensor  # packed for oneDNN
     scales: Tensor  # (out)
     zeros: Tensor  # (out)
     bias: Tensor | None
@@ -59,7 +60,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("bias", bias, persistent=False)
 
     def forward(self, x: Tensor | QuantisedRows) -> Tensor:
-        """(…, in) → (…, out); of rows that are rounded already, the product without scales and bias."""
+        """(…, in) → (…, out); for rows that are already rounded, the product without scales and bias."""
         if isinstance(x, QuantisedRows):
             return integer_product(x.integers, self.weight, self.scales, self.zeros)
         if not takes(x):
@@ -78,11 +79,12 @@ class Int8Linear(nn.Module):
 
 
 class FineInt8Linear(Int8Linear):
-    """The same with activations of 16 bits, as two integers of 8: rounded, and what rounding left over.
+    """The same with activations of 16 bits, as two integers of 8: rounded, and the rounded remainder.
 
-    Pretrained networks have rows with a few numbers a hundred times the others, which 8 bits round away.
-    Where a CPU can add products of 8 bits exactly, weights have all of them: of Gemma-3-270M, PMI within a
-    list is then off by 0.3 nats (of a spread of 3), with 7 bits by 0.5, with 8-bit activations by 0.8.
+    Rows of pretrained networks have a few numbers that are a hundred times the others; with 8 bits the others
+    would be rounded away. Weights have 8 bits where a CPU can add products of 8 bits exactly: for
+    Gemma-3-270M, PMI within a list is then off by 0.3 nats (of a spread of 3), with 7 bits by 0.5, with 8-bit
+    activations by 0.8.
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -100,14 +102,14 @@ class FineInt8Linear(Int8Linear):
         product.add_(
             integer_product(left_over.integers, self.weight, self.scales, self.zeros), alpha=1 / FINER
         )
-        # By torch, which has all cores for it: outputs of pretrained networks can be very wide.
+        # By torch, which uses all cores: outputs of pretrained networks can be very wide.
         made = with_scales(product[: rows.rows], rows.largest[:, None], self.bias)
         return made.view(*x.shape[:-1], self.out_features)
 
 
 @cache
 def adds_exactly() -> bool:
-    """Tell whether this CPU (with VNNI, as most since 2021) adds products of 8 bits without an overflow."""
+    """Tell whether this CPU adds products of 8 bits without overflow (with VNNI, as in most since 2021)."""
     ones = nn.Linear(64, 16, bias=False)
     with torch.no_grad():
         ones.weight.fill_(1.0)  # the largest integer there is

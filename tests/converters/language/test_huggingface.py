@@ -260,7 +260,7 @@ def test_other_architectures(tiny: Path) -> None:
     changed_config(tiny, model_type="t5", architectures=["T5ForConditionalGeneration"])
     assert "causal" in refused(tiny, "is an encoder-decoder").hint
     changed_config(tiny, model_type="bert", architectures=["BertForMaskedLM"])
-    refused(tiny, "no causal language model")
+    refused(tiny, "not a causal language model")
     changed_config(tiny, model_type="made_up")
     refused(tiny, "can't be read")
 

@@ -185,7 +185,7 @@ def test_one_model_serves_many_directions(root: Path) -> None:
     settings = by_name("nllb", root).found.settings
     there = framing_for(settings, "fr", "de")
     assert (there.source_begin, there.target_begin) == (("fra_Latn",), ("deu_Latn",))
-    with pytest.raises(CadecError, match="none was named"):
+    with pytest.raises(CadecError, match="none was chosen"):
         framing_for(settings, None, "de")
 
 

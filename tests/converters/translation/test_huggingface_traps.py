@@ -244,7 +244,7 @@ def test_without_transformers_the_error_says_what_to_install(
     marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    assert "pip install 'cadec[huggingface]'" in refused(marian, "transformers package is needed").hint
+    assert "pip install 'cadec[huggingface]'" in refused(marian, "need the transformers package").hint
 
 
 def test_transformers_says_nothing(marian: Path, capfd: pytest.CaptureFixture[str]) -> None:
