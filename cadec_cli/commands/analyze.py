@@ -1,4 +1,4 @@
-"""`cadec analyze`: what the models say about texts, as figures for a paper."""
+"""`cadec analyze`: analyses of texts by the models, as figures for a paper."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Device, Force, MaxInput, Report, Threads
 
-analyze_app = new_app("Analyse what the models say about texts.")
+analyze_app = new_app("Analyse texts with the models.")
 
 
 @analyze_app.command("pmi")
@@ -53,7 +53,7 @@ def pmi(
 ) -> None:
     """Compare PMI of source sentences and of their translations: with true contexts, and with random ones.
 
-    PMI tells how much likelier the sentences before make a sentence. Four panels: PMI and log p(y | context),
+    PMI says how much likelier the context makes a sentence. Four panels show PMI and log p(y | context),
     each with true and with random contexts; then one panel per output. First sentences of documents have no
     context and are left out. Outliers are translations whose PMI is above their source's by 3 robust standard
     deviations more than usual.

@@ -177,7 +177,7 @@ class LineWorkerPool:
     models: ModelRequest
 
     def translate_with(self, bundle: Bundle) -> TranslateAll:
-        """What translates chunks of lines, in order; `bundle` is the one that was opened here."""
+        """Return a function that translates chunks of lines, in order; `bundle` is the opened bundle."""
         from cadec_cli.jobs.back_translation import start_line_worker
         from cadec_cli.parallel import Task, in_order
         from cadec_cli.terminal.workers import threads_each
@@ -189,7 +189,7 @@ class LineWorkerPool:
 def line_worker_pool(
     how: LineTranslation, workers: int, engine: str, address: str | None, models: ModelRequest
 ) -> LineWorkerPool | None:
-    """The pool that was asked for, if one was."""
+    """The requested pool; None if there is no request."""
     from cadec_cli.terminal.workers import worker_pool
 
     pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
@@ -197,14 +197,14 @@ def line_worker_pool(
         return None
     if how.sample:
         raise typer.BadParameter(
-            "what is drawn at random would depend on the workers: leave out --workers and --engine"
+            "random translations would depend on the workers: leave out --workers and --engine"
             + (", or add --no-sample" if how.round_trip else ", or --sample")
         )
     return LineWorkerPool(pool, how, models)
 
 
 def check_output(documents: list[Path], output: Path, *, force: bool, resume: bool) -> None:
-    """Refuse what is not there, and what would be lost."""
+    """Refuse missing documents, and an output that would overwrite a file."""
     from cadec_cli.errors import CadecError, UsageError
     from cadec_cli.fs.paths import is_stream
     from cadec_cli.jobs.back_translation import PairFile
@@ -215,7 +215,7 @@ def check_output(documents: list[Path], output: Path, *, force: bool, resume: bo
     for path in documents:
         if not path.is_file():
             raise CadecError(f"no such file: {path}")
-    # What unfinished work wrote last is its own.
+    # An output of the unfinished run that is resumed may be replaced.
     goes_on = resume and PairFile(output, {}).part.exists()
     check_outputs([output], inputs=documents, force=force or goes_on)
 
@@ -232,9 +232,9 @@ def write_pairs(
     encoding: str,
     by_several: TranslateAll | None = None,
 ) -> None:
-    """Pair every line with what it is translated to; `translation` gets the number of lines that are done.
+    """Pair every line with its translation; `translation` gets the number of finished lines.
 
-    What others translate (`by_several`) is not translated here, but for what has to be mended.
+    With `by_several`, workers translate the lines; only damaged lines are translated here.
     """
     from cadec_cli.fs.read import sha256
     from cadec_cli.jobs.back_translation import PairFile, input_lines, pair_in_parallel, pair_lines
@@ -242,7 +242,7 @@ def write_pairs(
 
     pairs = PairFile(output, {**origin, "documents": " ".join(sha256(path) for path in documents)})
     done = pairs.progress(resume=resume, start_over=force)
-    total = sum(1 for _ in input_lines(documents, encoding))  # whatever is wrong with them is found here
+    total = sum(1 for _ in input_lines(documents, encoding))  # also finds all errors in them
     if done.damage:
         console.warn(done.damage)
         pairs.repair(input_lines(documents, encoding), translation(done.lines), done)

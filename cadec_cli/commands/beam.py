@@ -34,7 +34,7 @@ def beam(
     from cadec_cli.terminal import run_job
 
     if flags.get("search", "beam") != "beam":
-        raise typer.BadParameter("cadec beam is --search beam; cadec translate has the others")
+        raise typer.BadParameter("cadec beam uses --search beam; cadec translate has the other searches")
     job = run_job.open_job(models, {**flags, "search": "beam"})
     reading = InputOptions(encoding, lines, most=max_input)
     work = job.translation_of(inputs, reading, OutputRequest(None, json_lines=True))

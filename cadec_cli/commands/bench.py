@@ -1,4 +1,4 @@
-"""`cadec bench`: what context costs, as ratios within one run."""
+"""`cadec bench`: the cost of context, as ratios of speeds within one run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bench(
 ) -> None:
     """Measure scoring and translation: by default the paper's sizes, random weights, int8, B = 20, context 3.
 
-    Run it on an idle machine. Figures are ratios of speeds; what is compared runs in turns.
+    Run it on an idle machine. Figures are ratios of speeds; the systems that are compared run in turns.
 
     Example: cadec bench
 
@@ -69,7 +69,7 @@ def bench(
 
 
 def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedRatio:
-    """A file, cut into documents as `cadec translate` reads it, by the bundle's defaults."""
+    """Measure the translation of a file, read as `cadec translate` reads it, with the bundle's defaults."""
     from cadec_cli.bundle.load import default_options
     from cadec_cli.evaluation.benchmark.speed import translating_text
     from cadec_cli.jobs.model_request import ModelRequest
@@ -86,7 +86,7 @@ def _of_text(text: Path, bundle: Path | None, threads: int, most: int) -> SpeedR
 
 
 def _networks(bundle: Path | None) -> Networks:
-    """A bundle's own, or random ones."""
+    """The networks of a bundle, or random ones."""
     from cadec_cli.bundle.bundle import Bundle
     from cadec_cli.errors import CadecError
     from cadec_cli.evaluation.benchmark import Networks
@@ -97,7 +97,7 @@ def _networks(bundle: Path | None) -> Networks:
     models = [part for part in ("nmt", "lm") if part in opened.manifest.parts]
     if not all(map(opened.trained_here, models)):
         raise CadecError(
-            f"{bundle} has pretrained models, and this measures networks of ours, stepped by the beam",
-            f"`python -m bench pretrained {bundle}` in a checkout measures those, --text any bundle",
+            f"{bundle} has pretrained models, and this measures networks trained with cadec",
+            f"--text measures any bundle; so does `python -m bench pretrained {bundle}` in a checkout",
         )
     return Networks.of(opened.translation_network(), opened.lm_network())

@@ -10,7 +10,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.options import DecodingDefaults
 from cadec_cli.terminal.flags import FOR_BEAM, Force, MaxInput, flags_of, one_of
 
-# Those of converters.detect, without the time that importing it takes.
+# The kinds of converters.detect, repeated because importing that takes time.
 NMT_KINDS = ("huggingface", "marian", "fairseq", "opennmt", "ctranslate2")
 
 _PARTS = "Parts"
@@ -55,7 +55,9 @@ def convert(
     ] = None,
     target_pipeline: Annotated[
         Path | None,
-        typer.Option(help="The target language's text pipeline, likewise.", rich_help_panel=_PARTS),
+        typer.Option(
+            help="The target language's text pipeline, of a model trained here.", rich_help_panel=_PARTS
+        ),
     ] = None,
     lm_pipeline: Annotated[
         Path | None,
@@ -122,15 +124,15 @@ def convert(
         one_of(
             NMT_KINDS,
             "--nmt-kind",
-            help="What kind of model --nmt is: huggingface, marian, fairseq, opennmt or ctranslate2.",
-            show_default="found by looking",
+            help="Kind of the model --nmt: huggingface, marian, fairseq, opennmt or ctranslate2.",
+            show_default="detected",
             panel=_PRETRAINED,
         ),
     ] = None,
     source_tokenizer: Annotated[
         Path | None,
         typer.Option(
-            help="The S-NMT's tokenizer, where it is not beside the model: a SentencePiece model, "
+            help="The S-NMT's tokenizer, if it is not beside the model: a SentencePiece model, "
             "tokenizer.json or BPE codes.",
             rich_help_panel=_PRETRAINED,
         ),
@@ -144,11 +146,11 @@ def convert(
     no_context: Annotated[
         str | None,
         typer.Option(
-            help="What the D-LM reads where there is no context: texts (the mean over short neutral ones, "
+            help="Text that the D-LM reads if there is no context: texts (the mean over short neutral texts, "
             "which come with cadec), start (nothing), or a file with texts of your own, a blank line between "
             "them.",
             rich_help_panel=_PRETRAINED,
-            show_default="texts, where cadec has some in the language",
+            show_default="texts, if cadec has some in the language",
         ),
     ] = None,
     link: Annotated[
@@ -175,7 +177,7 @@ def convert(
             "--compute-type",
             help=f"Convert the S-NMT for CTranslate2 to {', '.join(COMPUTE_TYPES[:-1])} or "
             f"{COMPUTE_TYPES[-1]}. Can be repeated. A type that the bundle lacks is converted when it is "
-            "first needed, into a cache; of a pretrained model int8 is converted unless others are named.",
+            "first needed, into a cache; pretrained models are converted to int8 unless others are named.",
             show_default=False,
         ),
     ] = None,
@@ -193,9 +195,9 @@ def convert(
         tuple[Path, Path] | None,
         typer.Option(
             metavar="SOURCE TARGET",
-            help="Learn how long translations may become from two files, a text and its translation line by "
-            "line, such as a development set: a sentence whose end is not found is then given up earlier. "
-            "A thousand pairs are plenty.",
+            help="Learn the limits of translation lengths from two files, a text and its translation line by "
+            "line, such as a development set: decoding then gives up endless sentences earlier. "
+            "A thousand pairs are enough.",
             show_default="BUNDLE's, else 2 × source + 20 tokens",
         ),
     ] = None,
@@ -205,10 +207,10 @@ def convert(
         typer.Option(help="The bundle's display name.", show_default="BUNDLE's, else the directory's name"),
     ] = "",
 ) -> None:
-    """Build a bundle from trained or pretrained models, or complete one. Nothing is written before all fits.
+    """Build a bundle from trained or pretrained models, or complete one.
 
-    The kind of a pretrained model is detected; its tokenizer comes along, and its conversion is compared with
-    the original, token by token.
+    Nothing is written before all parts are checked. The kind of a pretrained model is detected; its tokenizer
+    is included, and its conversion is compared with the original, token by token.
 
     Example: cadec convert --nmt opus-mt-en-fr --lm gemma-3-270m.gguf -o en-fr
 
@@ -237,9 +239,9 @@ def convert(
 
     if is_embedded(written):
         raise typer.BadParameter(
-            "the bundle that came with cadec is not changed; name a bundle of yours", param_hint="--output"
+            "the bundle that came with cadec can't be changed; name another one", param_hint="--output"
         )
-    # One that is named as both is changed, which is the purpose.
+    # If both name the same bundle, changing it is the purpose.
     if bundle is None or resolve_path(written) != resolve_path(bundle):
         parts = [nmt, lm, source_pipeline, target_pipeline, lm_pipeline, back, doc_nmt, two_to_two, repair]
         check_outputs(

@@ -35,7 +35,7 @@ def eval_contrastive(
         one_of(
             lambda: [*contrastive_objectives(), "all"],
             "--objective",
-            help="What to score with: {scorers}, or all. Can be repeated. [dim]\\[default: all][/dim]",
+            help="Objective to score with: {scorers}, or all. Can be repeated. [dim]\\[default: all][/dim]",
         ),
     ] = None,
     temperature: Annotated[

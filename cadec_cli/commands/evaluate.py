@@ -1,4 +1,4 @@
-"""`cadec evaluate`: how good translations are, and whether they are better than others."""
+"""`cadec evaluate`: measures translations, and compares them with baselines."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,7 @@ def evaluate(
         bool,
         typer.Option(
             "--tokenized",
-            help="The text is already tokenised: multi-BLEU takes it as it is.",
+            help="The text is already tokenised: multi-BLEU does not tokenise it again.",
             rich_help_panel=_TEXT,
         ),
     ] = False,
@@ -127,7 +127,7 @@ def evaluate(
         if bundle is not None or pmi:
             language = read_manifest(find_bundle(bundle)).target_language
         else:
-            console.note("no multi-BLEU: say which language to tokenise with --language, or --tokenized")
+            console.note("no multi-BLEU: it needs --language for its tokeniser, or --tokenized")
     strings = quality.StringOptions(language, tokenized, tokenize, lowercase)
     models = None
     if pmi:

@@ -1,4 +1,4 @@
-"""`cadec info`: what a bundle is made of."""
+"""`cadec info`: describes a bundle."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ def info(
     bundle: BundleArgument = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
 ) -> None:
-    """Show what a bundle is made of: parts, engines, languages, sizes, defaults, licences, checksums.
+    """Describe a bundle: parts, engines, languages, sizes, defaults, licences, checksums.
 
     Every file is checked against its checksum.
 

@@ -8,7 +8,7 @@ import typer
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import FOR_BEAM
 
-models_app = new_app("Get models by name, and look after those that are here.")
+models_app = new_app("Get models by name, and manage the local ones.")
 
 Name = Annotated[
     str, typer.Argument(help="The name of a bundle that was pulled or added.", show_default=False)
@@ -19,7 +19,7 @@ Name = Annotated[
 def list_models(
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per model.")] = False,
 ) -> None:
-    """List the models that can be pulled, and the bundles that are here.
+    """List the models that can be pulled, and the local bundles.
 
     Any OPUS-MT pair can be pulled, listed or not: opus-mt-SOURCE-TARGET.
 
@@ -62,9 +62,7 @@ def pull_models(
         str | None,
         typer.Option("--to", metavar="LANGUAGE", help="Language to translate to; or the language model's."),
     ] = None,
-    called: Annotated[
-        str, typer.Option("--name", help="Name for the bundle.", show_default="as it was asked for")
-    ] = "",
+    called: Annotated[str, typer.Option("--name", help="Name for the bundle.", show_default="NAME")] = "",
     for_beam: Annotated[
         bool,
         typer.Option(
@@ -76,7 +74,7 @@ def pull_models(
 ) -> None:
     """Fetch models from the Hugging Face hub, convert and verify them; the bundle is then used by its name.
 
-    Files that are here already are not fetched again, and an interrupted transfer continues. HF_ENDPOINT,
+    Files in the hub's cache are not fetched again, and an interrupted transfer continues. HF_ENDPOINT,
     HF_TOKEN and HF_HUB_OFFLINE work as in the hub's own client.
 
     Example: cadec models pull opus-mt-en-ru+gemma-3-270m
@@ -116,7 +114,7 @@ def add_model(
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle of that name.")] = False,
 ) -> None:
-    """Copy a bundle to where it can be used by its name.
+    """Copy a bundle to the directory of named bundles, so that it can be used by its name.
 
     Example: cadec models add build/en-ru --name mine
     """
@@ -145,7 +143,7 @@ def model_info(
     name: Annotated[str, typer.Argument(help="A bundle's name, or a model's.", show_default=False)],
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
 ) -> None:
-    """Show what is known of a bundle that is here, or of a model that can be pulled.
+    """Show the details of a local bundle, or of a model that can be pulled.
 
     Example: cadec models info opus-mt-en-ru
     """

@@ -1,4 +1,4 @@
-"""`cadec prepare …`: corpora to what training reads."""
+"""`cadec prepare …`: prepares corpora for training."""
 
 import contextlib
 from pathlib import Path
@@ -13,7 +13,7 @@ from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, flags_of
 
-prepare_app = new_app("Turn corpora into what training reads.")
+prepare_app = new_app("Prepare corpora for training.")
 prepare_app.command("opensubtitles")(opensubtitles)
 
 
@@ -40,9 +40,7 @@ def text(
     flags: dict[str, Any],
     language: Annotated[
         str | None,
-        typer.Option(
-            "--language", "-l", help="Language of the text, where a pretrained model is to read it."
-        ),
+        typer.Option("--language", "-l", help="Language of the text, if a pretrained model is to read it."),
     ] = None,
     columns: Annotated[
         str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
@@ -114,7 +112,7 @@ def text(
         processes=processes,
         placeholders=placeholders,
     )
-    if dev_output and not any(str(path) == "-" for path in inputs):  # what can be read twice
+    if dev_output and not any(str(path) == "-" for path in inputs):  # files can be read twice
         first = rows(inputs, languages=len(sides), columns=chosen_columns, encoding=encoding)
         found = count_documents(first, dev_every, documents=documents)
         if found < dev_every:
@@ -132,7 +130,7 @@ def text(
         if dev_writer is not None and not dev_writer.sentences:
             if writer.documents < dev_every:
                 raise _too_few(writer.documents, dev_every)
-            raise CadecError("nothing is left of what was held out", "is the cleaning too strict?")
+            raise CadecError("nothing is left of the documents held out", "is the cleaning too strict?")
     for name, part in ((output, writer), (dev_output, dev_writer)):
         if part is not None:
             tokens = " and ".join(f"{count:,}" for count in part.token_counts)

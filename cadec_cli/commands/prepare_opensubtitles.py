@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
 
-_INPUT = "What to read"
+_INPUT = "Input"
 _TIMES = "By time"
 _CLEANING = "Cleaning"  # the panel in which flags_of puts the flags of CleaningOptions
 
@@ -90,7 +90,7 @@ def opensubtitles(
     """Turn OPUS OpenSubtitles into documents: sentences of one film that follow each other closely.
 
     With --language, one sentence per line; with --alignment, source TAB target. Blank lines separate
-    documents. What cleaning leaves out ends a document too: no context reaches across a hole.
+    documents. A sentence that cleaning leaves out ends a document too: no context reaches across a gap.
 
     Example: cadec prepare opensubtitles --language ru OpenSubtitles/xml -o ru.txt.xz
 

@@ -1,4 +1,4 @@
-"""`cadec repair`: translations of any system, made to fit each other by a DocRepair model."""
+"""`cadec repair`: makes a system's translations consistent with each other, by a DocRepair model."""
 
 from pathlib import Path
 from typing import Annotated

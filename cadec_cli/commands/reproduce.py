@@ -1,4 +1,4 @@
-"""`cadec reproduce`: the paper's experiment from nothing to its tables, at three scales."""
+"""`cadec reproduce`: the paper's whole experiment, from corpora to tables, at three scales."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def reproduce(
         one_of(
             SYSTEM_NAMES,
             "--only",
-            help=f"Only what this system and the sentence level need: {', '.join(SYSTEM_NAMES)}. Repeatable.",
+            help=f"Only this system's steps and the sentence level's: {', '.join(SYSTEM_NAMES)}. Repeatable.",
         ),
     ] = None,
     effort: Annotated[
@@ -51,7 +51,7 @@ def reproduce(
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="Show the steps, what is done and what it takes; do nothing.")
+        bool, typer.Option("--list", help="Show the steps, whether done, and how long they take; do nothing.")
     ] = False,
     processes: Annotated[
         int, typer.Option(help="Number of training processes (torchrun), one per GPU.", min=1)
@@ -63,7 +63,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiment: prepare, train, convert, tune, translate and measure all its systems.
 
-    Tables are printed and written to WORK/report.md, .json and .html. A step that is done is not done again.
+    Tables are printed and written to WORK/report.md, .json and .html. Finished steps are not repeated.
 
     Example: cadec reproduce --scale toy --work /tmp/toy
 

@@ -35,9 +35,9 @@ def score_contrastive(
         one_of(
             contrastive_objectives,
             "--objective",
-            help="What to score with: {scorers}. "
-            "[dim]\\[default: c-score, else what the bundle can do][/dim]",
-            also="all",  # refused with a word of its own
+            help="Objective to score with: {scorers}. "
+            "[dim]\\[default: c-score, else one that the bundle supports][/dim]",
+            also="all",  # refused later, with its own message
         ),
     ] = None,
     temperature: Annotated[
@@ -108,12 +108,12 @@ def score_contrastive(
         terms = console.track(terms, contrastive_set.name, len(contrastive_set.groups), "groups")
     for item in contrastive_set.in_file_order(zip(contrastive_set.groups, terms, strict=True)):
         if isinstance(item, Undecidable):
-            if plain or loss:  # scripts go by position: a missing line would shift all that follow
+            if plain or loss:  # scripts rely on positions: a missing line would shift all later lines
                 sys.stdout.write("nan\n" * item.candidates)
             continue
         group, of_group = item
         scores = scorer.scores(of_group)
-        judge(group, scores)  # refuses what is no number
+        judge(group, scores)  # raises an error if a score is not a number
         if plain or loss:
             sys.stdout.writelines(f"{0.0 - score if loss else float(score)}\n" for score in scores)
             continue

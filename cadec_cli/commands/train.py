@@ -101,7 +101,7 @@ def tokenizer(
     check_outputs([output], inputs=[*inputs, truecaser], force=force, directories=True)
     check_marker(output, FILES[0])
     known = load_truecaser(truecaser) if truecaser else None
-    # Tokenised once, kept on disk: two models are learnt from it.
+    # Tokenised once and kept on disk, because two models are trained on it.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as tokenised:
         for path in inputs:
             lines = tokenised_lines([path], language, column=column, encoding=encoding, processes=processes)
@@ -195,9 +195,9 @@ def _add(kind: Kind) -> None:
         from cadec_cli.terminal.views.training import TrainingView
         from cadec_cli.training.run import carry_out, check_inputs, continued_run, new_run
 
-        pipeline = flags.pop("pipeline", None)  # where it lies today, not what the run is made of
+        pipeline = flags.pop("pipeline", None)  # its present path, which is not a setting of the run
         if resume and start_from is not None:
-            raise UsageError("a run that is continued has weights of its own", "leave out --start-from")
+            raise UsageError("a continued run has weights of its own", "leave out --start-from")
         if not resume:
             check_inputs(data or [], dev or [])
         chosen, origin = _resolve_start(kind, output, start_from, resume)
@@ -221,7 +221,7 @@ def _add(kind: Kind) -> None:
 def _resolve_start(
     kind: Kind, output: Path, start_from: str | None, resume: bool
 ) -> tuple[Kind, Path | None]:
-    """The kind as it is trained here, and what it starts from: a pretrained model is kept with the run."""
+    """The kind to train and the model to start from; a pretrained model is stored with the run."""
     from cadec_cli.bundle.parts import is_pretrained
     from cadec_cli.models.pretrained_settings import ORIGIN, is_fine_tuning
 
@@ -239,7 +239,7 @@ def _resolve_start(
 
 
 def _keep_origin(start_from: str, origin: Path) -> None:
-    """Read a pretrained model, and write it where the run can go on from it; of several processes, once."""
+    """Store a pretrained model with the run, which starts from it; only one of several processes writes."""
     import os
     import time
 
@@ -252,7 +252,7 @@ def _keep_origin(start_from: str, origin: Path) -> None:
 
     check_new(origin.parent)
     started = time.time()
-    if os.environ.get("RANK", "0") != "0":  # torchrun's: the first one writes
+    if os.environ.get("RANK", "0") != "0":  # set by torchrun; the first process writes
         written = origin / LANGUAGE_SETTINGS
         while not (written.is_file() and written.stat().st_mtime >= started - 1):
             if time.time() - started > ORIGIN_SECONDS:

@@ -167,7 +167,7 @@ def translate(
     run_job.check_flags(output=output, resume=resume, json_lines=json_lines, for_the_terminal=terminal)
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter("a report is an .html file", param_hint="--report")
-    of_output = force and (output is not None or report is None)  # or it is of the report alone
+    of_output = force and (output is not None or report is None)  # else --force is for the report alone
     outputs = run_job.output_request(
         output, output_encoding, json_lines=json_lines, force=of_output, resume=resume
     )
@@ -203,14 +203,14 @@ def translate(
         return
     if explain and not job.options.weighted_objective.uses_lm:
         raise UsageError(
-            f"--search {job.options.search} asks no D-LM, so there is nothing to explain",
+            f"--search {job.options.search} uses no D-LM, so there is nothing to explain",
             "leave out --explain",
         )
     work = job.translation_of(paths, reading, outputs, side_output=side_output)
     if isinstance(work, StreamTranslation) and sys.stdin.isatty():
         by_line = search_kind(job.options.search).is_greedy
         ends = "" if by_line else "a blank line ends a document, "
-        console.note(f"type away; {ends}Ctrl-D ends it all")
+        console.note(f"type your text; {ends}Ctrl-D ends the input")
     if not terminal:
         found = run_job.write_translations(
             work, json_lines=json_lines, resume=resume, flagging=flagging, written=speeds.look

@@ -1,4 +1,4 @@
-"""`cadec tune`: how much the document language model should have to say, found on a development set."""
+"""`cadec tune`: finds the influence of the document language model on a development set."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def tune(
         bool | None,
         typer.Option(
             "--save/--no-save",
-            help="Write the choice into the bundle, and how long translations may become, if that is not "
-            "known yet. The bundle that comes with cadec is never changed. "
+            help="Write the choice into the bundle, and the limits of translation lengths if it has none "
+            "yet. The bundle that comes with cadec is never changed. "
             "[dim]\\[default: save][/dim]",
             show_default=False,
         ),
@@ -155,7 +155,7 @@ def tune(
         trial = trial_of(
             defaults, objective or defaults.objective, temperature or (), weight or (), protocol, fixed
         )
-        for setting in trial.settings:  # what could not be saved is refused before the work, not after it
+        for setting in trial.settings:  # a setting that can't be saved is refused before the work
             changed_defaults(defaults, trial.objective, setting, context, nbest)
     test = _contrastive_test(job.loaded, contrastive, trial, context, max_input) if contrastive else None
     if output is not None:
@@ -192,7 +192,7 @@ def tune(
 def _contrastive_test(
     models: LoadedModels, sets: Sequence[Path], trial: Trial, context: int | None, most: int
 ) -> ContrastiveTest:
-    """The contrastive sets that were named, read, and the models at all temperatures that are tried."""
+    """Read the given contrastive sets, and prepare the models at all temperatures of the trial."""
     from cadec_cli.evaluation.contrastive.scoring import contrastive_models
     from cadec_cli.evaluation.contrastive.sets import read_set
     from cadec_cli.evaluation.tuning.trials import ContrastiveTest

@@ -1,10 +1,10 @@
-"""How far a translation can be trusted: one number from 0 to 1, computed from what decoding knows anyway.
+"""How far a translation can be trusted: one number from 0 to 1, computed from the results of decoding.
 
 The number comes from a small logistic model over `Signals`, fitted by `python -m bench.confidence`;
 docs/confidence.md says how well it does. It estimates the probability that a sentence is any good at all:
 that it has clearly more in common with a person's translation than with that of another sentence (a chrF of
-GOOD or more). No network is run. What must come through unchanged is not known here: pass `defects` to have
-that checked.
+GOOD or more). No network is run. Text that must stay unchanged is not checked here, but by the `defects`
+that a caller may pass.
 
 `Judge` gives the confidence of a translation, `FlagCollector` and `flagged_sentences` collect the sentences
 that somebody should look at.
@@ -46,7 +46,7 @@ class Defects(Protocol):
 
 @dataclass(frozen=True)
 class Signals:
-    """What is known of a chosen hypothesis; what was not computed is None.
+    """The known signals of a chosen hypothesis; a signal that was not computed is None.
 
     `margin` is its score minus that of the best hypothesis that differs in more than punctuation and case;
     if none does, minus the lowest score of all. Tokens are the translation model's. Without their ids
@@ -128,7 +128,7 @@ WEIGHINGS: dict[str, Weighing] = {
 
 
 def signals(part: TranslatedPart) -> Signals | None:
-    """What is known of a part's translation; None if the part was only copied."""
+    """The signals of a part's translation; None if the part was only copied."""
     choice, chosen = part.choice, part.chosen_hypothesis
     if choice is None or chosen is None:
         return None
@@ -175,7 +175,7 @@ class Judge:
         wrong = self.defects(source, parts)
         if not wrong:
             return weakest
-        reasons = dict.fromkeys((*wrong, *weakest.reasons))  # both may say that it is too short
+        reasons = dict.fromkeys((*wrong, *weakest.reasons))  # without duplicates: both may say "too short"
         return Confidence(min(weakest.value, DEFECTIVE), tuple(reasons))
 
     def is_flagged(self, found: Confidence) -> bool:

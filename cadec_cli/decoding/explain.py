@@ -70,11 +70,11 @@ class Explanation:
 
 @dataclass(frozen=True)
 class ExplainedTranslation:
-    """A translation with what a terminal or a report shows beside it; views run no models themselves."""
+    """A translation with all that a terminal or a report shows beside it; views run no models themselves."""
 
     translation: Translation
-    sentence_level: str | None = None  # what the S-NMT alone would have said, if it was asked for
-    explanations: Sequence[Explanation] = ()  # one per part, if they were asked for
+    sentence_level: str | None = None  # the S-NMT's own translation, if requested
+    explanations: Sequence[Explanation] = ()  # one per part, if requested
 
 
 def explain(
@@ -88,7 +88,7 @@ def explain(
         raise CadecError("this bundle has no document language model: context changes nothing")
     text, scorer = language.text, Scorer(language, scoring_options)
     ids = [row.nbest.ids_for(text)[0] for row in rows]
-    # Only the sentences matter: what the search remembered of them is read again, as far as it fits.
+    # Only the sentences matter: they are read again, as far as they fit, without the search's memory of them.
     read = context.without_memory().truncate(scorer.room(ids))
     explained = []
     for row, sentence, scores in zip(rows, ids, scorer.tokens(ids, read), strict=True):

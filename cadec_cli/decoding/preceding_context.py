@@ -24,7 +24,7 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Iterable[str]) -> Context:
-    """The context made of preceding sentences, limited to what the D-LM can read of them."""
+    """The context made of preceding sentences, limited to those that the D-LM can read."""
     check_context(options)
     whole = Context(_ids(models, sentences))
     return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
@@ -54,8 +54,8 @@ def check_context(options: TranslationOptions) -> None:
     """Refuse a preceding text if the options read no context."""
     if not options.reads_context:
         raise UsageError(
-            f"a preceding text is context, and {options.without_context} reads none",
-            "rerank, lattice and beam with an objective such as c-score do",
+            f"a preceding text needs context, and {options.without_context} reads none",
+            "use rerank, lattice or beam with an objective such as c-score",
         )
 
 

@@ -5,10 +5,10 @@
 Searches, contrastive tests, explanations and PMI figures all score here. An empty context gives the scores
 without context themselves, so that PMI is exactly 0, and the D-LM is not run for it again.
 
-A list can be scored only when it is known what was chosen before it. With one document, or few, some cores
-would then be idle. `ScoreCache` lets them score the lists to come, as if the S-NMT's first hypothesis were
-chosen until then, which is right about four times out of five. A right guess saves a call of the D-LM; a
-wrong one is never looked at.
+A list can be scored only when the choices before it are known. With one document, or few, some cores would
+then be idle. `ScoreCache` lets them score later lists, as if the S-NMT's first hypothesis were chosen until
+then, which is right about four times out of five. A right guess saves a call of the D-LM; a wrong one is
+never read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConditionalScores:
     scored: ScoredTrie | None = None  # absent if the D-LM was not run
 
     def memory_after(self, index: int) -> object | None:
-        """What the D-LM remembers of the context followed by a hypothesis, if it was asked to remember."""
+        """The D-LM's memory of the context followed by a hypothesis, if it was asked to remember."""
         return None if self.scored is None else self.scored.memory_after(index)
 
 
@@ -184,7 +184,7 @@ class Request:
 
     column: Column
     before: Context  # all that the path remembers
-    context: Context  # what the D-LM reads of it
+    context: Context  # the part of it that the D-LM reads
     upcoming: Sequence[Column] = ()  # the next columns of the document
 
     @property
@@ -202,15 +202,15 @@ class Request:
 class ScoreCache:
     """Answers requests, and remembers the answers until `keep_only` drops them.
 
-    With `look_ahead`, requests to come fill the D-LM's batches, if it says that it scores several lists in
-    the time of one.
+    With `look_ahead`, guessed later requests fill the D-LM's batches, if it can score several lists in the
+    time of one.
     """
 
     def __init__(self, scorer: Scorer, *, look_ahead: bool = False) -> None:
         self._scorer = scorer
         self._known: dict[tuple[Column, tuple[Ids, ...]], ConditionalScores] = {}
         language = scorer.language
-        # What a rolling context remembers belongs to one path, so that nothing can be scored for another.
+        # The memory of a rolling context belongs to one path, so that nothing can be scored for another.
         look_ahead = look_ahead and not scorer.policy.rolling
         self.batch_size = language.batch_size if look_ahead and isinstance(language, SideBySide) else 1
 
@@ -235,7 +235,7 @@ class ScoreCache:
         self._known = {key: scores for key, scores in self._known.items() if key[0] in columns}
 
     def _guesses(self, requests: Sequence[Request]) -> Iterator[Request]:
-        """Requests to come, the nearest first."""
+        """Guess later requests, the nearest first."""
         latest = list(requests)
         for _ in range(max((len(request.upcoming) for request in requests), default=0)):
             for place, request in enumerate(latest):

@@ -1,6 +1,7 @@
 """The state of a translation between two waves: all that is needed to resume it exactly.
 
-Settled sentences are not part of the state; they are in the output. Floats survive the way through JSON.
+Settled sentences are not part of the state; they are in the output. Floats survive the round trip through
+JSON.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class State:
         return cls(data["taken"], [DocumentState.from_json(state) for state in data["documents"]])
 
     def forget(self) -> None:
-        """Drop what engines remember, so that a resumed run and an uninterrupted one compute the same."""
+        """Drop the engines' memory, so that a resumed run and an uninterrupted one compute the same."""
         for state in self.documents:
             for partial in state.beam:
                 partial.context = partial.context.without_memory()

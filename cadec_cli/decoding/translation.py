@@ -14,8 +14,8 @@ from cadec_cli.method.objectives import CONDITIONAL, DEFECT_COST, DEFECTS, FREE
 class Choice:
     """The index of the chosen hypothesis, with the scores of all hypotheses as the search saw them.
 
-    `terms` has the terms that were computed beside log p(y|x), one value per hypothesis. `context` is what
-    the D-LM read before the sentence, in its ids; the first `pinned` sentences of that are a seed.
+    `terms` has the terms that were computed beside log p(y|x), one value per hypothesis. `context` has the
+    sentences that the D-LM read before this one, in its ids; the first `pinned` of them are a seed.
     """
 
     index: int

@@ -36,7 +36,7 @@ from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.protected.core import Core, core_between
 
-# Makes what a search reads of the units of a wave.
+# Turns the units of a wave into the items that a search reads.
 Preparation = Callable[[Wave[Unit]], Wave[Any]]
 # Turns the choice for a unit, made for its core, into a part of the translation.
 Finish = Callable[[Unit, TranslatedPart], TranslatedPart]
@@ -164,7 +164,7 @@ class Translator:
         return _place_tags(other, self._unit_of(part).core, self.models.translation)
 
     def sentence_level(self, parts: Sequence[TranslatedPart], options: TranslationOptions) -> list[NBest]:
-        """Return what the S-NMT alone says of the parts of a sentence, translated with some options."""
+        """Return the S-NMT's own n-best lists for the parts of a sentence, translated with `options`."""
         if search_kind(options.search).needs == LISTS:
             return [part.nbest for part in parts]
         # The hypotheses of other searches were all made in context.
@@ -175,7 +175,7 @@ class Translator:
         ]
 
     def sentence_level_of(self, translation: Translation) -> str:
-        """Return what the S-NMT alone would have said: the same text, tags included, if that was chosen."""
+        """Return the S-NMT's own translation: the same text, tags included, if that was chosen."""
         if self._from_lists and not any(part.choice and part.choice.index for part in translation.parts):
             return translation.text
         return join_first_hypotheses(self.sentence_level(translation.parts, self.options))
@@ -190,7 +190,7 @@ class Translator:
         return explain(self.models.language, rows, Context(part.choice.context), self.options.scoring_options)
 
     def explain_translation(self, translation: Translation) -> ExplainedTranslation:
-        """A translation beside the S-NMT's own, and token by token, as far as the models can say."""
+        """Explain a translation: beside the S-NMT's own and token by token, as far as the models allow."""
         alone = self.options.search == "sentence"
         has_pmi = self.options.weighted_objective.uses_lm and self.models.language is not None
         return ExplainedTranslation(
@@ -207,7 +207,7 @@ class Translator:
         return self.models.translation.nbest([core.text for core in cores], count)
 
     def _unit_of(self, part: TranslatedPart) -> Unit:
-        """Return the unit of a part; one that was read from a file has none, and gets it here."""
+        """Return the unit of a part; make one for a part that was read from a file."""
         return part.unit or _unit(0, 0, part.nbest, self.options, self.language)
 
     def _shorten(self, unit: Unit, nbest: NBest) -> NBest:
@@ -269,7 +269,7 @@ class Translator:
         units: Sequence[Sequence[Unit]],
         before: Sequence[Sequence[str]] | None,
     ) -> Preparation:
-        """Return the function that makes what the search reads: n-best lists, passages or texts."""
+        """Return the function that makes the search's input: n-best lists, passages or texts."""
         if self._from_lists:
             return lambda wave: wave.map(lambda here: self._nbest([unit.core for unit in here]))
         search = self.search
@@ -302,7 +302,7 @@ def choose(
 ) -> Iterator[Translation]:
     """Choose from given n-best lists, those of several documents in step.
 
-    Hypotheses translate what is between `before` and `after` of their list's source. `placing` returns the
+    Hypotheses translate the text between `before` and `after` of their list's source. `placing` returns the
     model that finds where tags belong; it is called only for sentences with tags.
     """
     if search_kind(options.search).needs != LISTS:
@@ -327,7 +327,7 @@ def choose(
 
 
 def _unit(document: int, number: int, nbest: NBest, options: TranslationOptions, language: str) -> Unit:
-    """Return the unit of a list that says what stands around the translated text."""
+    """Make the unit of a list, whose `before` and `after` are the text around the translated part."""
     core = Core.whole(nbest.source)
     if options.protect:
         core = core_between(nbest.source, nbest.before, nbest.after, language)

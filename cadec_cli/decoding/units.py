@@ -2,8 +2,8 @@
 
 A unit is made once, when a document is cut into pieces that the models can read. It travels beside its n-best
 list through waves and searches to the finished translation, so that nothing about the source is derived
-twice: which document and sentence it belongs to, what of its text is translated (its core), and where a
-person finds the sentence in its file.
+twice: which document and sentence it belongs to, the part of its text that is translated (its core), and
+where a person finds the sentence in its file.
 
 Waves are the next few items of every document, prepared in one batch. Items are units, n-best lists, texts or
 passages: whatever a search reads.
@@ -53,7 +53,7 @@ class Splitter:
     cut: bool
 
     def core(self, text: str, *, speakers: bool = False) -> Core:
-        """Return what of a text is translated: all of it, unless something is to be protected."""
+        """Return the core of a text: all of it, unless the options ask for protection."""
         return core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
 
     def units(self, number: int, document: Document) -> list[Unit]:

@@ -1,1 +1,1 @@
-"""What the commands share: flags, inputs, outputs, progress and views."""
+"""Shared by all commands: flags, inputs, outputs, progress and views."""

@@ -1,7 +1,7 @@
-"""What all Typer apps of the command line have in common.
+"""The common base of all Typer apps of the command line.
 
-Whatever a command takes, no number may be one that no machine could count to, and no path may be empty: the
-shell makes that of a variable that is not set, and Python makes the current directory of it.
+For all commands, numbers have an upper limit, and paths must not be empty: a shell variable that is not set
+is an empty path, which Python takes for the current directory.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from typer.core import TyperGroup
 from cadec_cli.method.options import MAX_HYPOTHESES
 from cadec_cli.terminal.flags import fill_help
 
-EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks; both go anywhere.[/dim]"
+EPILOG = "[dim]--quiet (-q) silences notes and progress, --debug shows tracebacks, in any position.[/dim]"
 
-# What a number may be at most; others may be as large as _MOST.
+# The largest values of some parameters; that of all others is _MOST.
 _LIMITS = {
     **dict.fromkeys(("threads", "processes"), 1024),
     **dict.fromkeys(("nbest", "beam", "paths"), MAX_HYPOTHESES),
@@ -31,7 +31,7 @@ class Group(TyperGroup):
     """Commands whose flags are shown without a type: a flag that is given or not takes no value."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name, if there is one."""
+        """Return the command with a name; None if there is none."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _relax_parameters(command, ctx)
@@ -40,7 +40,7 @@ class Group(TyperGroup):
         return command
 
     def get_params(self, ctx: Any) -> Any:
-        """All parameters, --help too."""
+        """Return all parameters, including --help."""
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 
@@ -77,13 +77,13 @@ def _plain(parameter: Any) -> Any:
 
 
 def _process_checked(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, given: Any) -> Any:
-    """What a parameter makes of what was given, if that can be meant."""
+    """Process the value of a parameter; refuse an empty path or a number that is too large."""
     if not ctx.resilient_parsing and _is_path(parameter) and "" in _several(given):
-        raise typer.BadParameter("an empty name is no file and no directory.", ctx, parameter)
+        raise typer.BadParameter("the path must not be empty.", ctx, parameter)
     value = process(ctx, given)
     most = _LIMITS.get(parameter.name, _MOST)
     if any(isinstance(one, int) and abs(one) > most for one in _several(value)):
-        raise typer.BadParameter(f"that is more than {most:,}.", ctx, parameter)
+        raise typer.BadParameter(f"the value is more than {most:,}.", ctx, parameter)
     return value
 
 
@@ -92,7 +92,7 @@ def _several(value: Any) -> Sequence[Any]:
 
 
 def _is_path(parameter: Any) -> bool:
-    """Tell whether a parameter is of files and directories; templates for names are."""
+    """Tell whether a parameter takes a file, a directory or a template for names."""
     kind = parameter.bare_type() if hasattr(parameter, "bare_type") else parameter.type.name
     return "path" in kind.lower() or parameter.name == "output"
 

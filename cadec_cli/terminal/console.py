@@ -1,4 +1,4 @@
-"""The one console on standard error: messages, progress, and who may use colour.
+"""The one console on standard error: messages, progress and colour.
 
 Results never go through here: they are plain text on standard output.
 """
@@ -37,13 +37,13 @@ _MAX_LENGTH = 2000  # characters of a message
 
 
 class SafeConsole(Console):
-    """A console that shows text and never obeys it: an ESC in a file's name or a bundle's is drawn.
+    """A console that shows control characters instead of obeying them, such as an ESC in a file's name.
 
-    Whoever draws a table should still ask for what is `visible`, as widths are counted before this.
+    Text in tables should still go through `visible`, because widths are counted before this.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render what may hold anything; colours and the cursor are Rich's own and stay."""
+        """Render untrusted text; Rich's own control codes, for colours and the cursor, stay."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -78,27 +78,27 @@ def debugging() -> bool:
 
 
 def note(message: str) -> None:
-    """Say something useful to the person at the terminal."""
+    """Print a note for the person at the terminal, unless the user asked for quiet."""
     if not _state["quiet"]:
         stderr.print(_harmless(message), style="dim")
 
 
 def warn(message: str) -> None:
-    """Say something that may need attention."""
+    """Print a warning."""
     stderr.print(f"[yellow]warning:[/yellow] {_harmless(message)}")
 
 
 def error(message: str, hint: str = "") -> None:
-    """Say what failed, in red, and what to do about it."""
+    """Print an error, in red, and a hint at what to do about it."""
     stderr.print(f"[bold red]error:[/bold red] {_harmless(message)}")
     if hint:
         stderr.print(f"[dim]hint: {_harmless(hint)}[/dim]")
 
 
 def visible(text: str) -> str:
-    """Replace what is not showable (an ESC above all) by its picture; what ends lines too.
+    """Replace control characters (ESC above all) by visible symbols, line ends included.
 
-    Options that the library names are shown as flags.
+    Marked option names in messages of the library are shown as flags.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -114,25 +114,25 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same, but lines stay lines."""
+    """Do the same, but keep line breaks."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def _harmless(message: str) -> str:
-    """A message that names what people wrote: no markup, nothing that commands the terminal, and no novel."""
+    """Make a message with untrusted text safe: escape markup and control characters, and limit its length."""
     message = as_flags(message)
-    if len(message) > _MAX_LENGTH:  # the line of a file, perhaps, that was one long line
+    if len(message) > _MAX_LENGTH:  # for example, it quotes a file that is one long line
         message = f"{message[:_MAX_LENGTH]} …"
     return escape(visible_lines(message))
 
 
 def live() -> bool:
-    """Tell whether progress may be drawn: a terminal, and nobody asked for quiet."""
+    """Tell whether progress may be drawn: on a terminal, unless the user asked for quiet."""
     return stderr.is_terminal and not _state["quiet"]
 
 
 def track(items: Iterable[T], description: str, total: int | None = None, unit: str = "lines") -> Iterator[T]:
-    """Yield the items and draw how far we are, how fast, and how long it will take."""
+    """Yield the items and draw a progress bar with the count, the speed and the time left."""
     if not live():
         yield from items
         return
@@ -155,7 +155,7 @@ def loading(what: str) -> Iterator[None]:
 
 @contextmanager
 def _drawing() -> Iterator[None]:
-    """There is room for one moving thing on a terminal."""
+    """Mark that something is being drawn: a terminal has room for one live display."""
     before, _state["drawing"] = _state["drawing"], True
     try:
         yield
@@ -165,7 +165,7 @@ def _drawing() -> Iterator[None]:
 
 @contextmanager
 def progress(unit: str = "lines") -> Iterator[Progress]:
-    """Open a progress display in the project's style; invisible where nobody can see it."""
+    """Open a progress display in the project's style; nothing is drawn unless `live`."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -180,7 +180,7 @@ def progress(unit: str = "lines") -> Iterator[Progress]:
 
 
 class _Count(MofNCompleteColumn):
-    """How many are done, and of how many if anybody knows."""
+    """The number of finished items, and the total if it is known."""
 
     def render(self, task: Task) -> Text:
         known = task.total is not None
@@ -188,7 +188,7 @@ class _Count(MofNCompleteColumn):
 
 
 class _Left(TimeRemainingColumn):
-    """The time left, where it can be told."""
+    """The time left, if the total is known."""
 
     def render(self, task: Task) -> Text:
         return Text("left ").append_text(super().render(task)) if task.total is not None else Text("")
@@ -204,19 +204,19 @@ class _Rate(TextColumn):
         return Text(f"{speed:,.0f} {self.unit}/s" if speed else "", style="dim")
 
 
-# Progress bars for the work of the evaluation room, which draws none itself.
+# Progress bars for cadec_cli.evaluation, which draws none itself.
 
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Advance]:
-    """One bar, gone when the work is done."""
+    """Show one bar, removed when the work is done."""
     with progress_bars() as each, each(what, total) as advance:
         yield advance
 
 
 @contextmanager
 def progress_bars() -> Iterator[CountProgress]:
-    """Bars one below the other, all gone at the end."""
+    """Show bars one below the other, all removed at the end."""
     with progress("sentences") as bar:
 
         @contextmanager

@@ -1,4 +1,4 @@
-"""Flags that several commands have: each is written once."""
+"""The flags that several commands share, each defined once."""
 
 import dataclasses
 import difflib
@@ -19,13 +19,13 @@ from cadec_cli.method.terms import describe_term_options
 from cadec_cli.parallel.shard import Shard
 from cadec_cli.text.formats import FORMATS
 
-# A few names, or a function that finds them: installed packages are searched only when a name is needed.
+# A few names, or a function that finds names: installed packages are searched only when one is needed.
 Names = Iterable[str] | Callable[[], Iterable[str]]
 
-# Names that are longer together would leave too little room for the help text, which then has to list them.
+# A longer list of names would leave too little room for the help text, which then has to list them.
 _MAX_METAVAR = 34
 
-# What placeholders in help texts stand for, given the formats, the objectives and the terms there are.
+# The names that replace placeholders in help texts: known formats, objectives and terms.
 _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "{formats}": lambda: FORMATS,
     "{endings}": lambda: [ending for known in FORMATS.usable() for ending in known.endings[:1]],
@@ -62,9 +62,9 @@ def one_of(
     panel: str | None = None,
     show_default: bool | str = True,
 ) -> Any:
-    """An option that takes one of some names, or what matches the regular expression `also`.
+    """An option that takes one of some names, or a value that matches the regular expression `also`.
 
-    The names are completed by the shell, and anything else is refused. The help shows them in place of the
+    The shell completes the names, and any other value is refused. The help shows the names in place of the
     value if they fit there; else `help` has to list them.
     """
     return typer.Option(
@@ -79,13 +79,13 @@ def one_of(
 
 
 def metavar(names: Names) -> str:
-    """What help shows in place of the value."""
+    """The text that help shows in place of the value."""
     shown = "" if callable(names) else f"<{'|'.join(names)}>"
     return shown if 0 < len(shown) <= _MAX_METAVAR else "<name>"
 
 
 def complete_from(names: Names) -> Callable[[str], list[str]]:
-    """A function that completes what was typed so far to one of the names."""
+    """Make a function that completes the typed text to one of the names."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names_of(names) if name.startswith(incomplete)]
@@ -94,7 +94,7 @@ def complete_from(names: Names) -> Callable[[str], list[str]]:
 
 
 def names_of(names: Names) -> tuple[str, ...]:
-    """The names themselves."""
+    """The names as a tuple."""
     return tuple(names() if callable(names) else names)
 
 
@@ -115,11 +115,11 @@ def _check_choice(names: Names, also: str) -> Callable[[Any], Any]:
 
 
 def flags_of(source: str = "", **panels: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command a flag for every field of some dataclasses; it gets those given as a dict `flags`.
+    """Give a command a flag for every field of some dataclasses; it gets the given ones as a dict `flags`.
 
-    Each dataclass's flags stand in a help panel of their own, named by the keyword. `source` is what a flag
-    that is not given comes from before its default counts: "bundle's" reads as [default: the bundle's, else
-    20]. Fields without a default are not a user's to choose, and get no flag.
+    Each dataclass's flags are in a help panel of their own, named by the keyword. `source` is where the value
+    of a missing flag comes from, before its default: "bundle's" is shown as [default: the bundle's, else 20].
+    Fields without a default are not for users to set, and get no flag.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -161,7 +161,7 @@ def _take_over(
     parameters: list[inspect.Parameter],
     hints: dict[str, Any],
 ) -> None:
-    """Let a function stand for a command: the same name and help, with other parameters."""
+    """Make a function a command's replacement: the same name and help, with other parameters."""
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     # inspect reads this attribute; the type of functions does not have it
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -199,7 +199,7 @@ def _flag(item: "dataclasses.Field[Any]", panel: str, source: str) -> Any:
 
 
 def _sentence(text: str) -> str:
-    """A help text as a sentence; where options are listed in a table, it is a phrase."""
+    """Turn a help text, which is a phrase in tables of options, into a sentence."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".")
 
 
@@ -212,17 +212,17 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([A-Za-z]{0,3})")
 
 
 def size_in_bytes(text: str | int) -> int:
-    """A size in bytes; anything else is a usage error."""
+    """Parse a size such as 64MB into bytes; anything else is a usage error."""
     match = _SIZE.fullmatch(str(text))
     unit = _UNITS.get(match[2].upper()) if match else None
     size = int(float(match[1]) * unit) if match and unit else 0
     if size < 1:
-        raise typer.BadParameter(f"{text!r} is no size: give a number and a unit, such as 500MB or 2GB.")
+        raise typer.BadParameter(f"invalid size {text!r}: give a number and a unit, such as 500MB or 2GB.")
     return size
 
 
-# What the tables in evaluation.contrastive and evaluation.tuning hold, without the time that importing those
-# takes: --help has to be quick.
+# The names in the tables of evaluation.contrastive and evaluation.tuning, repeated because importing those
+# takes time, and --help has to be quick.
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
 
@@ -298,11 +298,11 @@ _RARE = "Rarely needed"
 
 
 def _workers(does: str, alone: str = "this process alone") -> Any:
-    """--workers of those who each do something."""
+    """The option --workers; `does` says what each worker does."""
     return typer.Option(
         "--workers",
         help=f"Number of processes that each hold the models and {does}; the result is the same for any "
-        f"number. 0 is {alone}. With ray, 0 is as many as the cluster has room for.",
+        f"number. 0 means {alone}; with ray, as many as the cluster has room for.",
         min=0,
         max=10_000,
         rich_help_panel=_MANY,
@@ -325,7 +325,7 @@ Address = Annotated[
     typer.Option(
         "--address",
         help="The Ray cluster: host:port, ray://…, or auto for the one on this machine. "
-        "[dim]\\[default: one is started here, for as long as it takes][/dim]",
+        "[dim]\\[default: one that is started here for this command][/dim]",
         show_default=False,
         metavar="ADDRESS",
         rich_help_panel=_MANY,
@@ -335,8 +335,8 @@ ShardOption = Annotated[
     Shard | None,
     typer.Option(
         "--shard",
-        help="Translate one part of the files, the second of eight with 2/8: a job for each part does all of "
-        "them. Parts are about equal in size.",
+        help="Translate one part of the files, e.g. with 2/8 the second of eight. Run one job per part to "
+        "translate all files. Parts are about equal in size.",
         parser=Shard.parse,
         show_default=False,
         metavar="I/N",
@@ -347,8 +347,8 @@ After = Annotated[
     Path | None,
     typer.Option(
         "--after",
-        help="What comes before, in the target language: the last episode, a letter. Its last sentences are "
-        "the context of the first ones here.",
+        help="A preceding text in the target language, such as the last episode or a letter. Its last "
+        "sentences are the context of the first sentences here.",
         show_default=False,
         metavar="FILE",
     ),
@@ -411,7 +411,7 @@ Report = Annotated[
     Path | None,
     typer.Option(
         "--report",
-        help="Also write a page to look at in a browser: one HTML file that needs nothing else.",
+        help="Also write a report for the browser: one self-contained HTML file.",
         metavar="FILE.html",
     ),
 ]
@@ -429,7 +429,7 @@ _MODEL_FLAGS: dict[str, Any] = {
 }
 _MACHINE = ("device", "compute_type", "threads")
 
-# Defaults of a command's `models`: scores of tests are to be exact.
+# Defaults of a command's `models`; contrastive tests need exact scores.
 MODELS = ModelRequest()
 EXACT_MODELS = ModelRequest(compute_type="float32")
 
@@ -479,11 +479,11 @@ def model_flags(
 
 
 def contrastive_objectives() -> tuple[str, ...]:
-    """The names of what contrastive tests can score with."""
+    """The names of all objectives that contrastive tests can score with."""
     return (*OBJECTIVES, *DOCUMENT_OBJECTIVES)
 
 
-# Help of --for-beam, which stands in different panels.
+# Help of --for-beam, which is in different panels.
 FOR_BEAM = (
     "Also keep the S-NMT's original network, which --search beam needs (Hugging Face models only). "
     "This makes the bundle larger."

@@ -38,7 +38,7 @@ def open_job(
     below: float = FLAG_BELOW,
     most: int = MAX_INPUT_BYTES,
 ) -> TranslationJob:
-    """Open the job that was asked for; what takes long is shown."""
+    """Open the requested job, and show that it is loading."""
     from cadec_cli.jobs.job import TranslationJob
 
     with console.loading("the bundle"):
@@ -54,7 +54,7 @@ def open_job(
 
 
 def open_models(request: ModelRequest) -> LoadedModels:
-    """Open the models that were asked for; what takes long is shown."""
+    """Open the requested models, and show that they are loading."""
     with console.loading("models"):
         return request.models_of(request.open_bundle(), note=console.note, loading=console.loading)
 
@@ -65,7 +65,7 @@ def open_models(request: ModelRequest) -> LoadedModels:
 def check_flags(
     *, output: str | None, resume: bool, json_lines: bool, for_the_terminal: Sequence[str] = ()
 ) -> None:
-    """Refuse flags that contradict each other; `for_the_terminal` are those that only show something."""
+    """Refuse flags that contradict each other; `for_the_terminal` are the flags that only show something."""
     named = " or ".join(for_the_terminal)
     if json_lines and named:
         raise typer.BadParameter(f"--json can't be combined with {named}")
@@ -79,20 +79,20 @@ def check_flags(
 def check_by_document(
     inputs: Sequence[Path], output: str | None, shard: Shard | None, report: Path | None, shown: Sequence[str]
 ) -> None:
-    """Refuse what can't be done document by document."""
+    """Refuse flags and inputs that don't work document by document."""
     asked = "--shard" if shard is not None else "--workers or --engine ray"
     if shown:
         raise typer.BadParameter(f"{' and '.join(shown)} can't be combined with {asked}")
     if output in (None, str(STANDARD_STREAM)):
         raise typer.BadParameter(f"{asked} needs --output: files, a directory or a template")
     if any(path == STANDARD_STREAM or is_stream(path) for path in inputs):
-        raise typer.BadParameter(f"{asked} needs files: they are read twice, which no pipe can be")
+        raise typer.BadParameter(f"{asked} needs files: they are read twice, and a pipe can't be")
     if shard is not None and report is not None:
         raise typer.BadParameter("--report is one page for all files, and --shard translates a part of them")
 
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
-    """Refuse to show two languages in what has no cues."""
+    """Refuse to show two languages in formats without cues."""
     from cadec_cli.text.formats import format_named
 
     if json_lines:
@@ -105,7 +105,7 @@ def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
 def output_request(
     output: str | None, encoding: str, *, json_lines: bool, force: bool, resume: bool
 ) -> OutputRequest:
-    """What was said of the output; what can't be meant is refused."""
+    """Make the request for the output from its flags; contradictory flags are refused."""
     from cadec_cli.errors import as_usage_error
     from cadec_cli.jobs.output_names import TemplateError, is_template
     from cadec_cli.text.formats.conversion import output_encoding
@@ -127,7 +127,7 @@ def output_request(
 
 
 def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Path]) -> SideOutput | None:
-    """The report that was asked for, if one was: it is made along with the translation."""
+    """The requested report, which is made along with the translation; None if there is no request."""
     from cadec_cli.reports.translations import translation_report
 
     if path is None:
@@ -140,7 +140,7 @@ def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Pa
 
 
 def translations_in_order(work: FileTranslation | StreamTranslation) -> Iterator[Translation]:
-    """Translations as they come; a progress bar would be drawn over results on a terminal."""
+    """Yield translations as they come; no progress bar if results go to a terminal: it would overlap."""
     return work.in_order() if sys.stdout.isatty() else work.in_order(_track)
 
 
@@ -156,9 +156,9 @@ def write_translations(
     flagging: bool = False,
     written: Written = lambda number, file, content: None,
 ) -> list[FlaggedSentence]:
-    """Write files in their layout, or JSON lines, to where they are wanted; returns what is worth a look.
+    """Write files in their layout, or JSON lines, to the requested output; return the flagged sentences.
 
-    On standard output flags are looked for only with `flagging`: the list of a stream may never end.
+    On standard output, sentences are flagged only with `flagging`: the list of a stream may never end.
     `written` is called with each file that is written in its layout.
     """
     from cadec_cli.decoding.confidence import FlagCollector
@@ -197,7 +197,7 @@ def write_translations(
             were = "sentence was" if work.sentences == 1 else "sentences were"
             raise Interrupted(f"{work.sentences:,} {were} written") from None
         raise Interrupted(
-            f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could go on"
+            f"{done:,} of {work.sentences:,} sentences were written; with --output, --resume could continue"
         ) from None
     return flags.found
 
@@ -205,7 +205,7 @@ def write_translations(
 def write_by_document(
     work: BulkTranslation, pool: WorkerPool, *, resume: bool, flagging: bool, written: Written
 ) -> None:
-    """Have a pool translate; with `flagging`, list the sentences that are worth a look."""
+    """Have a pool translate; with `flagging`, list the flagged sentences."""
     from cadec_cli.terminal.views.translations import show_flagged_of_files
 
     survey = work.survey(lambda files, total: console.track(files, "read", total, "files"))

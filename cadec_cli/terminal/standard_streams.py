@@ -1,11 +1,11 @@
-"""Standard streams as every command may take them for granted, however the process was started.
+"""Standard streams that every command can rely on, however the process was started.
 
 Results are UTF-8, whatever the locale or PYTHONIOENCODING says: they are read by programs, and Cyrillic has
-to come out under LC_ALL=C too. Messages are in the terminal's encoding, and what that lacks is spelled out.
-Half a character, which no encoding has, is spelled out in both.
+to work under LC_ALL=C too. Messages are in the terminal's encoding; characters that it lacks are escaped.
+Lone surrogates, which no encoding has, are escaped in both.
 
-A stream that was closed (`>&-`) is one that nothing can be read from, or written to without an error. Its
-number is taken, so that no file that is opened later becomes standard output by accident.
+A closed stream (`>&-`) is replaced by one that raises an error when it is read or written. Its file
+descriptor is taken, so that no file that is opened later becomes standard output by accident.
 """
 
 import io
@@ -18,7 +18,7 @@ from cadec_cli.errors import CadecError
 
 
 def prepare() -> None:
-    """Make the standard streams usable; once is as good as twice."""
+    """Make the standard streams usable; calling it again does no harm."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _take_numbers()
     if sys.stdin is None:
@@ -34,14 +34,14 @@ def prepare() -> None:
 
 
 def _take_numbers() -> None:
-    """Open something harmless under each of the three numbers that is free."""
+    """Open /dev/null under each of the three file descriptors that is free."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
 
 
 class _ClosedInput(io.RawIOBase):
-    """Standard input that is closed: whoever reads is told so."""
+    """Standard input that is closed: reading it is an error."""
 
     def readable(self) -> bool:
         return True
@@ -51,7 +51,7 @@ class _ClosedInput(io.RawIOBase):
 
 
 class _ClosedOutput(io.RawIOBase):
-    """Standard output that is closed: the first result that is written says so."""
+    """Standard output that is closed: writing the first result is an error."""
 
     def writable(self) -> bool:
         return True
@@ -62,7 +62,7 @@ class _ClosedOutput(io.RawIOBase):
     def write(self, data: Any) -> int:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - nothing fails twice
         raise CadecError(
-            "standard output is closed: there is no place for the results",
+            "standard output is closed: the results can't be written",
             "name a file with --output, or leave out >&-",
         )
 
@@ -70,7 +70,7 @@ class _ClosedOutput(io.RawIOBase):
 def write_result(data: bytes) -> None:
     """Write part of a result, at once.
 
-    A pipe or a file gets its bytes. A terminal shows them: what a text or a model says must not command it.
+    A pipe or a file gets the bytes. On a terminal, control characters in them are made visible, not obeyed.
     """
     if not sys.stdout.isatty():
         sys.stdout.buffer.write(data)
@@ -81,7 +81,7 @@ def write_result(data: bytes) -> None:
 
 
 def shown_result(text: str) -> str:
-    """A result as a terminal may have it: lines stay lines, and columns columns."""
+    """Make a result safe for a terminal: control characters become visible, line breaks and tabs stay."""
     from cadec_cli.terminal.console import visible_lines
 
     if not any(character < " " or "\x7f" <= character < "\xa0" for character in text):

@@ -1,4 +1,4 @@
-"""From --workers, --engine, --address and --threads to a pool."""
+"""Makes a worker pool from --workers, --engine, --address and --threads."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _PER_CORE = 2
 def worker_pool(
     workers: int, engine: str, address: str | None, *, threads: int = 0, device: str = "auto"
 ) -> WorkerPool | None:
-    """The pool that was asked for; None where this process is to do all of it, in its own way.
+    """Make the requested pool; None if this process is to do all the work itself.
 
-    No worker is started before the pool is given something to do.
+    Workers are started when the pool gets its first task.
     """
     if engine == "ray":
         from cadec_cli.parallel.ray import RayPool
 
         if device.startswith("cuda:"):
-            raise typer.BadParameter("Ray gives each worker a GPU of its own: ask for --device cuda")
+            raise typer.BadParameter("Ray gives each worker its own GPU: use --device cuda")
         cores = threads_each(threads)
         return RayPool(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
     if address is not None:
-        raise typer.BadParameter("--address is that of a Ray cluster: add --engine ray")
+        raise typer.BadParameter("--address is for a Ray cluster: add --engine ray")
     if not workers:
         return None
     from cadec_cli.parallel.processes import ProcessPool
 
-    # Each has a copy of the models in memory, and no more of them work at a time than there are cores.
+    # Each worker has a copy of the models in memory, and only as many as there are cores can run at a time.
     most = _PER_CORE * available_cores()
     if workers > most:
         console.note(f"{most:,} workers are enough for the cores of this machine, instead of {workers:,}")
@@ -44,8 +44,8 @@ def worker_pool(
 
 
 def threads_each(threads: int) -> int:
-    """How many threads a worker has: one, unless more are asked for.
+    """The number of threads per worker: one, unless more are requested.
 
-    A part of the cores would be another number with other workers, and float32 scores would differ with it.
+    Dividing the cores among workers would make this depend on their number, and float32 scores with it.
     """
     return threads or 1

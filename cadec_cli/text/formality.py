@@ -1,7 +1,7 @@
-"""How people address each other, as sentences: a few per language and register that say little else.
+"""Seed sentences per language and register: they show how people address each other, and little else.
 
-Read before a document they make a language model expect the same address in it. A table for the languages
-that we know; whoever has models of another can bring a file of the same form.
+A language model that reads them before a document expects the same form of address in it. There is a table
+for the languages that we know; for models of other languages, users can provide a file of the same form.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ REGISTERS = ("formal", "informal")
 # language → register → sentences
 Seeds = Mapping[str, Mapping[str, tuple[str, ...]]]
 
-# All of them are read before every document, so there can't be many.
+# All seed sentences are read before every document, so there can't be many.
 _MOST, _LONGEST = 100, 1000
 
 _OURS = Path(__file__).with_name("formality.json")
 
 
 def seed_sentences(register: str, language: str, more: Path | None = None) -> tuple[str, ...]:
-    """Sentences of a register in a language (its shortest code); those of the file `more` go before ours."""
+    """The seed sentences of a register in a language (its shortest code); a file `more` overrides ours."""
     known = {**_ours(), **(read_seeds(more) if more is not None else {})}
     if language not in known:
         raise UsageError(
-            f"there are no sentences that tell what is {register} in {language!r}",
-            f"there are some for {', '.join(sorted(known))}; "
-            f"{option('after')} FILE takes sentences of your own as context",
+            f"no seed sentences for the register {register} in {language!r}",
+            f"there are seed sentences for {', '.join(sorted(known))}; "
+            f"{option('after')} FILE reads your own sentences as context",
         )
     return known[language][register]
 
 
 def read_seeds(path: Path) -> Seeds:
-    """A table from a file; one of another form is a CadecError."""
+    """Read a table of seed sentences from a file; a CadecError if the file has another form."""
     data = read_json(path)
     if not (isinstance(data, dict) and all(map(_fits, data.values()))):
         raise CadecError(
-            f"{path} is no table of formality",
-            f'{{"ru": {{"formal": ["…"], "informal": ["…"]}}}} is one; up to {_MOST} sentences each',
+            f"{path} is not a table of seed sentences",
+            f'expected {{"ru": {{"formal": ["…"], "informal": ["…"]}}}}, up to {_MOST} sentences each',
         )
     return {
         language: {register: tuple(sentences[register]) for register in REGISTERS}
@@ -57,7 +57,7 @@ def _ours() -> Seeds:
 
 
 def _fits(sentences: Any) -> bool:
-    """Tell whether there is text for every register."""
+    """Tell whether every register has valid sentences."""
     return isinstance(sentences, dict) and all(
         isinstance(sentences.get(register), list)
         and 0 < len(sentences[register]) <= _MOST

@@ -1,6 +1,6 @@
-"""Several sentences as one text, a line each: what models that read passages are given.
+"""Several sentences as one text, one per line: the input of models that read passages.
 
-Between two sentences stands the token that a target begins with, which no sentence holds.
+Sentences are separated by the token that a target begins with, which no sentence contains.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ class JoinedText:
 
     @property
     def identity(self) -> str:
-        """Its ids mean what the pipeline's do."""
+        """The pipeline's identity, as the ids are the same."""
         return self.pipeline.identity
 
     @property
     def boundary(self) -> int:
-        """What ends a passage."""
+        """The id that ends a passage."""
         return self.pipeline.boundary
 
     @property
     def vocabulary(self) -> Sequence[str]:
-        """The pipeline's."""
+        """The pipeline's vocabulary."""
         return self.pipeline.vocabulary
 
     def encode(self, text: str) -> list[int]:
-        """A passage as ids, without its end."""
+        """Turn a passage into ids, without its end."""
         ids: list[int] = []
         for number, sentence in enumerate(text.split(SEPARATOR)):
             ids += [BOS] if number else []
@@ -44,7 +44,7 @@ class JoinedText:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a passage."""
+        """Turn ids into a passage."""
         sentences: list[list[int]] = [[]]
         for index in ids:
             if index == BOS:
@@ -59,10 +59,10 @@ class JoinedText:
 
 
 def join_passage(sentences: Iterable[str]) -> str:
-    """A passage of sentences, which must not have line breaks themselves."""
+    """Join sentences to a passage; line breaks inside a sentence become spaces."""
     return SEPARATOR.join(" ".join(sentence.split()) for sentence in sentences)
 
 
 def split_passage(passage: str) -> list[str]:
-    """The sentences of a passage."""
+    """Split a passage into its sentences."""
     return passage.split(SEPARATOR)

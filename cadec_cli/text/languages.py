@@ -1,7 +1,7 @@
-"""What a person calls a language, and what a model's own token for it is.
+"""Language codes that people write, and the tokens that models have for languages.
 
-A person says `ru`, `rus`, `pt-BR` or `zh-Hans`; models say `__ru__`, `rus_Cyrl`, `ru_RU`, `>>rus<<`, `<2ru>`.
-Both are read as a language with perhaps a script and a region.
+People write `ru`, `rus`, `pt-BR` or `zh-Hans`; models have `__ru__`, `rus_Cyrl`, `ru_RU`, `>>rus<<`, `<2ru>`.
+Both are parsed into a language, with an optional script and region.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ug uig  uk ukr  ur urd  uz uzb  ve ven  vi vie  vo vol  wa wln  wo wol  xh xho  
 zh zho  zu zul
 """
 
-# Other codes of the same: the member of a group of languages that is meant by the group's name (as in NLLB
-# and OPUS), bibliographic codes, and codes of former times.
+# Other codes of the same languages: the member that a group's name stands for (as in NLLB and OPUS),
+# bibliographic codes, and obsolete codes.
 _OTHERS = """
 arb ar  pes fa  swh sw  zsm ms  lvs lv  ekk et  azj az  uzn uz  khk mn  plt mg  npi ne  ory or  pbt ps  als sq
 ydd yi  kmr ku  gaz om  quy qu  ayr ay  fuv ff  knc kr  cmn zh  fil tl
@@ -43,7 +43,7 @@ ice is  mac mk  mao mi  may ms  tib bo  wel cy
 iw he  in id  ji yi  jw jv  mo ro
 """
 
-# Where a model has the one and not the other, it means the same.
+# If a model has only one of the two, it is used for both.
 _INSTEAD = {"no": "nb", "nb": "no"}
 
 _SCRIPTS_OF_REGIONS = {
@@ -54,7 +54,7 @@ _SCRIPTS_OF_REGIONS = {
     ("zh", "MO"): "Hant",
 }
 
-# What a language's token looks like in each family of models; a model for many languages has several.
+# The form of language tokens in each family of models. A multilingual model has several tokens.
 LANGUAGE_TOKENS: Mapping[str, re.Pattern[str]] = {
     "marian": re.compile(r">>[\w-]+<<"),
     "m2m100": re.compile(r"__[a-z]{2,4}__"),
@@ -64,8 +64,8 @@ LANGUAGE_TOKENS: Mapping[str, re.Pattern[str]] = {
 }
 
 _DECORATED = re.compile(r"__(?P<m2m100>.+)__|>>(?P<opus>.+)<<|<2(?P<madlad>.+)>")
-# What all of them have in common, decoration aside: letters and digits in groups. Names of files are made of
-# it, and whoever reads one from a bundle reads what a stranger wrote.
+# What all tokens have in common, decoration aside: groups of letters and digits. Checked because file names
+# are made of codes, and a code in a bundle is untrusted input.
 _PLAIN = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _MAX_LENGTH = 64
 _NO_REGION = "XX"  # of mBART's codes
@@ -91,7 +91,7 @@ class _Code:
 
 
 def own_token(wanted: str, tokens: Sequence[str]) -> str:
-    """The token that a model has for a language; none, or several that could be meant, is a CadecError."""
+    """The token that a model has for a language; a CadecError if none matches, or several do."""
     exact = [token for token in tokens if wanted in (token, _bare(token))]
     if exact:
         return exact[0]
@@ -103,31 +103,31 @@ def own_token(wanted: str, tokens: Sequence[str]) -> str:
         return fitting[0]
     if fitting:
         raise CadecError(
-            f"the model has several kinds of {wanted!r}: {' '.join(fitting)}", "say which of them is meant"
+            f"the model has several kinds of {wanted!r}: {' '.join(fitting)}", "choose one of them"
         )
     raise CadecError(f"the model has no language {wanted!r}", _nearest(wanted, code, tokens))
 
 
 def iso_code(token: str) -> str:
-    """The language of a model's token, or of what a person said, in the shortest code that it has."""
+    """The shortest code for the language of a model's token or of a code that a person wrote."""
     return _code(token).language
 
 
 def language_misfit(value: object) -> str | None:
-    """Why something can't be what a person or a model calls a language; None where it can."""
+    """Return why a value can't be a language code or a language token; None if it can."""
     if isinstance(value, str) and len(value) <= _MAX_LENGTH and _PLAIN.fullmatch(_bare(value)):
         return None
-    return f"{quote_value(value)} is no language's code"
+    return f"{quote_value(value)} is not a language code"
 
 
 def check_language(value: object) -> None:
-    """Refuse what can't be what a person or a model calls a language."""
+    """Raise a CadecError if a value can't be a language code or a language token."""
     if problem := language_misfit(value):
         raise CadecError(problem, "a code is letters and digits, such as ru, pt-BR or zho_Hans")
 
 
 def code_of(token: str, tokens: Sequence[str]) -> str:
-    """The shortest code that `own_token` finds a model's token by: `ru`, but `zho_Hans` and `pt_BR`."""
+    """The shortest code for which `own_token` returns this token: `ru`, but `zho_Hans` and `pt_BR`."""
     code = iso_code(token)
     try:
         return code if own_token(code, tokens) == token else _bare(token)
@@ -136,7 +136,7 @@ def code_of(token: str, tokens: Sequence[str]) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Tell whether this is the code of one language that has a short one, and not of a group or a guess."""
+    """Tell whether this is a code of a language with a two-letter code, rather than of a group or unknown."""
     return _code(code).language in _LANGUAGES
 
 
@@ -144,8 +144,8 @@ def _fitting(wanted: _Code, tokens: Sequence[str]) -> list[str]:
     codes = {token: _code(token) for token in tokens if _code(token).language == wanted.language}
     for part in ("script", "region"):
         asked = getattr(wanted, part)
-        # What was asked for, or else what says nothing about it; where nothing was asked for, the plain token
-        # if there is one.
+        # Tokens with the wanted script or region, or else those without any. If none is wanted, the plain
+        # token if there is one.
         same = {token: code for token, code in codes.items() if getattr(code, part) == asked}
         silent = {token: code for token, code in codes.items() if not getattr(code, part)}
         codes = same or silent or ({} if asked else codes)
@@ -161,7 +161,7 @@ def _nearest(wanted: str, code: _Code, tokens: Sequence[str]) -> str:
     near = list(dict.fromkeys([*related, *close]))[:_SHOWN]
     if not near:
         return f"it has {len(tokens)} others, written like {' '.join(tokens[:3])}"
-    return f"near ones of its {len(tokens)}: {' '.join(near)}"
+    return f"the nearest of its {len(tokens)} languages: {' '.join(near)}"
 
 
 def _bare(token: str) -> str:
@@ -177,6 +177,6 @@ def _code(text: str) -> _Code:
     region = next((part.upper() for part in rest if len(part) == 2 or part.isdigit()), "")
     region = "" if region == _NO_REGION else region
     script = script or _SCRIPTS_OF_REGIONS.get((short, region), "")
-    # A region that is as good as a script: the same Chinese is zho_Hans here and zh_CN there.
+    # Such a region stands for a script: the same Chinese is zho_Hans in one model and zh_CN in another.
     region = "" if (short, region) in _SCRIPTS_OF_REGIONS else region
     return _Code(short, script, region)

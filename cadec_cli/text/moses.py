@@ -1,13 +1,13 @@
 """Moses normalisation, tokenisation and truecasing of one sentence, and their inverses.
 
-Moses tokenisation loses where spaces were: its detokeniser guesses, and guesses wrong in one line
+Moses tokenisation loses the positions of spaces: its detokeniser guesses them, and is wrong in one line
 of twenty ("< i > so < / i >", "Капу 'е"). Here a wrong guess is corrected by a mark between the two
 tokens, so that for every text
 
     detokenise(tokenise(normalise(text))) == normalise(text)
 
-and tokens without marks are what Moses gives. Casing is restored at the start of a sentence only:
-`capitalise` is what truecasing and its inverse leave of a sentence's case.
+and without the marks the tokens are those of Moses. Truecasing and its inverse change the case of a
+sentence's first word only.
 
 Knows nothing of subwords or ids.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 
-# "No space here" and "a space here", where Moses' detokeniser would do otherwise.
+# "No space here" and "a space here", wherever Moses' detokeniser would do the opposite.
 JOIN = "\uffed"
 SPACE = "\u2423"
 MARKS = (JOIN, SPACE)
@@ -47,7 +47,7 @@ class MosesText:
         return " ".join(_without_controls(text).split())
 
     def tokenise(self, text: str) -> list[str]:
-        """Split a normalised sentence into tokens, with marks where its spaces would not come back."""
+        """Split a normalised sentence into tokens, with marks where its spaces would not be restored."""
         tokens = self._tokeniser.tokenize(text, escape=False)
         gaps = _gaps(tokens, text)
         if gaps is None:  # Moses changed a character, which must never be silent damage
@@ -113,7 +113,7 @@ def _without_controls(text: str) -> str:
 
 @dataclass(frozen=True)
 class Truecaser:
-    """Knows the usual form of each word; `lowered` are those usually written small.
+    """Knows the usual form of each word; `lowered` has the words that are usually in lower case.
 
     Only the first word of a sentence is touched, and only when it is Capitalised and its usual form is
     lower-case: names keep their capital, shouting stays shouting, and `recase` undoes it.
@@ -128,14 +128,14 @@ class Truecaser:
         moses = MosesTruecaser()
         forms: dict[str, Counter[str]] = defaultdict(Counter)
         for tokens in sentences:
-            # possibly_use_first_token: where sentences are short, words of their starts count too.
+            # possibly_use_first_token: if sentences are short, their first words count too.
             for small, form, weight in moses.learn_truecase_weights(tokens, possibly_use_first_token=True):
                 forms[small][form] += weight
         usual = ((small, counts.most_common(1)[0][0]) for small, counts in forms.items())
         return cls(frozenset(small for small, form in usual if form == small and small[:1].isalpha()))
 
     def truecase(self, tokens: list[str]) -> list[str]:
-        """Write the first word small if that is how it is usually written."""
+        """Write the first word in lower case if that is its usual form."""
         index = _first_word(tokens)
         if index is not None:
             word = tokens[index]
@@ -156,7 +156,7 @@ def recase(tokens: list[str]) -> list[str]:
 def _first_word(tokens: list[str]) -> int | None:
     """Find the word that carries the sentence's capital, after dashes, quotes and tags.
 
-    After anything else ("... and so", "(aside)", "43-й") a small letter is as good: None.
+    Return None after anything else ("... and so", "(aside)", "43-й"), where lower case is just as good.
     """
     in_tag = False
     for index, token in enumerate(tokens):
@@ -173,5 +173,5 @@ def _first_word(tokens: list[str]) -> int | None:
 
 def _capital(word: str) -> str:
     upper = word[0].upper()
-    # ß, ŉ and their like have no capital of one letter that leads back.
+    # ß, ŉ and the like have no capital of one letter that can be turned back into them.
     return upper + word[1:] if len(upper) == 1 and upper.lower() == word[0].lower() else word

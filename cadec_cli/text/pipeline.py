@@ -38,7 +38,7 @@ class TextPipeline:
 
     @cached_property
     def truecaser(self) -> Truecaser:
-        """What writes the first word of a sentence small; where only ids are read, nobody asks for it."""
+        """The truecaser, parsed when it is first needed: decoding ids does not need it."""
         return self._truecaser if isinstance(self._truecaser, Truecaser) else self._truecaser()
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class TextPipeline:
 
     @cached_property
     def checksum(self) -> str:
-        """What a model remembers of the pipeline it was trained with."""
+        """The checksum that a model stores of the pipeline it was trained with."""
         return _checksum(self._files())
 
     def save(self, directory: Path) -> None:
@@ -95,8 +95,8 @@ class TextPipeline:
     def load(cls, directory: Path, *, checked: bool = False) -> "TextPipeline":
         """Load a pipeline; anything missing, damaged or of another format is a CadecError.
 
-        Of files that are `checked`, held against checksums just now, the truecaser is taken apart when it is
-        first needed: that of a large corpus takes longer than all the rest.
+        `checked` means that the files' checksums were just verified. The truecaser is then parsed only when
+        it is first needed: that of a large corpus takes longer than all the rest.
         """
         restore_directory(directory)
         if not (directory / "pipeline.json").is_file():
@@ -108,7 +108,7 @@ class TextPipeline:
         if not isinstance(settings, dict) or settings.get("format") != FORMAT_VERSION:
             raise CadecError(f"{directory}/pipeline.json is not of format {FORMAT_VERSION}")
         if problem := language_misfit(settings.get("language")):
-            raise CadecError(f"{directory}/pipeline.json names no language: {problem}")
+            raise CadecError(f"{directory}/pipeline.json does not name a language: {problem}")
         words = directory / "truecaser.json"
         truecaser = None if checked else load_truecaser(words)
         subwords = Subwords.load(directory / "subwords.model")
@@ -116,7 +116,7 @@ class TextPipeline:
             contents = {name: (directory / name).read_bytes() for name in FILES}
         later = partial(_parse_truecaser, contents[words.name], words)
         pipeline = cls(settings["language"], truecaser or later, subwords)
-        # Of the files as they are: to write a truecaser anew takes longer than all the rest of loading.
+        # From the files as read: serialising the truecaser again takes longer than all the rest of loading.
         pipeline.checksum = _checksum(contents)
         return pipeline
 
@@ -152,7 +152,7 @@ def _truecaser(value: object, path: Path) -> Truecaser:
     try:
         "".join(words).encode()
     except UnicodeEncodeError:
-        raise CadecError(f"{path} has half a character, which no word has") from None
+        raise CadecError(f"{path} is damaged: a word has half a surrogate pair") from None
     return Truecaser(frozenset(words))
 
 

@@ -2,7 +2,7 @@
 
 The sentencex library proposes the boundaries; the rules here take back the ones it gets wrong (dialogue,
 abbreviations, list numbers) and add a few it misses. Knows nothing of lines, files or documents: it returns
-positions in the string it was given, so that whoever asked can put the text between sentences back.
+positions in the string it was given, so that callers can restore the text between sentences.
 """
 
 import re
@@ -26,7 +26,7 @@ _FIRST_WORD = re.compile(r"\W*")
 _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}|[A-ZА-ЯЁ]|[IVX]{1,5})[.)]$")
 _LETTERED_ITEM = re.compile(r"\W*[a-zа-яё]\)")
 
-# “「はい。」と言った”: the words that go on after a quotation with its own full stop.
+# “「はい。」と言った”: words that continue a sentence after a quotation with its own full stop.
 _QUOTED_JA = re.compile(r"[」』]\s*$")
 _QUOTING_JA = ("と", "って")
 
@@ -37,7 +37,7 @@ _OPEN_ABBREVIATIONS = {
     "en": "mr mrs ms mx dr prof gen sen rep gov capt cpt lt col sgt rev hon messrs mt ft e.g i.e cf viz vs",
     "ru": "т.е т.к т.н им доц проф акад тов св пл оз просп ул пер наб г-н г-жа гр напр ср",
 }
-# Followed by the rest of the sentence where that is a number.
+# Followed by the rest of the sentence if a number comes next.
 _NUMBER_ABBREVIATIONS = {
     "en": "fig figs p pp no nos vol ch sec eq art approx ca tel ext"
     " jan feb mar apr jun jul aug sep sept oct nov dec",
@@ -57,7 +57,7 @@ _MISSED = {
         rf"|(?<=[\dIVX]\s)(?:гг?|вв?)\.\s+(?=(?:{_RU_OPENERS})\b)"
     ),
 }
-# “(I know.) Fine.”: a sentence in brackets is one of its own.
+# “(I know.) Fine.”: a sentence in brackets is a separate sentence.
 _BRACKETED = re.compile(r"\s*\([^()]*[.!?…]\)\s+(?=[\W_]*[^\W\d_])")
 
 
@@ -79,7 +79,7 @@ def split_sentences(text: str, language: str) -> list[str]:
 def sentence_spans(text: str, language: str) -> list[Span]:
     """Return where each sentence of a paragraph starts and ends, white space left outside.
 
-    `language` is a code such as `ru` or `ru-RU`; one nobody knows gets rules that fit most.
+    `language` is a code such as `ru` or `ru-RU`; an unknown language gets rules that fit most.
     """
     code = base_language(language)
     boundaries = _propose_boundaries(text, code)
@@ -135,7 +135,7 @@ def _segments(text: str, code: str) -> list[str]:
     safe = _UNSAFE.sub(lambda match: " " if match[0].isspace() else "\ufffd", text)
     try:
         segments: list[str] = segment(code, safe)
-    except BaseException as error:  # a panic in Rust is no Exception
+    except BaseException as error:  # a panic in Rust is not an Exception
         if type(error).__name__ != "PanicException":
             raise
         return [text]
@@ -145,11 +145,11 @@ def _segments(text: str, code: str) -> list[str]:
 def _join_segments(text: str, boundaries: list[int], code: str) -> list[int]:
     """Leave out the boundaries that fall inside a sentence."""
     kept: list[int] = []
-    cased = text != text.lower()  # a text in small letters throughout says nothing by them
+    cased = text != text.lower()  # in a text without capitals, lower case means nothing
     numbered = bool(_LIST_MARKER.match(text[: boundaries[0]].strip()))
     start = 0
     for boundary, following in pairwise(boundaries):
-        # the end of what stands before is enough, and keeps a long paragraph from taking quadratic time
+        # the end of the preceding text is enough, and keeps a long paragraph from taking quadratic time
         tail = text[max(start, boundary - 16) : boundary]
         marker = numbered and len(tail) < 8 and _LIST_MARKER.match(tail.strip())
         if not (marker or _continues(tail, text[boundary:following], code, cased)):
@@ -164,7 +164,7 @@ def _continues(tail: str, after: str, code: str, cased: bool) -> bool:
     skipped = _FIRST_WORD.match(after)
     first = skipped.end() if skipped else 0
     if first == len(after):
-        return True  # punctuation alone is no sentence
+        return True  # punctuation alone is not a sentence
     letter = after[first]
     if cased and letter.islower():
         # a bulleted or lettered list item, or a name such as iPhone, may begin a sentence; nothing else may

@@ -12,7 +12,7 @@ from cadec_cli.fs.read import read_errors
 from cadec_cli.text.moses import MARKS
 from cadec_cli.text.protected.spans import PLACEHOLDERS
 
-# The ids that mean the same in every vocabulary of the project.
+# The ids that have the same meaning in every vocabulary of the project.
 
 
 # EOS ends a sentence and is the D-LM's sentence boundary.
@@ -20,11 +20,11 @@ PAD, UNK, BOS, EOS = range(4)
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
 
 
-# SentencePiece models as files have them, of whatever toolkit: opened, or refused.
+# SentencePiece models in files of any toolkit.
 
 
 def open_sentencepiece(serialised: bytes, origin: str) -> sentencepiece.SentencePieceProcessor:
-    """A model; one that is empty, damaged or something else is a CadecError that names its origin."""
+    """Open a model; if it is empty, damaged or of another format, a CadecError names its origin."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         if not serialised:
@@ -93,7 +93,7 @@ def train_subwords(
     """Train a unigram model on tokenised sentences.
 
     With byte_fallback, 256 pieces stand for bytes, so that any character survives the round trip. With
-    placeholders, some stand for whatever a translation model is to copy.
+    placeholders, some pieces stand for text that a translation model copies.
     A corpus with too few pieces for `vocabulary_size` gives a smaller vocabulary.
     """
     sentencepiece.set_random_generator_seed(seed)

@@ -1,6 +1,6 @@
 """How a corpus becomes ids: our own text pipeline, or the tokenizer of a pretrained model.
 
-What prepares a corpus needs to know no more than this of either.
+The preparation of a corpus depends on these interfaces only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class CorpusText(Protocol):
-    """Sentences of a language to ids."""
+    """Turns sentences of a language into ids."""
 
     @property
     def language(self) -> str:
@@ -20,12 +20,12 @@ class CorpusText(Protocol):
 
     @property
     def kind(self) -> str:
-        """Whose it is: a pipeline, or the tokenizer of a translation model or of a language model."""
+        """Its kind: a pipeline, or the tokenizer of a translation model or of a language model."""
         ...
 
     @property
     def checksum(self) -> str:
-        """What a model remembers of the text it was trained with."""
+        """The checksum that a model stores of the text processing it was trained with."""
         ...
 
     @property
@@ -42,12 +42,12 @@ class CorpusText(Protocol):
         ...
 
 
-# How a process gets one: each loads its own, so this must be something that can be pickled.
+# Makes a CorpusText in a process. Each process loads its own, so this must be something that can be pickled.
 Loader = Callable[[], CorpusText]
 
 
 class TokenText(Protocol):
-    """How a model writes text: as the ids of its vocabulary."""
+    """Text as a model reads and writes it: as ids of its vocabulary."""
 
     @property
     def identity(self) -> str:
@@ -56,7 +56,7 @@ class TokenText(Protocol):
 
     @property
     def boundary(self) -> int:
-        """The id that ends a sentence, and stands between two of them."""
+        """The id that ends a sentence, and separates two sentences."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class TokenText(Protocol):
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence."""
+        """Turn ids into a sentence."""
         ...
 
     def display_tokens(self, ids: Sequence[int]) -> list[str]:
@@ -78,7 +78,7 @@ class TokenText(Protocol):
 
 
 class PretrainedCorpusText:
-    """The tokenizer of a pretrained model, for a language: what is trained with it can be used with it."""
+    """The tokenizer of a pretrained model, for training other models that are used together with it."""
 
     def __init__(self, language: str, tokenizer: TokenText, kind: str) -> None:
         self.language = language
@@ -94,7 +94,7 @@ class PretrainedCorpusText:
 
     @property
     def checksum(self) -> str:
-        """What a model remembers of it."""
+        """The checksum that a model stores of it."""
         return tokenizer_checksum(self)
 
     def __len__(self) -> int:
@@ -103,5 +103,5 @@ class PretrainedCorpusText:
 
 
 def tokenizer_checksum(tokenizer: TokenText) -> str:
-    """What a model remembers of the tokenizer of a pretrained one."""
+    """The checksum that a model stores of a pretrained model's tokenizer."""
     return hashlib.sha256(tokenizer.identity.encode()).hexdigest()

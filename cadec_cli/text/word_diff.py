@@ -1,4 +1,4 @@
-"""Which words of two versions of a sentence differ: the same for terminals and for pages."""
+"""Which words of two versions of a sentence differ, for terminals and for HTML reports."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of a sentence, all of whose words are in the other version too, or none is."""
+    """A stretch of a sentence; all of its words are in the other version too, or none of them."""
 
     text: str
     changed: bool
 
 
 def changed_words(before: str, after: str) -> tuple[list[Stretch], list[Stretch]]:
-    """Both versions in stretches; put together they are the sentences as they were.
+    """Split both versions into stretches; joined, these are the sentences.
 
     The space after a stretch belongs to it.
     """

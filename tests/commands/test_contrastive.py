@@ -359,7 +359,7 @@ def test_so_do_those_of_a_ray_cluster(
     ("flags", "said"),
     [
         (("--workers", 2, "--address", "auto"), "add --engine ray"),
-        (("--engine", "ray", "--device", "cuda:1"), "a GPU of its own"),
+        (("--engine", "ray", "--device", "cuda:1"), "its own GPU"),
     ],
 )
 def test_flags_of_crews_that_do_not_go_together(

@@ -43,7 +43,7 @@ def test_a_file_keeps_its_layout_and_json_tells_the_scores(
         assert scores == [one["log_prob"] for one in record["hypotheses"]]
     assert exit_code([*line, "--compare"]) == 0
     assert exit_code([*line, "--explain"]) == 2
-    assert f"--search {search} asks no D-LM" in capsys.readouterr().err
+    assert f"--search {search} uses no D-LM" in capsys.readouterr().err
 
 
 def test_scorers_of_the_bundle_are_among_all_of_them(

@@ -282,7 +282,7 @@ def test_what_never_ends_is_an_error_and_no_full_memory(whole: bool) -> None:
     forever = itertools.chain([b"we go.\n\n"], itertools.repeat(b"you go. \n" if whole else b"you go. "))
     kind = "document" if whole else "line"
     found: list[Line[Layout]] = []
-    with pytest.raises(CadecError, match=f"10,000 characters, and the {kind}"):
+    with pytest.raises(CadecError, match=f"after 10,000 characters, the {kind}"):
         for lines in stream_lines(
             TextStream(Bits(forever), "f"), "text", language="en", whole_documents=whole, most_held=10_000
         ):

@@ -178,7 +178,7 @@ def test_an_explanation_explains_or_says_why_it_can_not(
     shown = capfd.readouterr()
     if "sentence" in (search, name):
         assert code == 2
-        assert "asks no D-LM, so there is nothing to explain" in shown.err
+        assert "uses no D-LM, so there is nothing to explain" in shown.err
         assert not shown.out
         return
     assert code == 0
@@ -213,7 +213,7 @@ def test_json_excludes_other_output(text: Path) -> None:
 
 def test_the_beam_command_is_one_search(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["beam", str(text), "--search", "lattice"]) == 2
-    assert "cadec beam is --search beam" in capfd.readouterr().err
+    assert "cadec beam uses --search beam" in capfd.readouterr().err
 
 
 def test_rerank_reads_what_translate_writes(

@@ -156,9 +156,9 @@ def test_tokenizers_are_beside_their_settings(name: str) -> None:
 @pytest.mark.parametrize("language", ["/../../pwned", "<2/../../pwned>", "..", "ru\\x", "", "r\nu"])
 def test_a_model_s_languages_are_no_paths(language: str) -> None:
     given = ("<2ru>", language)
-    with pytest.raises(CadecError, match="is no language"):
+    with pytest.raises(CadecError, match="is not a language"):
         TranslationSettings(**COMMON, source=SIDE, target=SIDE, source_languages=given)
-    with pytest.raises(CadecError, match="is no language"):
+    with pytest.raises(CadecError, match="is not a language"):
         TranslationSettings(**COMMON, source=SIDE, target=SIDE, target_languages=given)
-    with pytest.raises(CadecError, match="is no language"):
+    with pytest.raises(CadecError, match="is not a language"):
         LanguageSettings(**COMMON, boundary="\n", start=None, no_context={language: ()})

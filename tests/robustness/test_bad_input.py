@@ -253,7 +253,7 @@ def test_an_empty_path_is_none(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_text("Hello.\n", "utf-8")
-    assert "an empty name is no file" in one_error(cadec(*line), 2)
+    assert "the path must not be empty" in one_error(cadec(*line), 2)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 

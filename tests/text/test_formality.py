@@ -55,5 +55,5 @@ def test_a_file_adds_languages_and_replaces_sentences(tmp_path: Path) -> None:
 def test_what_is_no_table_is_one_clear_error(tmp_path: Path, data: object) -> None:
     path = tmp_path / "formality.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(CadecError, match="no table of formality"):
+    with pytest.raises(CadecError, match="not a table of seed sentences"):
         seed_sentences("formal", "ru", path)

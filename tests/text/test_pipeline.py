@@ -92,9 +92,9 @@ def test_a_language_is_no_path(english: TextPipeline, tmp_path: Path) -> None:
     for language in ("/../../pwned", "..", "", "e\x1bn", 3, None):
         settings = json.dumps({"format": 1, "language": language})
         (tmp_path / "p" / "pipeline.json").write_text(settings)
-        with pytest.raises(CadecError, match="names no language"):
+        with pytest.raises(CadecError, match="does not name a language"):
             TextPipeline.load(tmp_path / "p")
-    with pytest.raises(CadecError, match="no language's code"):
+    with pytest.raises(CadecError, match="not a language code"):
         TextPipeline("a/b", english.truecaser, english.subwords)
 
 

@@ -76,5 +76,5 @@ def test_a_tokenizer_that_lacks_its_unknown_token_is_refused() -> None:
     )
     pytest.importorskip("tokenizers")
     assert read_tokenizer(whole, "whole").encode("a b").ids == [1, 0]
-    with pytest.raises(CadecError, match=r"t.json is no tokenizer of the tokenizers library, or is damaged"):
+    with pytest.raises(CadecError, match=r"t.json is not a tokenizer of the tokenizers library"):
         read_tokenizer(whole.replace('"unk_token": "<unk>"', '"unk_token": "<unq>"'), "t.json")

@@ -1,4 +1,4 @@
-"""`cadec repl`: translate sentence by sentence, in context, and have a say in it."""
+"""`cadec repl`: translates sentence by sentence, in context; choices can be corrected."""
 
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ def repl(
     encoding: Annotated[str, typer.Option(help="Encoding of the files that /open reads.")] = "utf-8",
     max_input: MaxInput = MAX_INPUT_BYTES,
 ) -> None:
-    """Translate what you type, each sentence in the context of those before it; /help lists the commands.
+    """Translate typed sentences, each in the context of those before it; /help lists the commands.
 
     From a pipe it writes one translation per line and no prompts. A blank line ends a document. If a line
     fails, the rest is still translated and the exit code is 1. The session is saved as you go; a pipe leaves

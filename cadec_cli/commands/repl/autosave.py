@@ -1,8 +1,8 @@
-"""What a REPL leaves behind for the next one: the log of its session, to which every change is appended.
+"""The saved session of a REPL, for the next one: a log to which every change is appended.
 
-The log of the session before stays as it is until the new one has a sentence. Then it is kept, with a few
-before it, for /load. If two REPLs run at a time, the first saves its session; the second warns that it
-can't. A session from a pipe is kept apart: it never takes the place of a person's.
+The previous session's log is left alone until the new session has a sentence. Then it is kept, with a few
+older ones, for /load. If two REPLs run at a time, the first saves its session; the second warns that it
+can't. A session from a pipe is kept apart: it never replaces the session of the terminal.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_PREVIOUS = 9
 
 @dataclass
 class Autosave:
-    """The saved session of the user. If it can't be saved, the user is warned once and can go on."""
+    """The saved session of the user. If it can't be saved, the user is warned once and can continue."""
 
     directory: Path
     name: str = "repl-session"
-    continues: bool = False  # what is there already is this session
+    continues: bool = False  # the saved log is of this session
     _broken: bool = False
     _lock: IO[str] | None = field(default=None, repr=False)  # held as long as it is open
     _log: SessionLog | None = field(default=None, repr=False)  # open from the first sentence on
@@ -50,7 +50,7 @@ class Autosave:
             autosave._give_up(error.marked_message)
         else:
             if lock(autosave._lock.fileno(), wait=False) is False:
-                autosave._give_up("another cadec repl is running and saves its own")
+                autosave._give_up("another cadec repl is running and saves its session")
         return autosave
 
     @property
@@ -59,24 +59,24 @@ class Autosave:
         return self.directory / f"{self.name}{LOG_SUFFIX}"
 
     def previous(self, number: int = 1) -> Path:
-        """The log of the session before, and of those before that."""
+        """The log of the previous session; a higher number is an older one."""
         return self.directory / f"{self.name}-previous-{number}{LOG_SUFFIX}"
 
     @property
     def earlier(self) -> Path | None:
-        """A session that /load can take up, where there is none to resume: the one before, or an old file."""
+        """A session for /load if there is none to resume: the previous one, or a file in the old format."""
         candidates = (self.previous(), self.directory / f"{self.name}.json")
         return next((path for path in candidates if path.exists()), None)
 
     def begin_anew(self) -> None:
-        """Save another session from now on: the one that is there becomes the previous."""
+        """Save another session from now on: the saved one becomes the previous session."""
         self.continues = False
         if self._log is not None:
             self._log.close()
             self._log = None
 
     def save(self, session: Session, *, at_once: bool = True) -> None:
-        """Save what has changed; a session without a sentence takes no other's place.
+        """Save the changes; a session without a sentence replaces no other.
 
         If not `at_once`, it may be on disk only after `finish`: waiting for the disk would hold up the work.
         """
@@ -95,12 +95,12 @@ class Autosave:
             self._give_up(error.marked_message if isinstance(error, CadecError) else str(error))
 
     def finish(self, session: Session) -> None:
-        """Have everything saved, and on disk."""
+        """Save everything, and wait until it is on disk."""
         if self._log is not None:
             self.save(session)
 
     def _keep_previous(self) -> None:
-        """Copy the session that is about to be replaced, which stays until it is."""
+        """Copy the session that is about to be replaced; its own file stays until then."""
         for number in range(MAX_PREVIOUS - 1, 0, -1):
             if self.previous(number).exists():
                 self.previous(number).replace(self.previous(number + 1))
@@ -113,7 +113,7 @@ class Autosave:
 
 
 def _make_private(directory: Path) -> None:
-    """Close what cadec keeps of sessions to other users; earlier versions left it open."""
+    """Make the files of sessions unreadable to other users; earlier versions left them readable."""
     for path in (directory, *directory.glob("repl-*")):
         with contextlib.suppress(OSError):
             if not path.is_symlink():  # a link leads to something that is not cadec's own
@@ -123,10 +123,10 @@ def _make_private(directory: Path) -> None:
 def load_saved(
     autosave: Autosave, direction: Direction, reader: ContextReader | None
 ) -> StoredSession | None:
-    """The saved session, None if there is none that can be used; the user is told why."""
+    """The saved session; None if no session can be used, and the user sees why."""
     if not autosave.path.exists():
         earlier = autosave.earlier
-        which = f"; /load {earlier} takes up an earlier one" if earlier is not None else ""
+        which = f"; /load {earlier} continues an earlier one" if earlier is not None else ""
         console.note(f"there is no session to resume; this is a new one{which}")
         return None
     try:
@@ -136,8 +136,8 @@ def load_saved(
         return None
     if stored.damage:
         console.warn(stored.damage)
-    # With another bundle the hypotheses are gone: what is there must not be overwritten by less.
+    # With another bundle the hypotheses are gone: the saved session must not be overwritten by less.
     autosave.continues = stored.options is not None and not stored.damage
     if stored.options is None:
-        console.note("the session was made with another bundle: source and target are taken, nothing else")
+        console.note("the session was made with another bundle: only source and target are loaded")
     return stored

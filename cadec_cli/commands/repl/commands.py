@@ -1,6 +1,6 @@
-"""The REPL's commands: a table of what each is called, what it takes, and what it does.
+"""The REPL's commands: a table of their names, arguments and functions.
 
-To add one, write a function and enter it in COMMANDS.
+To add a command, write a function and enter it in COMMANDS.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FIELDS = {
     for item in dataclasses.fields(TranslationOptions)
 }
 NAMES = tuple(_FIELDS)
-# What a value can be, where that is a list.
+# The possible values of options that have a list of them.
 VALUES: dict[str, tuple[str, ...]] = {
     name: ("on", "off") if item.metadata["type"] is bool else names_of(item.metadata["choices"])
     for name, item in _FIELDS.items()
@@ -60,7 +60,7 @@ def rows(options: TranslationOptions) -> list[tuple[str, str, str]]:
 
 
 def with_option(options: TranslationOptions, name: str, value: str) -> TranslationOptions:
-    """The options with one of them set; a name or a value that can't be is one CadecError."""
+    """Return the options with one of them set; an unknown name or an invalid value is a CadecError."""
     known = {own.lower(): own for own in NAMES} | _SHORT
     own = known.get(name.lower().replace("_", "-"))
     if own is None:
@@ -144,7 +144,7 @@ def pick(repl: Repl, rest: str) -> None:
 
 
 def edit(repl: Repl, rest: str) -> None:
-    """Take a person's own words."""
+    """Replace a translation by the user's own text."""
     number, text = _split_number(rest)
     if not text:
         before = repl.session.sentence(number).text
@@ -162,11 +162,11 @@ def edit(repl: Repl, rest: str) -> None:
 
 
 def redo(repl: Repl, rest: str) -> None:
-    """Choose again what follows a sentence."""
+    """Choose again for all sentences after a given one."""
     number = repl.session.changed if not rest else _number("redo", rest.removeprefix("#"), least=0)
     if number is None:
         raise CadecError(
-            "no sentence was changed since", "/redo N chooses again what follows sentence N, /redo 0 all"
+            "no sentence was changed since", "/redo N chooses again after sentence N, /redo 0 for all"
         )
     changes = repl.session.redo(number)
     repl.save()
@@ -176,13 +176,13 @@ def redo(repl: Repl, rest: str) -> None:
     if chosen:
         console.note(f"{len(changes)} of {count_noun(chosen, 'sentence')} changed")
     else:
-        console.note("nothing follows that could be chosen again")
+        console.note("no later sentence can be chosen again")
 
 
 def _say_what_follows(repl: Repl) -> None:
     following = len(repl.session.current) - (repl.session.changed or 0)
     if following:
-        console.note(f"/redo chooses again what follows, {count_noun(following, 'sentence')}")
+        console.note(f"/redo chooses again for what follows: {count_noun(following, 'sentence')}")
 
 
 def formal(repl: Repl, rest: str) -> None:
@@ -198,13 +198,13 @@ def informal(repl: Repl, rest: str) -> None:
 
 
 def auto(repl: Repl, rest: str) -> None:
-    """Address people as the context has it."""
+    """Address people as the context suggests."""
     _no_argument("auto", rest)
     _address(repl, AUTO)
 
 
 def _address(repl: Repl, formality: str) -> None:
-    """Set the formality and, as long as there is one, the temperature at which it is heard."""
+    """Set the formality and, unless it is auto, a temperature at which it has an effect."""
     before = repl.session.options
     flags: dict[str, Any] = {"formality": formality}
     if formality == AUTO and repl.unheard is not None:
@@ -213,7 +213,7 @@ def _address(repl: Repl, formality: str) -> None:
     if AUTO in (formality, before.formality):
         repl.unheard = before.temperature if formality != AUTO else None
     repl.save()
-    said = "as the context has it" if formality == AUTO else formality
+    said = "as the context suggests" if formality == AUTO else formality
     console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
 
 
@@ -280,11 +280,11 @@ def save(repl: Repl, rest: str) -> None:
 
 
 def load(repl: Repl, rest: str) -> None:
-    """Take up a saved session."""
+    """Continue a saved session."""
     path = _file("load", rest)
     session = repl.session
     stored = read_session(path, session.direction, session.models.reader, session.options)
-    repl.autosave.finish(session)  # of what is replaced, the last state is kept
+    repl.autosave.finish(session)  # the last state of the replaced session is kept
     if stored.options is not None:
         session.configure(stored.options)
     session.begin(stored.documents, stored.after)
@@ -308,7 +308,7 @@ def open_file(repl: Repl, rest: str) -> None:
         raise CadecError(f"{path} has no sentences")
     for _ in console.track(_translate_file(repl.session, file), "translate", total=total, unit="sentences"):
         repl.save(at_once=False)
-    console.note(f"opened {path}: {count_noun(total, 'sentence')}; the next one goes on after")
+    console.note(f"opened {path}: {count_noun(total, 'sentence')}; your next sentence continues it")
 
 
 def _translate_file(session: Session, file: TextFile) -> Iterator[Entry]:
@@ -343,7 +343,7 @@ COMMANDS = {
         ),
         Command("/pick [#N] k", "take hypothesis k of the last sentence, or of sentence N", pick),
         Command("/edit [#N] [text]", "correct the last translation, or that of sentence N, by hand", edit),
-        Command("/redo [N]", "choose again what follows the sentence just changed, or sentence N", redo),
+        Command("/redo [N]", "choose again after the sentence just changed, or after sentence N", redo),
         Command("/why", "what the context does to the last translation, token by token", why),
         Command("/undo", "remove the last sentence", undo),
         Command("/new", "begin a new document", new),
@@ -354,17 +354,17 @@ COMMANDS = {
         ),
         Command("/formal", "address people formally from the next sentence on", formal),
         Command("/informal", "address people informally", informal),
-        Command("/auto", "address people as the context has it", auto),
+        Command("/auto", "address people as the context suggests", auto),
         Command("/compare on|off", "show the sentence level beside every translation", compare),
         Command(
             "/save FILE [--force]",
-            "write the session, FILE.txt the translations only; --force replaces a file that is not ours",
+            "write the session, or to FILE.txt only its translations; --force replaces any existing file",
             save,
             takes_file=True,
         ),
-        Command("/load FILE", "take up a saved session", load, takes_file=True),
+        Command("/load FILE", "continue a saved session", load, takes_file=True),
         Command(
-            "/open FILE", "translate a text or subtitle file, and go on after it", open_file, takes_file=True
+            "/open FILE", "translate a text or subtitle file, and continue it", open_file, takes_file=True
         ),
         Command("/help", "this", show_help),
         Command("/quit", "leave; so does Ctrl-D", leave),
@@ -388,7 +388,7 @@ def _number(name: str, rest: str, least: int = 1) -> int:
 
 
 def _split_number(rest: str) -> tuple[int | None, str]:
-    """The number of a sentence, as in `#3 text`, if there is one, and the text."""
+    """Split `#3 text` into the number of a sentence, None if it is missing, and the text."""
     found = re.match(r"#([1-9]\d*)(?:\s+|$)", rest)
     return (int(found[1]), rest[found.end() :]) if found else (None, rest)
 
@@ -397,7 +397,7 @@ def _file(name: str, rest: str) -> Path:
     if not rest:
         raise CadecError(f"/{name} needs a file", f"as in: /{name} FILE")
     if "\0" in rest:
-        raise CadecError(f"no file can be named {rest!r}")
+        raise CadecError(f"invalid file name: {rest!r}")
     return expand_user(rest)
 
 

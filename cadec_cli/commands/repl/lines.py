@@ -1,7 +1,7 @@
-"""What the REPL does with a line: a sentence is translated, a command obeyed; nothing ends it but /quit.
+"""How the REPL handles a line: it translates a sentence and executes a command; only /quit ends it.
 
-Knows the session and where results go, not where lines come from: a prompt (prompt.py) or a pipe. The
-commands are a table that it is given (commands.py).
+Knows the session and where results go, but not where lines come from: a prompt (prompt.py) or a pipe. It is
+given the table of commands (commands.py).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cadec_cli.session.session import Entry, Session
 from cadec_cli.terminal import console
 
 
-class Quit(Exception):  # noqa: N818 - it is no error
-    """The person wants to leave."""
+class Quit(Exception):  # noqa: N818 - it is not an error
+    """The user wants to leave."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command as /help shows it, and what it does with the text after its name."""
+    """A command as /help shows it, and the function that gets the text after its name."""
 
     usage: str
     help: str
@@ -42,7 +42,7 @@ class Command:
 
 
 class Repl:
-    """A session that obeys lines."""
+    """A session that executes lines."""
 
     def __init__(
         self,
@@ -59,19 +59,19 @@ class Repl:
         self.output = output
         self.commands = commands
         self.comparing = compare
-        self.ask: Callable[[str], str | None] | None = None  # lets a person edit a text, where one is there
+        self.ask: Callable[[str], str | None] | None = None  # lets a user edit a text; None in a pipe
         self.autosave = autosave
-        self.encoding = encoding  # of the files that are opened
-        self.max_input = max_input  # bytes of one of them
-        self.written: set[Path] = set()  # by this session, which may write them again
-        self.unheard: float | None = None  # the temperature before a formality was asked for
+        self.encoding = encoding  # of the files that /open reads
+        self.max_input = max_input  # the most bytes of such a file
+        self.written: set[Path] = set()  # files of this session, which may write them again
+        self.unheard: float | None = None  # the temperature before a formality was set
         self._more = False  # lines are waiting
         self._failures = 0
 
     def read(self, stream: IO[bytes]) -> bool:
-        """Obey the lines of a pipe, each at once; tell whether none of them failed.
+        """Execute the lines of a pipe, each at once; return False if any of them failed.
 
-        A blank line ends a document, as it does in files, and is one in the output, too.
+        A blank line ends a document, as it does in files, and is written to the output, too.
         """
         try:
             for number, (raw, more) in enumerate(_lines(stream), 1):
@@ -90,10 +90,10 @@ class Repl:
         return not self._failures
 
     def enter(self, text: str) -> bool:
-        """Obey one line, or several that were pasted; tell whether to go on. Failures are said.
+        """Execute one line, or several pasted ones; return False to quit. Failures are printed.
 
-        A blank line between others ends a document. Alone it is nothing: people press Enter to see whether
-        anybody is there.
+        A blank line between others ends a document. Alone it does nothing: people press Enter to see whether
+        the program responds.
         """
         *first, last = text.strip("\n").split("\n")
         try:
@@ -111,7 +111,7 @@ class Repl:
         self.save(at_once=False)
 
     def _enter(self, line: str, more: bool = False) -> bool:
-        """Obey a line; with more of them waiting, saving the session may wait as well."""
+        """Execute a line; if more of them are waiting, saving the session may wait as well."""
         self._more = more
         try:
             return self._obey(line.rstrip("\r"))
@@ -155,23 +155,23 @@ class Repl:
             self.output.flag(judge.of_parts(entry.source, entry.parts), judge)
 
     def show(self, entry: Entry) -> None:
-        """Show a translation, beside the sentence level's if that is wanted."""
+        """Show a translation, beside that of the sentence level if the user wants to compare."""
         alone = join_first_hypotheses(self.session.sentence_level(entry)) if self.comparing else None
         self.output.translation(entry.text, alone)
 
     def save(self, at_once: bool = True) -> None:
-        """Have what has changed saved, now or soon."""
+        """Save the changes, now or soon."""
         self.autosave.save(self.session, at_once=at_once)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Lines as they arrive, and whether others came with them."""
+    """Yield lines as they arrive, each with whether more are already waiting."""
     rest = b""
     while chunk := cast(BufferedIOBase, stream).read1(1 << 16):
         *whole, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_LENGTH:
             raise CadecError(
-                "standard input has a line that never ends", "end every sentence with a line break"
+                "standard input has a line without an end", "end every sentence with a line break"
             )
         for number, line in enumerate(whole, 1):
             yield line, number < len(whole)

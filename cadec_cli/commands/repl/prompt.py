@@ -1,6 +1,6 @@
 """The REPL at a terminal: editing, history, completion, the bar at the bottom, Ctrl-C and Ctrl-D.
 
-Ctrl-C clears the line; on an empty one it says how to leave, and during a translation it stops that.
+Ctrl-C clears the line; on an empty line it shows how to leave, and during a translation it stops that.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Prompt:
         self, repl: Repl, history: Path, *, input: Input | None = None, output: TerminalOutput | None = None
     ) -> None:
         self._repl = repl
-        # Prompts go where a person sees them, although results may go to a file.
+        # Prompts go to the terminal, although results may go to a file.
         screen = output or create_output(always_prefer_tty=True)
         self._lines: PromptSession[str] = PromptSession(
             history=_History(history),
@@ -56,14 +56,14 @@ class Prompt:
         self._edits: PromptSession[str] = PromptSession(style=_STYLE, input=input, output=screen)
 
     def read(self) -> str:
-        """One line, or several that were pasted; EOFError where the person leaves."""
+        """Read one line, or several pasted ones; an EOFError if the user leaves."""
         direction = self._repl.session.direction
         number = len(self._repl.session.current) + 1
         message: StyleAndTextTuples = [("class:prompt", f"{number} {direction.source}→{direction.target}> ")]
         return _whole(self._lines.prompt(message))
 
     def edit(self, text: str) -> str | None:
-        """Let a person correct a text; none if it stays as it is."""
+        """Let the user correct a text; None if they cancel."""
         try:
             return _whole(self._edits.prompt([("class:prompt", "edit> ")], default=text))
         except (KeyboardInterrupt, EOFError):
@@ -71,7 +71,7 @@ class Prompt:
 
 
 def converse(repl: Repl, prompt: Prompt) -> None:
-    """Obey a person until they leave."""
+    """Execute the user's lines until they leave."""
     repl.ask = prompt.edit
     while True:
         try:
@@ -89,7 +89,7 @@ def converse(repl: Repl, prompt: Prompt) -> None:
 
 
 def toolbar(repl: Repl) -> str:
-    """Where the session stands, in one line."""
+    """The state of the session, in one line."""
     session = repl.session
     context = session.in_use
     documents, sentences = len(session.documents), sum(map(len, session.documents))
@@ -104,7 +104,7 @@ def toolbar(repl: Repl) -> str:
 
 
 def _whole(text: str) -> str:
-    """Text that can be written: a terminal may send bytes that are none."""
+    """Make text encodable: a terminal may send bytes that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -128,7 +128,7 @@ class CommandCompleter(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """What the text before the cursor may go on with."""
+        """Yield completions of the text before the cursor."""
         text = document.text_before_cursor
         if not text.startswith("/") or "\n" in text:
             return
@@ -155,7 +155,7 @@ def _matching(words: Iterable[str], typed: str) -> Iterator[Completion]:
 
 
 class _History(FileHistory):
-    """Lines of all sessions; a history that can't be read or written is none, and no reason to fail."""
+    """Lines of all sessions; a history that can't be read or written counts as empty, and is not an error."""
 
     def load_history_strings(self) -> Iterable[str]:
         try:

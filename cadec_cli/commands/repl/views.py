@@ -1,7 +1,7 @@
-"""What the REPL shows: translations, the document so far, n-best lists, explanations, options.
+"""The REPL's output: translations, the document so far, n-best lists, explanations, options.
 
-On a terminal a person's text has no control characters left and lines are folded to its width; in a pipe a
-translation is exactly its text, and a row of a table is a line.
+On a terminal, control characters are replaced and lines are folded to its width. In a pipe, a translation is
+exactly its text, and a row of a table is one line.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, differences, stdout_console
 from cadec_cli.text.formats.layout import one_line
 
-# PMI of a token that is worth a number.
+# The PMI from which a token is shown with its number.
 _NOTABLE = 0.25
 
 
 class Output:
-    """Standard output, of a terminal or not."""
+    """Standard output, which may be a terminal or not."""
 
     def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
 
     def blank(self) -> None:
-        """The end of a document, in a pipe."""
+        """Mark the end of a document, in a pipe."""
         sys.stdout.write("\n")
         sys.stdout.flush()
 
     def translation(self, text: str, sentence_level: str | None = None) -> None:
-        """One translation; compared with the sentence level's where that is given."""
+        """Print one translation, compared with that of the sentence level if it is given."""
         if not self.terminal:
             columns = [text] if sentence_level is None else [text, sentence_level]
             sys.stdout.write("\t".join(map(one_line, columns)) + "\n")
@@ -54,13 +54,13 @@ class Output:
             out.print(_pairs([("in context", after), ("sentence level", before)]))
 
     def flag(self, confidence: Confidence | None, judge: Judge) -> None:
-        """Say what speaks against a translation, if that is worth a look; not in a pipe."""
+        """Print the reasons against a translation, if it is flagged; not in a pipe."""
         if self.terminal and confidence is not None and judge.is_flagged(confidence):
             reasons = visible("; ".join(confidence.reasons))
             stdout_console().print(Text(f"? {confidence.value:.2f} {reasons}", "dim"), soft_wrap=True)
 
     def show(self, *parts: RenderableType) -> None:
-        """Tables and texts."""
+        """Print tables and texts."""
         if self.terminal:
             out = stdout_console()
             for part in parts:
@@ -75,7 +75,7 @@ class Output:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """As in: 1 sentence, 2 sentences."""
+    """Write a number with its noun: 1 sentence, 2 sentences."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -97,7 +97,7 @@ def document(entries: Sequence[Entry], first: int, number: int, in_use: int) -> 
 
 
 def changes(changed: Sequence[Change]) -> Table:
-    """Translations that became others, with the numbers of their sentences."""
+    """Changed translations, with the numbers of their sentences."""
     table = _columns(("", "right"), ("before", "left"), ("now", "left"))
     for change in changed:
         before, after = differences(visible(change.before.text), visible(change.after.text))
@@ -106,7 +106,7 @@ def changes(changed: Sequence[Change]) -> Table:
 
 
 def hypotheses(entry: Entry, count: int, sentence_level: str | None) -> list[RenderableType]:
-    """The best hypotheses of the newest sentence; the chosen and the sentence level's are always there."""
+    """The best hypotheses of a sentence; the chosen one and the sentence level's are always included."""
     part = entry.last_part
     assert part.choice is not None
     pmi = part.choice.pmi
@@ -159,7 +159,7 @@ def explanation(explained: Explanation) -> list[RenderableType]:
 
 
 def _strip_first_space(tokens: Sequence[TokenPMI]) -> list[TokenPMI]:
-    """Tokens without the space that the first of them brings along."""
+    """Drop the leading space of the first token."""
     first, *others = tokens
     return [dataclasses.replace(first, text=first.text.removeprefix(" ")), *others]
 
@@ -180,7 +180,7 @@ def _numbers(row: ExplainedRow) -> Text:
 
 
 def settings(rows: Iterable[tuple[str, str, str]]) -> Table:
-    """Names, values, and what they mean."""
+    """Options with their values and meanings."""
     table = _columns(("name", "left"), ("value", "left"), ("", "left"))
     for name, value, text in rows:
         table.add_row(name, Text(value, "bold"), Text(text, "dim"))
@@ -188,7 +188,7 @@ def settings(rows: Iterable[tuple[str, str, str]]) -> Table:
 
 
 def help_table(rows: Iterable[tuple[str, str]]) -> Table:
-    """Commands and what they do."""
+    """Commands with their help texts."""
     return _pairs([(usage, Text(text)) for usage, text in rows], "bold")
 
 

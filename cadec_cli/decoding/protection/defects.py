@@ -23,7 +23,7 @@ from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.protected.spans import lost_spans
 
-# A loop is a run of at most so many words, repeated at least so often.
+# A loop is a run of at most _LOOP_WORDS words, repeated at least _LOOP_TIMES times.
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
 _STUTTER = re.compile(r"(\S)\1{7,}|(\S{2,6}?)\2{4,}")
 _NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")

@@ -1,4 +1,4 @@
-"""A translation model whose n-best lists keep what must not be changed (spans). Works with any model.
+"""A translation model whose n-best lists keep spans, which must not be changed. Works with any model.
 
 First a sentence is translated as it is, and every hypothesis is checked. If the good ones have lost a span,
 the sentence is translated with stand-ins for spans: placeholders, if the model was trained to copy them, else
@@ -103,7 +103,7 @@ class ProtectedModel:
     def _sound(self, core: Core, nbest: NBest, count: int) -> NBest:
         """Replace a list of defective hypotheses by a sound one, if there is a way to get one.
 
-        Tried are the sentence without accents, and the words between symbols one by one.
+        Tries the sentence without accents, and then the words between symbols one by one.
         """
         if not nbest.hypotheses or not all(one.defects for one in nbest.hypotheses):
             return nbest

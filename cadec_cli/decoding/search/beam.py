@@ -41,7 +41,7 @@ from cadec_cli.text.token_text import TokenText
 
 # Sentences decoded at once if none waits for another.
 TOGETHER = 32
-# Sentences decoded at once word by word: all that the D-LM has read of them stands in one row.
+# Sentences decoded at once word by word: all that the D-LM has read of them is in one row.
 WORDS_TOGETHER = 4
 
 
@@ -58,7 +58,7 @@ def beam(models: Models, options: TranslationOptions, extra_terms: Sequence[AnyT
 
 @dataclass(frozen=True)
 class BeamDecoding:
-    """Translates documents with the beam, each sentence after what was chosen before it.
+    """Translates documents with the beam, each sentence after the choices before it.
 
     With `quick`, the contexts are that model's sentence-level translations instead, so that no sentence
     waits for another.
@@ -213,7 +213,7 @@ class BeamSearch:
         if self.language is not None and not self._by_token(self.language):
             if not isinstance(self.language, GrowingLanguage):
                 raise CadecError(
-                    f"{option('search', 'beam')} needs a D-LM that can be stepped, and this one can't be",
+                    f"{option('search', 'beam')} needs a D-LM that can be stepped, and this one can't",
                     f"use {option('search', 'rerank')} or lattice",
                 )
             self._words = Words(translation.text, self.language.text)

@@ -1,6 +1,6 @@
 """Search over the n-best lists of a document with a beam of B′ paths; with one path it is reranking.
 
-The context of a path is what it chose before, so each path scores the next list after its own context. Two
+The context of a path is its earlier choices, so each path scores the next list after its own context. Two
 paths with the same context have the same future: only the better one is kept.
 """
 
@@ -92,7 +92,7 @@ class LatticeSearch:
 
     @property
     def scorer(self) -> Scorer | None:
-        """What scores hypotheses in context; absent if there is no D-LM."""
+        """The scorer of hypotheses in context; None if there is no D-LM."""
         return None if self.language is None else Scorer(self.language, self.scoring_options, self.policy)
 
     def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
@@ -162,7 +162,7 @@ class LatticeSearch:
         return nbest.ids_for(self.language.text)
 
     def _context_free_scores(self, lists: Sequence[NBest]) -> list[dict[str, Floats]]:
-        """log p(y|x) of every list, and what `extra_terms` compute for this objective."""
+        """log p(y|x) of every list, and the `extra_terms` that this objective uses."""
         terms = [{NMT: np.array([h.log_prob for h in nbest.hypotheses])} for nbest in lists]
         for source in self.extra_terms:
             if not isinstance(source, ContextTerm) and self.objective.uses(*source.names):
@@ -214,7 +214,7 @@ class LatticeSearch:
         return self.scorer.context(before, column.ids) if self.scorer is not None else Context()
 
     def _context_terms(self, requests: Sequence[Request]) -> list[dict[str, Floats]]:
-        """What those of `extra_terms` compute that depend on the context, for every request."""
+        """The `extra_terms` that depend on the context, for every request."""
         terms: list[dict[str, Floats]] = [{} for _ in requests]
         for source in self.extra_terms:
             if isinstance(source, ContextTerm) and self.objective.uses(*source.names):
@@ -284,7 +284,7 @@ def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Conte
 def settled_choices(beam: Sequence[PartialPath], at_end: bool = False) -> list[Choice]:
     """Take out the choices that all paths share (at the end, those of the best path), oldest first.
 
-    The paths forget them, so that memory holds only what is still open, however long the document.
+    The paths forget them, so that memory holds only open choices, however long the document.
     """
     if at_end or len(beam) == 1:
         common: PartialPath | None = beam[0]

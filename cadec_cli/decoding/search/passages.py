@@ -1,7 +1,7 @@
 """Translation by models that read passages of the source, so that no sentence waits for an earlier choice.
 
-DocTransformer, 2-to-2 and DocRepair differ in what a passage is and in how it becomes an n-best list; the
-rest is one search.
+DocTransformer, 2-to-2 and DocRepair differ in their passages and in how these become n-best lists; the rest
+is one search.
 """
 
 from __future__ import annotations

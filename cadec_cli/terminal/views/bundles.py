@@ -1,4 +1,4 @@
-"""Bundles and the catalogue on the terminal: what a bundle is made of, and which models can be pulled."""
+"""Bundles and the catalogue on the terminal: the parts of a bundle, and the models that can be pulled."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cadec_cli.terminal.views.translations import stdout_console
 if TYPE_CHECKING:
     from cadec_cli.bundle.describe import BundleDescription, PartDescription
 
-# A list of two hundred languages is for --json.
+# Longer values, such as two hundred languages, are shown whole by --json only.
 _MAX_LENGTH = 160
 _CHECKSUM = 12
 
 
 def show(bundle: BundleDescription) -> None:
-    """Print it: the bundle first, then part by part."""
+    """Print a bundle's description: the bundle first, then part by part."""
     out = stdout_console()
     languages = " → ".join(filter(None, (bundle.source_language, bundle.target_language)))
     out.print(Text.assemble((bundle.name, "bold"), f"  {languages}  {_size(bundle.size)}"))
@@ -90,7 +90,7 @@ def show_catalogue(
     here: Mapping[str, Path],
     fetched: Collection[str],
 ) -> None:
-    """What can be pulled, what of it was fetched before, then the bundles that are here."""
+    """Print the models that can be pulled, whether each was fetched before, then the local bundles."""
     out = stdout_console()
     for title, entries in (("translation models", translations), ("language models", languages)):
         table = Table(
@@ -119,7 +119,7 @@ def show_catalogue(
 
 
 def show_entries(entries: Iterable[Entry]) -> None:
-    """All that is known of some models."""
+    """Print the catalogue's entries of some models."""
     out = stdout_console()
     for entry in entries:
         table = Table.grid(padding=(0, 2))

@@ -18,15 +18,15 @@ from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, stdout_console
 
-# Where nobody looks on, no line is broken.
+# The width if the output is not a terminal, so that no line is broken.
 _UNBROKEN = 1000
-# Characters of an accuracy with its interval, of an accuracy alone, and of what parts two columns.
+# Characters of an accuracy with its interval, of an accuracy alone, and of the border between columns.
 _ACCURACY, _FIGURE, _BORDER = 17, 5, 3
 
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """What all scorers of a run have in common."""
+    """The settings that all scorers of a run share."""
 
     temperatures: Sequence[float]
     alpha: float
@@ -34,7 +34,7 @@ class SharedSettings:
 
 
 def wide_console() -> Console:
-    """Standard output; as wide as needed where it is no terminal."""
+    """Standard output; as wide as needed if it is not a terminal."""
     out = stdout_console()
     if not out.is_terminal:
         out.width = _UNBROKEN
@@ -42,7 +42,7 @@ def wide_console() -> Console:
 
 
 def left_out(contrastive_set: ContrastiveSet) -> str:
-    """How many groups of a set do not count, and why."""
+    """Say how many groups of a set are left out, and why."""
     count = contrastive_set.left_out
     groups, have = ("group", "has") if count == 1 else ("groups", "have")
     return f"{contrastive_set.name}: {count:,} {groups} left out, which {have} equal candidates only"
@@ -51,7 +51,7 @@ def left_out(contrastive_set: ContrastiveSet) -> str:
 def everything(
     results: Sequence[SetResults], settings: SharedSettings, width: int, *, failures: bool = True
 ) -> Iterator[RenderableType]:
-    """Accuracies, the same by distance, and the groups that failed, if they are wanted."""
+    """Accuracies, accuracies by distance, and with `failures` the failed groups."""
     yield from accuracies(results, settings, width)
     yield from by_distance(results, settings, width)
     for of_set in results if failures else ():
@@ -61,7 +61,7 @@ def everything(
 
 
 def accuracies(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
-    """One row per scorer, one column per set; several tables where the sets do not fit into one."""
+    """One row per scorer, one column per set; several tables if the sets do not fit into one."""
     for side_by_side in _fitting(results, width - _longest_name(results), [_ACCURACY] * len(results)):
         table = _table("accuracy on contrastive sets, %", results)
         table.caption = _caption(settings)
@@ -75,7 +75,7 @@ def accuracies(results: Sequence[SetResults], settings: SharedSettings, width: i
 
 
 def by_distance(results: Sequence[SetResults], settings: SharedSettings, width: int) -> Iterator[Table]:
-    """The same by how far away the sentence is that settles the question, for sets that say so."""
+    """Accuracies by the distance of the sentence that decides the group, for sets that have distances."""
     sets = [of_set for of_set in results if of_set.scorers[0].accuracy.by_distance]
     needs = [len(of_set.scorers[0].accuracy.by_distance) * (_FIGURE + 1) for of_set in sets]
     for side_by_side in _fitting(sets, width - _longest_name(results), needs):
@@ -91,7 +91,7 @@ def by_distance(results: Sequence[SetResults], settings: SharedSettings, width: 
 def failure(
     contrastive_set: ContrastiveSet, scorer: ContrastiveScorer, failed: Failure, settings: SharedSettings
 ) -> RenderableType:
-    """A failed group: what was asked, the true candidate and the one that won, and why."""
+    """A failed group: the source and its context, the true candidate and the winner, with their scores."""
     group, verdict = failed.group, failed.verdict
     title = Text(f"{visible(contrastive_set.name)}, group {visible(group.name)}", "bold")
     title.append(" · ", "dim").append(_label(scorer, settings))
@@ -153,13 +153,13 @@ def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: Shar
 
 
 def _rows(sets: Sequence[SetResults]) -> Iterator[tuple[ContrastiveScorer, tuple[ScorerResult, ...]]]:
-    """What each scorer made of every set."""
+    """Yield each scorer with its results for every set."""
     for row in zip(*(of_set.scorers for of_set in sets), strict=True):
         yield row[0].scorer, row
 
 
 def _fitting(sets: Sequence[SetResults], room: int, needs: Sequence[int]) -> Iterator[list[SetResults]]:
-    """Sets that stand side by side: as many as there is room for, one at the least."""
+    """Yield sets that fit side by side: as many as there is room for, at least one."""
     side_by_side: list[SetResults] = []
     left = room - _BORDER
     for of_set, need in zip(sets, needs, strict=True):
@@ -241,12 +241,12 @@ def _caption(settings: SharedSettings) -> str:
 
 
 def _sentence(pieces: Text) -> Text:
-    """Pieces without the space that the first of them brings along."""
+    """Drop the leading space of the first piece."""
     return pieces[1:] if pieces.plain.startswith(" ") else pieces
 
 
 def _terms(failed: Failure, candidate: int) -> str:
-    """A candidate's score and what it is made of, short enough for a line; what is absent is not shown."""
+    """A candidate's score and its terms, short enough for one line; absent terms are left out."""
     terms = failed.terms
     shown = [("score", failed.scores)]
     if NMT in terms:

@@ -52,7 +52,7 @@ def _record(figure: MeasuredFigure) -> dict[str, Any]:
 
 
 def show(evaluation: Evaluation) -> None:
-    """One row per system, and under the table how the figures were obtained."""
+    """Print one row per system, and below the table how the figures were obtained."""
     out = stdout_console()
     names = _names(evaluation)
     out.print(_table(evaluation, names))
@@ -82,7 +82,7 @@ def show(evaluation: Evaluation) -> None:
 
 
 def _names(evaluation: Evaluation) -> list[str]:
-    """What rows are called: the files' names, with their directories only where those tell them apart."""
+    """The names of rows: file names, or whole paths if file names are ambiguous."""
     paths = [system.name for system in evaluation.systems]
     names = [Path(path).name for path in paths]
     return [visible(name) for name in (names if len(set(names)) == len(names) else paths)]
@@ -106,7 +106,7 @@ def _table(evaluation: Evaluation, names: list[str]) -> Table:
 
 
 def _cell(figure: MeasuredFigure | None) -> Text:
-    """Score, difference and p, a line each."""
+    """Score, difference and p, one line each."""
     if figure is None:
         return Text()
     text = Text(f"{figure.score:.2f}").append(f" ±{(figure.high - figure.low) / 2:.2f}", "dim")
@@ -128,7 +128,7 @@ def correlation_text(correlation: float) -> str:
 
 
 def tuning_table(tuning: Tuning) -> Table:
-    """One row per setting, the sentence level's first; below them what is taken, and why."""
+    """One row per setting, the sentence level first; below them the choice and its reason."""
     title = f"{tuning.trial.objective}, {len(tuning.points)} settings"
     table = Table("T", "weight", "BLEU", "over level", "chrF", "changed", title=title)
     table.title_justify = table.caption_justify = "left"
@@ -166,7 +166,7 @@ def _accuracies(point: Point) -> list[str]:
 
 
 def speed_table(ratios: Sequence[SpeedRatio]) -> Table:
-    """One row per ratio, red where it, or its share of the machine's limit, is not what we want."""
+    """One row per ratio; red if the ratio, or its share of the machine's limit, is below its target."""
     columns = ("what", "speed", "ratio", "wanted", "of limit", "wanted", "paper")
     table = Table(*columns, title="cadec bench", title_justify="left", caption_justify="left")
     for measured in ratios:
@@ -191,7 +191,7 @@ def _compare_with_target(figure: float, wanted: float) -> tuple[Text, str]:
 
 
 def _limit_notes(ratios: Sequence[SpeedRatio]) -> list[str]:
-    """What the limit is, how fast this machine multiplies, and whose rows are few."""
+    """Notes on the limit, on how fast this machine multiplies, and on ratios measured with few rows."""
     limits = {one.what: one.reached for one in ratios if one.reached is not None}
     if not limits:
         return []

@@ -15,7 +15,7 @@ from cadec_cli.terminal.views.translations import stdout_console
 
 
 def show_steps(scale: Scale, steps: Sequence[Step], processes: int = 1) -> None:
-    """One row per step, then what it all takes; minutes are those of one process."""
+    """Print one row per step, then the total time; minutes are for one process."""
     out = stdout_console()
     table = Table(
         "", "step", "about", "command", title=f"cadec reproduce, {scale.name}", title_justify="left"
@@ -42,14 +42,14 @@ def show_steps(scale: Scale, steps: Sequence[Step], processes: int = 1) -> None:
 
 
 def _shell_line(line: Sequence[str], processes: int) -> str:
-    """A command as one would type it."""
+    """A command as typed in a shell."""
     if in_processes(line, processes):
         return " ".join(("torchrun", *torchrun(line, processes)[2:]))
     return " ".join(("cadec", *line))
 
 
 def show_results(results: Results) -> None:
-    """Every table, with its note."""
+    """Print every table, with its note."""
     out = stdout_console()
     for plain in tables(results):
         table = Table(title=plain.title, title_justify="left")

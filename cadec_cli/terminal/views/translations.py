@@ -1,7 +1,7 @@
 """Translations on a terminal: compared with the sentence level, explained token by token.
 
-Text goes through Rich as plain text, never as markup, and control characters are made visible: what a
-subtitle holds can't command the terminal.
+Text goes through Rich as plain text, never as markup, and control characters are made visible: subtitles
+can't send commands to the terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cadec_cli.text.formats.subtitles.reading_speed import TooFast
 
 
-# Which cues of translated subtitles are too fast to read, or too wide: said when all are written.
+# Cues of translated subtitles that are too fast to read, or too wide; reported when all files are written.
 
 
 _NETFLIX = 17  # for adult programmes; 20 in English
@@ -37,7 +37,7 @@ _NAMED = 3  # cues that are named; the rest are counted
 
 @dataclass
 class _Found:
-    """What was found in one file."""
+    """The cues found in one file."""
 
     too_fast: list[TooFast] = field(default_factory=list)
     too_wide: list[int] = field(default_factory=list)
@@ -46,13 +46,13 @@ class _Found:
 
 @dataclass
 class ReadingSpeeds:
-    """Collects the cues of all files that need more characters per second than `limit`; 0 looks at none.
+    """Collects the cues of all files that need more characters per second than `limit`; 0 is no limit.
 
-    Files have numbers, since they may be done in any order, and a file may be looked at twice.
+    Files have numbers, since they may be done in any order, and a file may be checked twice.
     """
 
     limit: float
-    max_chars: int | None = None  # per line, if anybody asked for that
+    max_chars: int | None = None  # per line, if requested
     max_lines: int | None = None
     found: dict[int, _Found] = field(default_factory=dict)
 
@@ -63,21 +63,21 @@ class ReadingSpeeds:
 
     @property
     def too_wide(self) -> list[int]:
-        """When those that are too wide begin, likewise."""
+        """The start times of the cues that are too wide, in the order of the files."""
         return [start for _, found in sorted(self.found.items()) for start in found.too_wide]
 
     @property
     def in_source(self) -> int:
-        """How many were too fast before."""
+        """The number of cues that were too fast in the sources."""
         return sum(found.in_source for found in self.found.values())
 
     def look(self, number: int, file: TextFile, content: bytes) -> None:
-        """Look at what was written of the file with that number, beside what it was."""
+        """Check the written content of the file with that number, and compare it with its source."""
         from cadec_cli.text.formats import FORMATS
         from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
 
         if file.original is None or file.encoding is None or not FORMATS[file.format].has_cues:
-            return  # what has no cues has no speed
+            return  # without cues there is no speed
         text = content.decode(file.encoding, "replace")
         self.found[number] = found = _Found()
         if self.max_chars is not None:
@@ -88,7 +88,7 @@ class ReadingSpeeds:
             found.in_source = len(reading_speed(source, source_format, self.limit))
 
     def report(self) -> None:
-        """Say how many cues are too wide or too fast, and where the first ones are."""
+        """Print how many cues are too wide or too fast, and where the first ones are."""
         from cadec_cli.text.formats.subtitles.cues import clock
 
         too_fast, too_wide = self.too_fast, self.too_wide
@@ -114,7 +114,7 @@ class ReadingSpeeds:
         )
 
 
-# PMI of a token that has the full colour.
+# The PMI from which a token has the full colour.
 _STRONG = 2.0
 
 
@@ -147,12 +147,12 @@ def comparison(translation: Translation, sentence_level: str, width: int) -> Tab
 
 
 def heading(width: int) -> Table:
-    """What the columns of a comparison are."""
+    """The headings of a comparison's columns."""
     return _row("", [Text(name, "bold") for name in ("source", "sentence level", "in context")], width)
 
 
 def show_repairs(translations: Iterable[Translation]) -> None:
-    """Show drafts and what became of them, side by side, as they come."""
+    """Show drafts and their repaired versions side by side, as they come."""
     out = stdout_console()
     out.print(_row("", [Text(name, "bold") for name in ("draft", "repaired")], out.width))
     document = 0
@@ -218,14 +218,14 @@ def stdout_console() -> SafeConsole:
     return SafeConsole(highlight=False, markup=False, emoji=False)
 
 
-# Letters of a sentence that are shown: enough to find it by.
+# Characters of a sentence that are shown: enough to find it.
 _SHOWN = 60
 
 
 def show_flagged(
     flagged: Sequence[FlaggedSentence], work: FileTranslation | StreamTranslation, inputs: Sequence[Path]
 ) -> None:
-    """List them, the documents in order; asked for, so not silenced by --quiet."""
+    """List flagged sentences, the documents in order; --quiet does not silence a requested list."""
     counts = [len(file.documents) for file in work.files] if isinstance(work, FileTranslation) else []
     show_flagged_of_files(flagged, work.sentences, inputs, counts)
 
@@ -233,7 +233,7 @@ def show_flagged(
 def show_flagged_of_files(
     flagged: Sequence[FlaggedSentence], sentences: int, inputs: Sequence[Path], documents: Sequence[int]
 ) -> None:
-    """The same, of so many sentences in so many documents of each input."""
+    """Do the same, given the number of all sentences, and of the documents in each input."""
     names = list(_names(inputs, documents)) if documents and len(inputs) > 1 else []
     for doubt in flagged:
         line = Text(f"{doubt.confidence:.2f}  ", "yellow")

@@ -30,7 +30,7 @@ from cadec_cli.text.formats.layout import (
 TEXT = "text"
 
 
-# Endings of compressed files, which are read as what is in them.
+# Endings of compressed files, which are decompressed when they are read.
 COMPRESSED = tuple(UNPACKED)
 
 
@@ -41,7 +41,7 @@ class TextFile:
     documents: tuple[Document, ...]
     layout: Layout | BinaryLayout
     encoding: str | None  # None if the format is binary
-    format: str  # the name of what it is in fact, whatever the file's name says
+    format: str  # the name of its true format, whatever the file's name says
     original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
@@ -196,12 +196,12 @@ def read_text_file(
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:
-    """Encode a part of the output; no state is carried from one to the next."""
+    """Encode a part of the output; no state is carried from one part to the next."""
     try:
         return piece.encode(encoding)
     except UnicodeEncodeError as error:
         raise CadecError(
             f"{encoding} has no {error.object[error.start]!r}, which the translation needs",
-            f"leave out {option('output-encoding')}, as UTF-8 has everything; {option('resume')} takes "
-            f"up what went to {option('output')}",
+            f"leave out {option('output-encoding')}, as UTF-8 has all characters; {option('resume')} "
+            f"continues what went to {option('output')}",
         ) from None

@@ -68,8 +68,8 @@ def in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
     """The same file, to be restored in another encoding; binary formats have none and don't change.
 
     A byte order mark stays where UTF-8 stays UTF-8; elsewhere the encoding's name says whether there is one.
-    `letters` are some that the translations will need. If the encoding lacks one of them, or of those in the
-    layout, that is a CadecError.
+    `letters` are letters that the translations will need. If the encoding lacks one of these, or a letter of
+    the layout, that is a CadecError.
     """
     written = as_it_comes_in_encoding(file, encoding, letters)
     if written is not file:
@@ -79,7 +79,7 @@ def in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
 
 
 def as_it_comes_in_encoding(file: TextFile, encoding: str, letters: str = "") -> TextFile:
-    """The same for a stream, whose text is still to come: only the letters can be tried ahead."""
+    """Do the same for a stream, which is not read yet: only the letters can be checked beforehand."""
     if file.encoding is None:
         return file
     exact = output_encoding(encoding)

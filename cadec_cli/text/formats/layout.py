@@ -1,8 +1,8 @@
-"""What a format's reader gets and returns, and what readers of lines have in common. Knows no format.
+"""The arguments and results of a format's reader, and the parts that line readers share. Knows no format.
 
 A reader gets a `Source` and returns documents with a `Layout`: everything in the file but its sentences.
-Formats that are read line by line have one `LineReader` for files and pipes; it remembers only what the lines
-to come depend on.
+Formats that are read line by line have one `LineReader` for files and pipes; it keeps only the state that
+later lines depend on.
 """
 
 import re
@@ -30,7 +30,7 @@ class SubtitleStyle:
 
 @dataclass(frozen=True)
 class Source:
-    """What a file holds, and how to read it."""
+    """The content of a file, and how to read it."""
 
     content: str | bytes  # bytes if the format is binary
     name: str  # of the file, for messages

@@ -13,9 +13,9 @@ from cadec_cli.fs.read import TextStream
 from cadec_cli.text.formats import format_named
 from cadec_cli.text.formats.layout import Layout, Line, LineCutter, LineReader
 
-# At most so many lines, and about so many characters, are handed over together.
+# The most lines, and about the most characters, that are yielded at once.
 LINES, CHARACTERS = 1024, 1 << 20
-# Characters of one line or document; more are an error, so that endless input can't fill the memory.
+# The most characters of one line or document. More are an error, so that endless input can't fill the memory.
 MAX_HELD = 1 << 26
 
 
@@ -86,8 +86,8 @@ def _ready(held: list[Line[Layout]], before: int) -> int:
 def _too_much(name: str, what: str, most: int) -> CadecError:
     hint = "a blank line ends a document; files are read whole" if what == "document" else "is it text?"
     return CadecError(
-        f"{name}: {most:,} characters, and the {what} they belong to has no end",
-        f"{hint}; or let it be longer with {option('max-input')}",
+        f"{name}: after {most:,} characters, the {what} still has no end",
+        f"{hint}; or raise the limit with {option('max-input')}",
     )
 
 

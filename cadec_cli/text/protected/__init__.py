@@ -1,1 +1,1 @@
-"""What must not be translated: spans, tags, affixes, and the core that is left."""
+"""Text that must not be translated: spans, tags and affixes; and the core that remains."""

@@ -1,4 +1,4 @@
-"""The core of a sentence: the words that are translated, without what has to come back unchanged.
+"""The core of a sentence: the words that are translated, without the text that must stay unchanged.
 
     - JOHN: He is <i>really</i> nice.    →   “- JOHN: ”  He is really nice.
 

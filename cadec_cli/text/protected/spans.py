@@ -1,4 +1,4 @@
-"""Spans: what no translation may change, such as URLs, numbers with units, code and text in other scripts.
+"""Spans: text that no translation may change, such as URLs, numbers with units, code and other scripts.
 
 Finds the spans of a sentence, and which of them a translation has lost. Affixes around a sentence and tags
 inside it are found elsewhere (`affixes`, `tags`).

@@ -3,8 +3,8 @@
 Ids are positions in the vocabulary of the converted model, whatever ids the tokenizer itself uses. Tokens
 around a sentence (its end, a language's token) are not added here.
 
-All kinds have these options: `special`, the tokens that are no text, separated by spaces; `end` and
-`unknown`, two of them. Without these options, the usual names are looked for.
+All kinds have these options: `special`, the tokens that are not text, separated by spaces; `end` and
+`unknown`, which are two of them. Without these options, the usual names are looked for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cadec_cli.text.tokenizers.vocabulary import TextSettings, Vocabulary
 
 
 class PretrainedText(TokenText, Protocol):
-    """What every kind of tokenizer offers."""
+    """The interface of all kinds of tokenizers."""
 
     @property
     def pieces(self) -> Sequence[str]:
-        """The tokens that texts are made of, special ones aside."""
+        """The tokens that texts are made of, without special ones."""
         ...
 
 
@@ -33,11 +33,11 @@ Loader = Callable[[Sequence[Path], Mapping[str, str], Vocabulary, str], Pretrain
 def load_text(
     directory: Path, settings: TextSettings, vocabulary: Sequence[str], language: str
 ) -> PretrainedText:
-    """The tokenizer of one side, as its settings say; a file that is missing or damaged is a CadecError."""
+    """Load the tokenizer of one side from its settings; a missing or damaged file is a CadecError."""
     if settings.kind not in KINDS:
         raise CadecError(
-            f"cadec knows no tokenizer of the kind {settings.kind!r}",
-            f"it knows {', '.join(KINDS)}; perhaps a newer one does",
+            f"unknown kind of tokenizer: {settings.kind!r}",
+            f"this version of cadec knows {', '.join(KINDS)}; a newer one may know more",
         )
     files = [directory / name for name in settings.files]
     for path in files:
@@ -74,7 +74,7 @@ def _moses_bpe(
 
 def _only(files: Sequence[Path]) -> Path:
     if len(files) != 1:
-        raise CadecError(f"one tokenizer has one file, not {len(files)}", "build the bundle again")
+        raise CadecError(f"a tokenizer has one file, not {len(files)}", "build the bundle again")
     return files[0]
 
 

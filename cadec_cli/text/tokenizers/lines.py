@@ -1,11 +1,11 @@
 """Text as a pretrained language model reads it: one sentence per line, tokens of its own tokenizer.json.
 
 A sentence ends with a line break, which is one token: the boundary. Most tokenizers read a line break as a
-token whatever stands before it; some glue it to a full stop (`.⏎` is one token of Llama 3 and Qwen), so that
-the ids of a sentence would depend on what comes after. For those another boundary, such as a space and a line
-break, keeps sentences apart. `find_boundary` tries; which one it is travels with the model.
+token, whatever precedes it. Some join it to a full stop (`.⏎` is one token of Llama 3 and Qwen), so that the
+ids of a sentence would depend on the text after it. For those, another boundary, such as a space and a line
+break, keeps sentences apart. `find_boundary` tries several; the one that works is stored with the model.
 
-Of the `tokenizers` library nothing is imported before a text is made.
+The `tokenizers` library is imported only when a text is made.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
 
-# A tokenizer.json as the `tokenizers` library reads it, made to read text as text.
+# A tokenizer.json, read by the `tokenizers` library, with special tokens in a text read as text.
 
 
 _UNHEARD_OF = "\ue000"  # a character that is in no vocabulary
 
 
 def read_tokenizer(serialised: str, origin: str) -> Any:
-    """A tokenizer; one that is damaged, and the library missing, is a CadecError."""
+    """Read a tokenizer; a CadecError if it is damaged or the library is not installed."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
@@ -38,14 +38,14 @@ def read_tokenizer(serialised: str, origin: str) -> Any:
         ) from None
     try:
         made = Tokenizer.from_str(serialised)
-        made.encode(_UNHEARD_OF, add_special_tokens=False)  # or it fails at the first one in a text
-    except BaseException as error:  # the library raises nothing more exact, and panics with less
+        made.encode(_UNHEARD_OF, add_special_tokens=False)  # else it fails at the first one in a text
+    except BaseException as error:  # the library raises plain Exceptions, and its panics not even those
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise CadecError(
-            f"{origin} is no tokenizer of the tokenizers library, or is damaged: {error}"
+            f"{origin} is not a tokenizer of the tokenizers library, or is damaged: {error}"
         ) from None
-    # What a file remembers of its last training run would cut long sentences, or pad short ones, unsaid.
+    # Settings left from training would silently truncate long sentences, or pad short ones.
     made.no_truncation()
     made.no_padding()
     # "<s>" in a subtitle is text.
@@ -54,11 +54,11 @@ def read_tokenizer(serialised: str, origin: str) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of characters, as broken JSON has, replaced: no tokenizer takes them."""
+    """Replace lone surrogates, which broken JSON may contain and no tokenizer accepts."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-# What may end a sentence, best first: the first that is one token and never glued to its neighbours.
+# Possible boundaries, best first. The first one that is one token, never joined to its neighbours, is used.
 BOUNDARIES = ("\n", " \n", "\n\n", " \n\n", "\r\n")
 # Sentences with the usual beginnings and endings, in several scripts.
 PROBES = (
@@ -80,12 +80,12 @@ PROBES = (
 SHOWN_BOUNDARY = "⏎"
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-# Stands before a line break that is only there to be cut off: some tokenizers drop blanks at the beginning.
+# Put before a line break, both to be cut off afterwards: some tokenizers drop blanks at the beginning.
 _ANCHOR = "a"
 
 
 class LineText:
-    """A tokenizer.json with the boundary and the beginning that its model goes with."""
+    """A tokenizer.json with the boundary and the start token that its model uses."""
 
     def __init__(self, serialised: str, *, boundary: str, start: str | None, origin: str = "") -> None:
         self._tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
@@ -125,11 +125,11 @@ class LineText:
         return tokens
 
     def encode(self, text: str) -> list[int]:
-        """The ids that a sentence has after a line break: at a beginning some tokenizers add a blank."""
+        """The ids of a sentence after a line break: at the start of a text, some tokenizers add a blank."""
         line = as_line(text)
         ids = self._after_break(line)
         if self._special.keys() & set(ids):
-            # A unigram model finds "<s>" among its pieces, special or not: as text it is written otherwise.
+            # A unigram model finds "<s>" among its pieces, special or not: as text it needs another spelling.
             for token in self._special.values():
                 line = line.replace(token, f"{token[:1]} {token[1:]}")
             ids = self._after_break(line)
@@ -140,12 +140,12 @@ class LineText:
             return []
         ids = self._ids(_ANCHOR + self._boundary_text + line)
         before = len(self._before)
-        # Where what follows a line break is glued to it, the sentence by itself is as near as one can get.
+        # If the tokenizer joins the text to the line break, the sentence alone is the best approximation.
         return ids[before:] if tuple(ids[:before]) == self._before else self._ids(line)
 
     @cached_property
     def _special(self) -> dict[int, str]:
-        """Tokens that no text has; an unknown token is one too, but says what it is."""
+        """Special tokens, which no text has. The unknown token is left out: it may stand for text."""
         tokens = self._tokenizer.get_added_tokens_decoder()
         return {
             index: str(token.content)
@@ -154,12 +154,12 @@ class LineText:
         }
 
     def encode_lines(self, sentences: Sequence[str]) -> list[int]:
-        """What the tokenizer itself makes of several sentences, one per line, in running text."""
+        """The ids of several sentences, one per line, tokenized as running text."""
         lines = self._boundary_text.join(as_line(sentence) for sentence in sentences)
         return self._ids(_ANCHOR + self._boundary_text + lines)[len(self._before) :]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence."""
+        """Turn ids into a sentence."""
         return str(self._tokenizer.decode([int(index) for index in ids], skip_special_tokens=True)).strip()
 
     def display_tokens(self, ids: Sequence[int]) -> list[str]:
@@ -191,15 +191,15 @@ class LineText:
 
 
 def as_line(text: str) -> str:
-    """A sentence as one line: line breaks and control characters become spaces, ends are bare."""
+    """Write a sentence as one line: line breaks and control characters become spaces, ends are stripped."""
     blank = ("Cc", "Zl", "Zp")
     return "".join(" " if unicodedata.category(char) in blank else char for char in text).strip()
 
 
 def find_boundary(serialised: str, origin: str) -> tuple[str, bool]:
-    """What ends a sentence for this tokenizer, and whether it always keeps sentences apart.
+    """Find the boundary for this tokenizer; also return whether it always keeps sentences apart.
 
-    A tokenizer that has no token of a line break can't part sentences: that is an error.
+    A tokenizer without a token for a line break can't separate sentences: that is a CadecError.
     """
     tokenizer = read_tokenizer(serialised, origin or "tokenizer.json")
     single = [boundary for boundary in BOUNDARIES if boundary_id(tokenizer, boundary) is not None]
@@ -208,25 +208,25 @@ def find_boundary(serialised: str, origin: str) -> tuple[str, bool]:
             return boundary, True
     if not single:
         raise CadecError(
-            f"{origin}: the tokenizer has no token for a line break, which would part sentences",
-            "take a language model that was trained on text with lines",
+            f"{origin}: the tokenizer has no token for a line break, which has to separate sentences",
+            "use a language model that was trained on text with line breaks",
         )
     return single[0], False
 
 
 def boundary_id(tokenizer: Any, boundary: str) -> int | None:
-    """The token of a boundary after a word; None if it is several, or none, or nobody could tell it."""
+    """The id of a boundary after a word; None if it is not exactly one token, or not a line break."""
     alone = tokenizer.encode(_ANCHOR, add_special_tokens=False).ids
     both = tokenizer.encode(_ANCHOR + boundary, add_special_tokens=False).ids
     if len(both) != len(alone) + 1 or both[: len(alone)] != alone:
         return None
-    # A blank or an unknown token would be one too.
+    # A blank or the unknown token would also be one token.
     written = tokenizer.decode(both, skip_special_tokens=False)[len(tokenizer.decode(alone)) :]
     return int(both[-1]) if "\n" in written else None
 
 
 def _keeps_apart(text: LineText) -> bool:
-    """Tell whether lines have the ids that their sentences have, for every usual end and beginning."""
+    """Tell whether lines have the ids of their sentences, for every usual end and beginning."""
     for first, second in zip(PROBES, (*PROBES[7:], *PROBES[:7]), strict=True):
         together = text.encode_lines([first, second])
         if together != [*text.encode(first), text.boundary, *text.encode(second)]:
@@ -235,7 +235,7 @@ def _keeps_apart(text: LineText) -> bool:
 
 
 def _of_bytes(token: str) -> str:
-    """A byte-level token as text; bytes that are no whole character are shown as such."""
+    """A byte-level token as text; bytes of incomplete characters are shown as such."""
     table = _byte_alphabet()
     if any(char not in table for char in token):
         return token  # an added token is written as it is
@@ -245,7 +245,7 @@ def _of_bytes(token: str) -> str:
 
 @cache
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's letters for bytes: printable ones stand for themselves, the others for 256 and on."""
+    """GPT-2's characters for bytes: printable bytes are themselves, the others are 256 and above."""
     own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in own]
     return {chr(byte): byte for byte in own} | {chr(256 + place): byte for place, byte in enumerate(others)}

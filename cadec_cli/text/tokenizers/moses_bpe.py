@@ -1,7 +1,7 @@
-"""Moses tokenisation and BPE codes of subword-nmt or fastBPE: how older models are written.
+"""Moses tokenisation and BPE codes of subword-nmt or fastBPE, as older models use them.
 
-As in those tools: words are parted by Moses, then cut by BPE, `@@` after every piece that the word goes on
-after. Casing is left alone unless the model wants small letters.
+As in those tools, Moses separates words and BPE cuts them, with `@@` after every piece but a word's last.
+Casing is left alone unless the model wants lower case.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CACHED_WORDS = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class MosesOptions:
-    """What a model's authors did before BPE. Options are written `yes` and `no`."""
+    """The steps before BPE when the model was trained. Options are written `yes` and `no`."""
 
-    tokenise: bool = True  # otherwise the text is parted at its spaces
+    tokenise: bool = True  # otherwise the text is split at its spaces
     normalise: bool = False  # punctuation
     escape: bool = False  # & as &amp;
     split_dashes: bool = False  # a-b as a @-@ b
@@ -36,13 +36,11 @@ class MosesOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> MosesOptions:
-        """The options as settings write them."""
+        """Parse the options of a tokenizer's settings."""
         said = {name: value for name, value in options.items() if name in cls.__dataclass_fields__}
         wrong = [name for name, value in said.items() if name != "separator" and value not in ("yes", "no")]
         if wrong:
-            raise CadecError(
-                f"the tokenizer's {wrong[0]!r} is {said[wrong[0]]!r}, which is neither yes nor no"
-            )
+            raise CadecError(f"the tokenizer's {wrong[0]!r} is {said[wrong[0]]!r}, but must be yes or no")
         separator = said.pop("separator", "@@")
         return cls(separator=separator, **{name: value == "yes" for name, value in said.items()})
 
@@ -56,7 +54,7 @@ class Bpe:
         header = re.fullmatch(r"#version:\s*(\d{1,9})\.(\d{1,9})\s*", lines[0])
         written = [line.strip("\r ") for line in lines[1 if header else 0 :]]
         merges = [tuple(line.split(" ")) for line in written if line]
-        # fastBPE writes how often a pair was seen, and no version.
+        # fastBPE writes the count of each pair, and no version.
         counted = bool(merges) and all(len(merge) == 3 and merge[2].isdigit() for merge in merges)
         unknown = header is None and lines[0].startswith("#version:")
         if unknown or not merges or not (counted or all(len(merge) == 2 for merge in merges)):
@@ -70,7 +68,7 @@ class Bpe:
         self._known: dict[str, list[str]] = {}
 
     def pieces(self, word: str) -> list[str]:
-        """A word as pieces, which joined are the word."""
+        """Split a word into pieces; joined, they are the word."""
         found = self._known.get(word)
         if found is None:
             if len(self._known) >= _CACHED_WORDS:
@@ -92,7 +90,7 @@ class Bpe:
 
 
 def _merge_pair(pieces: Sequence[str], pair: tuple[str, str]) -> list[str]:
-    """The pieces with every such pair as one, from the left."""
+    """Merge every occurrence of a pair into one piece, from the left."""
     merged: list[str] = []
     index = 0
     while index < len(pieces):
@@ -132,11 +130,11 @@ class MosesBpeText(VocabularyText):
         return [token for token in self._vocabulary.tokens if token not in self._vocabulary.special]
 
     def encode(self, text: str) -> list[int]:
-        """A sentence as ids, without the boundary."""
+        """Turn a sentence into ids, without the boundary."""
         return self._vocabulary.ids(piece for word in self.words(text) for piece in self._cut(word))
 
     def words(self, text: str) -> list[str]:
-        """A sentence as the words that BPE cuts."""
+        """Split a sentence into the words that BPE cuts."""
         options = self._options
         if options.normalise:
             text = self._normaliser.normalize(text)
@@ -144,14 +142,14 @@ class MosesBpeText(VocabularyText):
             text = text.lower()
         if not options.tokenise:
             return text.split()
-        # Words without spaces inside: sacremoses can leave an odd one where other scripts have theirs.
+        # Split again: sacremoses can leave an unusual space of another script inside a token.
         tokens: list[str] = self._tokeniser.tokenize(
             text, escape=options.escape, aggressive_dash_splits=options.split_dashes
         )
         return [word for token in tokens for word in token.split()]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence; special and unknown ones are passed over."""
+        """Turn ids into a sentence; special and unknown ones are skipped."""
         joined = " ".join(self._vocabulary.texts(ids)) + " "
         words = [word for word in joined.replace(f"{self._options.separator} ", "").split(" ") if word]
         if not self._options.tokenise:

@@ -1,6 +1,6 @@
 """A SentencePiece model whose pieces are looked up in the model's own vocabulary.
 
-Its own ids mean nothing: Marian's vocabulary is of both sides, fairseq's has other special tokens in front.
+Its own ids are not used: Marian's vocabulary is for both sides, fairseq's has other special tokens in front.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class SentencePieceText(VocabularyText):
         ]
 
     def encode(self, text: str) -> list[int]:
-        """A sentence as ids, without the boundary."""
+        """Turn a sentence into ids, without the boundary."""
         return self._vocabulary.ids(self._processor.EncodeAsPieces(whole_characters(text)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence; special and unknown ones are passed over."""
-        # Pieces of the other side, which SentencePiece does not know, keep their mark of a space.
+        """Turn ids into a sentence; special and unknown ones are skipped."""
+        # SentencePiece does not know pieces of the other side, and leaves the space mark in them.
         text = str(self._processor.DecodePieces(self._vocabulary.texts(ids)))
         return text.replace(_SPACE, " ").strip()
 

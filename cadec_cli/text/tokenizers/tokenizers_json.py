@@ -32,16 +32,16 @@ class TokenizersText(VocabularyText):
 
     @cached_property
     def pieces(self) -> list[str]:
-        """The pieces that texts are made of, special ones aside."""
+        """The pieces that texts are made of, without special ones."""
         return [token for token in self._own_ids if token not in self._vocabulary.special]
 
     def encode(self, text: str) -> list[int]:
-        """A sentence as ids, without the boundary."""
+        """Turn a sentence into ids, without the boundary."""
         tokens = self._tokenizer.encode(whole_characters(text), add_special_tokens=False).tokens
         return self._vocabulary.ids(tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids as a sentence; special and unknown ones are passed over."""
+        """Turn ids into a sentence; special and unknown ones are skipped."""
         tokens = self._vocabulary.texts(ids)
         own = [self._own_ids[token] for token in tokens if token in self._own_ids]
         return str(self._tokenizer.decode(own, skip_special_tokens=True)).strip()

@@ -1,4 +1,4 @@
-"""The vocabulary of one side of a converted model: tokens to ids, and which of them are no text."""
+"""The vocabulary of one side of a converted model: tokens to ids, and which tokens are not text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TextSettings:
 
 _ENDS = ("</s>", "<eos>", "<EOS>", "<|endoftext|>")
 _UNKNOWNS = ("<unk>", "<UNK>", "[UNK]")
-# What toolkits usually call the tokens that are no text.
+# The usual names of tokens that are not text.
 _SPECIAL = frozenset({"<s>", "<pad>", "<blank>", "<mask>", "<bos>", *_ENDS, *_UNKNOWNS})
 
 
@@ -37,7 +37,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokens: Sequence[str], options: Mapping[str, str]) -> Vocabulary:
-        """A vocabulary as the options of a text say; one without an end of a sentence is a CadecError."""
+        """Make a vocabulary; a CadecError if it has no end-of-sentence token, or no unknown token."""
         known = set(tokens)
         end = options.get("end") or _first(_ENDS, known)
         unknown = options.get("unknown") or _first(_UNKNOWNS, known)
@@ -45,7 +45,7 @@ class Vocabulary:
             if token not in known:
                 raise CadecError(
                     f"the model's vocabulary of {len(tokens):,} tokens has no {token or name}",
-                    "is it that of a translation model?",
+                    "is it the vocabulary of a translation model?",
                 )
         special = frozenset(options["special"].split()) if "special" in options else _SPECIAL
         return cls(tokens, end, unknown, special | {end, unknown})
@@ -57,20 +57,20 @@ class Vocabulary:
 
     @cached_property
     def skipped_ids(self) -> frozenset[int]:
-        """The ids that are no text."""
+        """The ids of tokens that are not text."""
         return frozenset(self._ids[token] for token in self.special if token in self._ids)
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
-        """The ids of some tokens, the unknown one's for those that are not there."""
+        """The ids of some tokens; tokens that are not in the vocabulary get the unknown token's id."""
         unknown = self._ids[self.unknown]
         return [self._ids.get(token, unknown) for token in tokens]
 
     def texts(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of some ids, without those that are no text."""
+        """The tokens of some ids, without those that are not text."""
         return [self.tokens[index] for index in map(int, ids) if index not in self.skipped_ids]
 
     def identity(self, *parts: bytes) -> str:
-        """A checksum of the vocabulary and of what else decides which ids a text becomes."""
+        """A checksum of the vocabulary and of everything else that the ids of a text depend on."""
         digest = hashlib.sha256(json.dumps([list(self.tokens), sorted(self.special)]).encode())
         for part in parts:
             digest.update(f"\n{len(part)}\n".encode() + part)
@@ -78,7 +78,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # Of equal tokens CTranslate2 knows the first.
+        # If tokens are equal, CTranslate2 uses the first.
         return {token: index for index, token in reversed(list(enumerate(self.tokens)))}
 
 
@@ -87,10 +87,10 @@ def _first(names: Sequence[str], known: set[str]) -> str:
 
 
 class VocabularyText:
-    """What all kinds of tokenizers share: their ids are positions in the vocabulary of the converted model.
+    """The base of all kinds of tokenizers: ids are positions in the vocabulary of the converted model.
 
-    `serialised` is the content of the tokenizer's file, `kind` says what else the ids depend on: both are
-    part of the identity.
+    `serialised` is the content of the tokenizer's file; `kind` names everything else that the ids depend on.
+    Both are part of the identity.
     """
 
     def __init__(self, vocabulary: Vocabulary, serialised: bytes, kind: str) -> None:
@@ -98,7 +98,7 @@ class VocabularyText:
 
     @cached_property
     def identity(self) -> str:
-        """A checksum of everything that decides which ids a text becomes."""
+        """A checksum of everything that the ids of a text depend on."""
         return self._vocabulary.identity(self._kind.encode(), self._serialised)
 
     @property

@@ -247,7 +247,7 @@ def test_open_reads_other_encodings_if_told(repl: Repl, tmp_path: Path) -> None:
         ("/open", "/open needs a file"),
         ("/open nowhere.txt", "no such file"),
         ("/open -", "needs a file"),
-        ("/save \x00", "no file can be named"),
+        ("/save \x00", "invalid file name"),
         ("/load ~nobody-at-all/x.json", "nobody knows which directory the ~ in ~nobody-at-all/x.json is"),
         ("/save " + "x" * 300, "too long"),
         ("/load " + "x" * 300, "too long"),

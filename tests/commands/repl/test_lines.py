@@ -90,7 +90,7 @@ def test_an_earlier_sentence_is_changed_and_what_follows_on_request(pipe: Pipe, 
     assert pipe("good day", "you see", "you go") == ["bondia", "tu vides", "tu vades"]
     assert [line.split()[-1] for line in pipe("/nbest #1")[1:]] == ["bondia", "senor"]
     assert pipe(change) == ["bondia senor"]
-    assert "/redo chooses again what follows, 2 sentences" in pipe.err
+    assert "/redo chooses again for what follows: 2 sentences" in pipe.err
     shown = [line.split() for line in pipe("/redo")]
     assert shown[1:] == [["2", "tu", "vides", "vos", "videz"], ["3", "tu", "vades", "vos", "vadez"]]
     assert "2 of 2 sentences changed" in pipe.err

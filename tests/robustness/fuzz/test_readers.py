@@ -25,7 +25,7 @@ ELSEWHERE = {
     "cadec_cli/fs/read.py": "what all others read with",
     "cadec_cli/bundle/catalogue.py": "reads a file that comes with cadec",
     "cadec_cli/models/int8/compile.py": "reads files that come with cadec",
-    "cadec_cli/bundle/build.py": "reads a table of formality, which is tried as such, and hands it on",
+    "cadec_cli/bundle/build.py": "reads a table of seed sentences, which is tried as such, and hands it on",
     "cadec_cli/reports/page.py": "reads files that come with cadec",
     "cadec_cli/reproduction/report.py": "reads a picture that it has drawn itself",
     "cadec_cli/reproduction/corpora.py": "reads lines as cadec_cli/data/corpora.py does",

@@ -151,7 +151,7 @@ def test_identities_tell_tokenizers_and_boundaries_apart() -> None:
 
 
 def test_what_is_no_tokenizer_or_lacks_a_token_is_an_error() -> None:
-    with pytest.raises(CadecError, match="no tokenizer of the tokenizers library, or is damaged"):
+    with pytest.raises(CadecError, match="not a tokenizer of the tokenizers library, or is damaged"):
         LineText("{}", boundary="\n", start=None)
     with pytest.raises(CadecError, match="to begin with"):
         LineText(tokenizer_json("gemma"), boundary="\n", start="<bos>")

@@ -175,7 +175,7 @@ def test_a_damaged_sentencepiece_model_is_one_clear_error(content: bytes, tmp_pa
 @pytest.mark.parametrize("content", [b"", b"{", b"{}", b"\xff\xfe", b'{"model": 3}'])
 def test_a_damaged_tokenizer_json_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(CadecError, match=r"tokenizer\.json is (no tokenizer|damaged)"):
+    with pytest.raises(CadecError, match=r"tokenizer\.json is (not a tokenizer|damaged)"):
         load_text(tmp_path, JSON, shared_vocabulary(), "en")
 
 
@@ -186,11 +186,11 @@ def test_a_missing_file_is_one_clear_error(kind: str, tmp_path: Path) -> None:
 
 
 def test_an_unknown_kind_and_an_endless_vocabulary_are_errors(spm_directory: Path) -> None:
-    with pytest.raises(CadecError, match="no tokenizer of the kind 'clay'"):
+    with pytest.raises(CadecError, match="unknown kind of tokenizer: 'clay'"):
         load_text(spm_directory, TextSettings(kind="clay", files=()), shared_vocabulary(), "en")
     with pytest.raises(CadecError, match="has no end of a sentence"):
         load_text(spm_directory, SPM, ["a", "<unk>"], "en")
-    with pytest.raises(CadecError, match="one tokenizer has one file"):
+    with pytest.raises(CadecError, match="a tokenizer has one file"):
         load_text(spm_directory, dataclasses.replace(SPM, files=("some.spm",) * 2), shared_vocabulary(), "en")
 
 
@@ -301,7 +301,7 @@ def test_moses_pieces_are_marked_and_shown(tmp_path: Path) -> None:
     assert text.decode(ids[:1]) == "ne"  # a word that was cut
     assert text.decode([]) == ""
     assert text.identity != moses_text(tmp_path, ["newer low"], {"lowercase": "yes"}).identity
-    with pytest.raises(CadecError, match="neither yes nor no"):
+    with pytest.raises(CadecError, match="must be yes or no"):
         moses_text(tmp_path, ["low"], {"escape": "perhaps"})
 
 

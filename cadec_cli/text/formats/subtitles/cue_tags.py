@@ -1,9 +1,9 @@
 """Tags inside subtitle cues: `<i>`, `<v Bob>`, `{\\an8}`.
 
 Tags (and the dash of a speaker) at the ends of a line are not part of its text and stay where they are. Tags
-in the middle of a line are part of its text if the reader asks for them, and are dropped otherwise: without
-translating them, nobody knows which word they belong to. Either way, a tag at an end stays in the line if its
-partner is inside, so that no tag is left open.
+in the middle of a line are part of its text if the reader asks for them, and are dropped otherwise, because
+it is then unknown which word they belong to. Either way, a tag at an end stays in the line if its partner is
+inside, so that no tag is left open.
 
 In a translation, only tags of its source are tags. A pair that reaches over the end of a cue is closed there
 and opened again in the next. What tags look like is in `markup`.

@@ -264,7 +264,7 @@ class _CellDraft:
 
 @dataclass
 class _Builder:
-    """Collects the sentences of a file and the cells they stand in."""
+    """Collects the sentences of a file and the cells they are in."""
 
     language: str
     sentences: list[PlacedSentence] = field(default_factory=list)  # cells are numbered as they are found

@@ -61,7 +61,7 @@ def convert_subtitles(text: str, found: str, wanted: str, name: str) -> str:
         if any(max(cue.start, cue.end) >= limit * 3_600_000 - (5 if limit == 10 else 0) for cue in cues):
             raise CadecError(
                 f"{name} has cues from {limit} hours on, which .{wanted} has no times for",
-                f"write .{found}, which has",
+                f"write .{found} instead",
             )
         written = _WRITERS[wanted](cues)
     return written.replace("\n", end_of_line)
