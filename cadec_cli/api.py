@@ -4,8 +4,8 @@ A `Translator` translates sentences, texts and files; a `Session` is a document 
 corrected. Both return `Translation` records. docs/python.md shows every call. Other modules of the package
 are internal: they may change from one version to the next.
 
-What the user can act on is a `CadecError`, with a `message` and a `hint`; a mistake in the calling code is a
-TypeError or an IndexError.
+An error that the user can act on is a `CadecError`, with a `message` and a `hint`; a mistake in the calling
+code is a TypeError or an IndexError.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def load(
     {"temperature": 1, "search": "lattice"}, or a complete `TranslationOptions`. The languages are the
     bundle's own unless its models know others. `threads` = 0 means all cores.
 
-    A bundle that can't be opened, and options that it can't serve, are a CadecError.
+    A bundle that can't be opened, or options that it can't serve, raise a CadecError.
     """
     request = ModelRequest(
         Path(bundle) if bundle is not None else None,
@@ -80,8 +80,8 @@ def load(
 class Alternative:
     """One of the translations that a sentence could have had.
 
-    `score` is what the search ranks by, `log_prob` is log p(y|x) of the translation model, and `pmi` is how
-    much likelier the context makes the text. `pmi` is None if the search read no context.
+    The search ranks by `score`. `log_prob` is log p(y|x) of the translation model, and `pmi` is how much
+    likelier the context makes the text. `pmi` is None if the search read no context.
     """
 
     text: str
@@ -140,7 +140,7 @@ class Translation:
     def alternatives(self) -> tuple[Alternative, ...]:
         """The hypotheses the translation was chosen from, best first; empty if the sentence was copied.
 
-        Of a sentence that was too long for the model and was translated in parts, only the last part varies.
+        If a sentence was too long for the model and was translated in parts, only the last part varies.
         """
         if not self._parts or (choice := self._parts[-1].choice) is None:
             return ()
@@ -157,7 +157,7 @@ class Translation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON. Every key is always there; a value that is not known is None."""
+        """Return plain data for JSON. Every key is always present; an unknown value is None."""
         return {
             "document": self.document,
             "sentence": self.sentence,
@@ -179,7 +179,7 @@ class Translation:
 class Translator:
     """The models of a bundle and the options to translate with. `cadec_cli.load` makes one.
 
-    Wherever `after` is accepted, it is what comes before the text, in the target language: a sequence of
+    Wherever `after` is accepted, it is the text before the input, in the target language: a sequence of
     sentences, or a string, which is split into sentences. The first document is translated in that context.
     """
 
@@ -190,7 +190,7 @@ class Translator:
 
     @property
     def options(self) -> TranslationOptions:
-        """The options: the bundle's defaults, and what was passed to `load`."""
+        """The options: the bundle's defaults, and those passed to `load`."""
         return self._job.options
 
     @property
@@ -287,8 +287,8 @@ class Translator:
 
         `output` is a file or a directory; None puts `film.ru.srt` beside `film.en.srt` or `film.srt`. A file
         with another ending is converted to the format of that ending. The output appears whole or not at
-        all. An existing one is a CadecError unless `force` is True. What was done before an interruption is
-        kept in a journal beside the output, from which `resume` continues.
+        all. An existing one is a CadecError unless `force` is True. Work done before an interruption is kept
+        in a journal beside the output, from which `resume` continues.
 
         `format` overrides the ending of the input; with `lines`, every line of it is one sentence.
         """
@@ -320,10 +320,10 @@ class Translator:
 
 
 class Session:
-    """A document that grows, sentence by sentence. Corrections become context for what follows.
+    """A document that grows, sentence by sentence. Corrections become context for later sentences.
 
-    Sentences are counted from 0, and negative indices count from the end; where an index is optional, the
-    newest sentence is meant.
+    Sentences are counted from 0, and negative indices count from the end; the default is the newest
+    sentence.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class Session:
     ) -> None:
         """Begin a session with a translator, or with a bundle as `load` takes it.
 
-        `after` is what comes before the first sentence, in the target language.
+        `after` is the text before the first sentence, in the target language.
         """
         if not isinstance(translator, Translator):
             translator = load(translator)
@@ -348,7 +348,7 @@ class Session:
         self._translator = translator
 
     def translate(self, sentences: str | Sequence[str]) -> list[Translation]:
-        """Translate what comes next, and add it to the document. A string is split into sentences."""
+        """Translate the next sentences, and add them to the document. A string is split into sentences."""
         if isinstance(sentences, str):
             sentences = self._session.sentences(sentences)
         first = len(self)
@@ -388,7 +388,7 @@ class Session:
     def redo(self, sentence: int | None = None) -> list[Translation]:
         """Choose the translations after a sentence again, or all of them, in the context as it is now.
 
-        What was picked or edited stays. Returns the translations that changed.
+        Picked and edited translations stay. Returns the translations that changed.
         """
         first = 0 if sentence is None else self._index(sentence) + 1
         return [self._translation(change.number - 1) for change in self._session.redo(first)]
@@ -398,7 +398,7 @@ class Session:
         self._session.undo()
 
     def new_document(self) -> None:
-        """Begin another document: what was translated so far is no longer context."""
+        """Begin another document: the sentences so far are no longer context."""
         self._session.new()
 
     def _index(self, sentence: int) -> int:

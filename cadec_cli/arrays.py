@@ -1,4 +1,4 @@
-"""Short names for the types of numpy arrays. They say what is in an array; its shape stands in a comment."""
+"""Short names for the types of numpy arrays. They give the type of the elements; shapes are in comments."""
 
 import numpy as np
 import numpy.typing as npt

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 # Private-use characters, which do not occur in ordinary text.
 _START, _VALUE, _END = "\ue000", "\ue001", "\ue002"
-# Keyword arguments that are not named as the option, or that are switches.
+# Keyword arguments whose name differs from the option's, and switches.
 _KEYWORDS = {
     "from": "source_language",
     "to": "target_language",
@@ -21,7 +21,7 @@ _MARK = re.compile(f"{_START}([^{_VALUE}{_END}]*)(?:{_VALUE}([^{_END}]*))?{_END}
 
 
 def option(name: str, value: str = "") -> str:
-    """Mark the name of an option in a message or a hint, and a value for it, if there is one to suggest."""
+    """Mark the name of an option in a message or a hint, and a suggested value, if there is one."""
     return f"{_START}{name}{_VALUE}{value}{_END}" if value else f"{_START}{name}{_END}"
 
 
@@ -41,7 +41,7 @@ def _keyword(mark: re.Match[str]) -> str:
 
 
 class CadecError(Exception):
-    """Something the user can act on: what happened, and a hint what to do about it.
+    """An error that the user can act on: what happened, and a hint what to do about it.
 
     `message` and `hint` are for people who write Python. The terminal shows `marked_message` and
     `marked_hint`, in one red line and a hint, with options as flags and never with a traceback.
@@ -70,7 +70,7 @@ class WriteError(CadecError):
     """A file or directory could not be written: no space, no permission, a failing disk."""
 
 
-class Interrupted(Exception):  # noqa: N818 - it is no error
+class Interrupted(Exception):  # noqa: N818 - not an error
     """Ctrl-C, with a message about the work that was interrupted.
 
     Not a KeyboardInterrupt: Typer handles those, and prints no message.
@@ -85,12 +85,12 @@ class Interrupted(Exception):  # noqa: N818 - it is no error
 
 
 class UsageError(CadecError):
-    """What the user asked for contradicts itself or is out of range. The terminal exits with code 2."""
+    """A request that contradicts itself or is out of range. The terminal exits with code 2."""
 
 
 @contextmanager
 def as_usage_error() -> Iterator[None]:
-    """Turn errors about a value into errors about what the user asked for."""
+    """Turn any CadecError in this block into a UsageError."""
     try:
         yield
     except UsageError:

@@ -27,7 +27,7 @@ Loaded = TypeVar("Loaded")
 
 
 def load(reference: str | Loaded) -> Loaded:
-    """Import what a reference such as "package.module:name" names; return anything but a string as it is."""
+    """Import the object that "package.module:name" names; anything but a string is returned unchanged."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")
@@ -69,7 +69,7 @@ class Registry(MutableMapping[str, Entry], Generic[Entry]):
     def __setitem__(self, name: str, entry: Entry) -> None:
         """Add an entry in this process."""
         if name in self._own:
-            raise CadecError(f"{name!r} is a name of cadec's own", "choose another name")
+            raise CadecError(f"{name!r} is a built-in name of cadec", "choose another name")
         self._added[name] = entry
 
     def __delitem__(self, name: str) -> None:

@@ -1,7 +1,7 @@
 """The command line: the table of commands, and how errors become messages and exit codes.
 
 A command's module is imported when the command is called, or when all are listed. It imports torch and other
-heavy packages inside its functions, so `--help` is fast and no command waits for what only others need.
+heavy packages inside its functions, so `--help` is fast and no command waits for the imports of others.
 """
 
 import errno
@@ -65,7 +65,7 @@ def root(
 
 
 def app_with(names: Iterable[str]) -> typer.Typer:
-    """The app with the named commands; their modules are imported here."""
+    """Return the app with the named commands; their modules are imported here."""
     wanted = set(names)
     app = new_app(
         "[bold]cadec[/bold] turns any sentence-level translation model into a context-aware one.\n\n"
@@ -86,7 +86,7 @@ def app_with(names: Iterable[str]) -> typer.Typer:
 
 
 def _app_for(arguments: list[str]) -> typer.Typer:
-    """The app for a command line: with the command that it begins with, else with all commands."""
+    """Return the app for a command line: with the command that it begins with, else with all commands."""
     return app_with(arguments[:1]) if arguments and arguments[0] in _NAMES else _whole_app()
 
 
@@ -136,7 +136,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # a panic in Rust is not an Exception
         if type(error).__name__ != "PanicException" or console.debugging():
             raise
-        panic = f"a tokenizer can't do its work: {error}"
+        panic = f"a tokenizer failed: {error}"
         code = _failure(CadecError(panic, "its tokenizer.json is damaged; get the model again"))
     if code == 130:
         console.note(message)
@@ -147,8 +147,8 @@ def _failure(error: Exception) -> int:
     """Print an error, and return the exit code for it."""
     from cadec_cli.terminal import console
 
-    if hasattr(error, "show") and hasattr(error, "exit_code"):  # the parser's own: a usage error
-        if hasattr(error, "message"):  # it quotes what was typed
+    if hasattr(error, "show") and hasattr(error, "exit_code"):  # a usage error of the parser
+        if hasattr(error, "message"):  # it quotes the command line
             error.message = console.visible_lines(error.message)
         error.show()
         return int(error.exit_code)
@@ -160,7 +160,7 @@ def _failure(error: Exception) -> int:
         console.error("no space left to write the results")
         _discard_stdout()
     elif isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-        # Path.exists() raises these too, where nobody expects it.
+        # Even Path.exists() raises these.
         console.error(f"no file can have the name {error.filename}: {error.strerror}")
     elif isinstance(error, MemoryError):
         console.error("there is not enough memory for this", "give it less at a time, or a smaller model")
@@ -170,7 +170,7 @@ def _failure(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Send the rest of the output to nowhere, so that Python's flush at exit does not fail."""
+    """Send the rest of the output to /dev/null, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

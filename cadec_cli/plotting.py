@@ -1,4 +1,4 @@
-"""Pictures by matplotlib, which is an extra: `cadec[plot]`."""
+"""Plots with matplotlib, which is an extra: `cadec[plot]`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FORMATS = ("png", "pdf", "svg")
 
 
 def can_draw() -> bool:
-    """Tell whether there is something to draw with."""
+    """Tell whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def require_matplotlib(*, instead: str = "") -> None:
-    """Refuse before the work, not after it, where nothing can be drawn; `instead` is what else would do."""
+    """Raise a CadecError, before the work, if matplotlib is missing; `instead` is an alternative to name."""
     if not can_draw():
         raise CadecError(
             "pictures need matplotlib", f"pip install 'cadec[plot]'{instead and ', or '}{instead}"
@@ -30,7 +30,7 @@ def require_matplotlib(*, instead: str = "") -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of its name, whole or not at all; the same figure gives the same file."""
+    """Write a figure in the format of the suffix, whole or not at all; equal figures give equal files."""
     kind = path.suffix.lower().removeprefix(".")
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     with atomic_file(path) as stream:
@@ -38,7 +38,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def figure_bytes(figure: Figure, kind: str, *, dpi: int) -> bytes:
-    """A figure as what a file of that format would hold, for pages that have their pictures in them."""
+    """Return a figure as the bytes of a file of that format, for pages with embedded pictures."""
     stream = io.BytesIO()
     figure.savefig(stream, format=kind, dpi=dpi)
     return stream.getvalue()

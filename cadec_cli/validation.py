@@ -1,7 +1,8 @@
-"""What a number or a text from a file may be: its type, its range, its characters; and what to say otherwise.
+"""Checks of numbers and texts from files: type, range, characters; and messages for values that do not fit.
 
-Files come from anywhere, so a table of bounds stands beside every record that is read from one. They are far
-beyond all that makes sense and far below what fills a machine's memory. What a field means is not known here.
+Every input file is untrusted, so each record that is read from one has a table of bounds beside it. The
+bounds are far beyond sensible values, and far below values that would fill a machine's memory. The meaning of
+fields is not known here.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# How much of a value that is not what it should be is shown.
+# How many characters of a wrong value are shown.
 _SHOWN = 60
-# How many fields that nobody knows are named.
+# How many unknown fields are named.
 _MAX_UNKNOWN = 5
 
-# Commands to a terminal (Cc), marks that turn around what is shown (Cf), halves of characters (Cs) and ends
-# of lines that are none in ASCII (Zl, Zp): whoever shows a text without them shows it as it is.
+# Terminal commands (Cc), marks that reverse the shown text (Cf), halves of characters (Cs) and line ends
+# beyond ASCII (Zl, Zp): a text without them looks on a screen as it is.
 _UNSHOWABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
-# Of Cf, what Persian words and emoji are written with.
+# Characters of Cf that Persian words and emoji need.
 _JOINERS = "\u200c\u200d"
 
 
@@ -33,7 +34,7 @@ class Whole:
     most: int
 
     def allows(self, value: object) -> bool:
-        """Tell whether a value is such a number; true and 1.0 are none."""
+        """Tell whether a value is such a number; true and 1.0 are not."""
         return type(value) is int and self.least <= value <= self.most
 
     def __str__(self) -> str:
@@ -42,7 +43,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Number:
-    """A number within bounds, both included unless it has to be `below` the upper or `above` the lower."""
+    """A number within bounds, both included unless it must be `below` the upper or `above` the lower."""
 
     least: float
     most: float
@@ -50,7 +51,7 @@ class Number:
     above: bool = False
 
     def allows(self, value: object) -> bool:
-        """Tell whether a value is such a number; true, NaN and what is infinite are none."""
+        """Tell whether a value is such a number; true, NaN and infinities are not."""
         if type(value) not in (int, float):
             return False
         assert isinstance(value, int | float)
@@ -79,12 +80,12 @@ class Truth:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some words; those of a table are looked up when they are asked for, as it may grow."""
+    """One of some words. They are looked up on every check, since a table may grow."""
 
     words: Collection[str]
 
     def allows(self, value: object) -> bool:
-        """Tell whether a value is one of them."""
+        """Tell whether a value is one of the words."""
         return isinstance(value, str) and value in self.words
 
     def __str__(self) -> str:
@@ -95,7 +96,7 @@ Bound = Whole | Number | Truth | OneOf
 
 
 def misfits(values: Mapping[str, object] | object, bounds: Mapping[str, Bound]) -> list[str]:
-    """What is wrong with the fields of a record or of a mapping, in words: each with what it may be."""
+    """Return a message for each field of a record or mapping that is out of bounds, with the bounds."""
     value_of: Callable[[str], object] = (
         values.__getitem__ if isinstance(values, Mapping) else lambda name: getattr(values, name)
     )
@@ -107,11 +108,11 @@ def misfits(values: Mapping[str, object] | object, bounds: Mapping[str, Bound]) 
 
 
 def field_misfits(given: object, record: type) -> list[str]:
-    """Why something can't be the fields of a record by name: others, or some that have no default missing."""
+    """Return why a value can't be the fields of a record: not a mapping, unknown fields, missing fields."""
     if not isinstance(given, Mapping):
-        return [f"{quote_value(given)} is no object with fields"]
+        return [f"{quote_value(given)} is not an object with fields"]
     known = {item.name: item for item in dataclasses.fields(record)}
-    unknown = [f"{quote_value(name)} is no field" for name in given if name not in known]
+    unknown = [f"{quote_value(name)} is not a known field" for name in given if name not in known]
     missing = [
         f"{name} is missing" for name, item in known.items() if name not in given and _is_required(item)
     ]
@@ -123,32 +124,32 @@ def _is_required(item: dataclasses.Field[Any]) -> bool:
 
 
 def quote_value(value: object) -> str:
-    """A value as an error shows it: no longer than a line, whatever it is."""
+    """Return a value as an error shows it: never longer than a line."""
     if isinstance(value, int) and abs(value) > 10**_SHOWN:
-        return f"one of {math.floor(math.log10(abs(value))) + 1:,} digits"  # which Python may refuse to write
+        return f"a number of {math.floor(math.log10(abs(value))) + 1:,} digits"  # Python may not print it
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def text_misfit(value: object, most: int) -> str | None:
-    """Why something is no text that can be shown in a line; None where it is one."""
+    """Return why a value is not a text that can be shown in a line; None if it is one."""
     if not isinstance(value, str):
-        return f"{quote_value(value)} is no text"
+        return f"{quote_value(value)} is not text"
     if len(value) > most:
         return f"{quote_value(value)} is longer than {most:,} characters"
     if not is_showable(value):
-        return f"{quote_value(value)} holds control characters"
+        return f"{quote_value(value)} contains control characters"
     return None
 
 
 def is_showable(text: str) -> bool:
-    """Tell whether a text is one line that means what is seen of it."""
+    """Tell whether a text is one line without hidden or control characters."""
     return not any(
         unicodedata.category(character) in _UNSHOWABLE and character not in _JOINERS for character in text
     )
 
 
 def showable(text: str, most: int = 200) -> str:
-    """A text that somebody wrote elsewhere, as one line that can be shown."""
+    """Return an untrusted text as one line that can be shown, of at most `most` characters."""
     kept = "".join(character if is_showable(character) else " " for character in text)
     return " ".join(kept.split())[:most]

@@ -1,3 +1,3 @@
-"""The version of cadec, where everyone may read it."""
+"""The version of cadec, in a module without imports."""
 
 __version__ = "0.1.0"

@@ -211,7 +211,7 @@ def test_a_table_is_ours_then_what_packages_add(tmp_path: Path, monkeypatch: pyt
     assert table["mine"] in table.usable()
     del table["mine"]
     assert "mine" not in table
-    with pytest.raises(CadecError, match="'ours' is a name of cadec's own"):
+    with pytest.raises(CadecError, match="'ours' is a built-in name of cadec"):
         table["ours"] = Thing("ours")
 
 

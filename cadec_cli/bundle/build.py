@@ -66,19 +66,19 @@ MODEL_CARD = "MODEL_CARD.md"
 
 @dataclass(frozen=True, kw_only=True)
 class BundleRequest:
-    """What a bundle is to be made of. Everything is optional, but there must be an S-NMT or a D-LM.
+    """The parts to build a bundle from. Everything is optional, but there must be an S-NMT or a D-LM.
 
     A model is a model directory or a training run of ours, or a pretrained model of another toolkit: a path,
-    or a name on the hub. Whatever is not given is taken from `base`.
+    or a name on the hub. Missing parts are taken from `base`.
     """
 
-    base: Path | None = None  # an existing bundle, which may be the one that is written
+    base: Path | None = None  # an existing bundle, which may be the output
     source: Path | None = None  # text pipelines of models that were trained here
     target: Path | None = None
     lm_pipeline: Path | None = None
     nmt: Path | str | None = None
     lm: Path | str | None = None
-    pretrained: PretrainedRequest = field(default_factory=PretrainedRequest)  # of pretrained models
+    pretrained: PretrainedRequest = field(default_factory=PretrainedRequest)  # options of pretrained models
     back: Path | None = None  # a bundle whose S-NMT translates the other way
     documents: Mapping[str, Path] = field(default_factory=dict)  # models of several sentences, by kind
     name: str = ""
@@ -86,16 +86,16 @@ class BundleRequest:
     half: bool = False  # store weights in float16; they are float32 again when loaded
     compute_types: Sequence[str] = ()  # to convert the S-NMT to
     card: Path | None = None
-    pairs: Sequence[tuple[str, str]] = ()  # sentence pairs to learn from how long translations may become
+    pairs: Sequence[tuple[str, str]] = ()  # sentence pairs from which the limits of lengths are learnt
     probes: Sequence[tuple[str, str]] = ()  # sentence pairs to verify conversions with, besides random ones
 
 
 def build_bundle(output: Path, request: BundleRequest, note: Note = silence) -> list[Drift]:
     """Write a bundle; return how far each newly converted model is from the original.
 
-    An existing bundle at `output` is replaced; any other directory is not. Whatever does not fit is one
-    CadecError, and then nothing is changed. `note` reports what is assumed, such as the newest checkpoint of
-    a run that is not finished. Learnt lengths stay as long as the S-NMT does.
+    An existing bundle at `output` is replaced; any other directory is not. All misfits are one CadecError,
+    and then nothing is changed. `note` reports assumptions, such as the newest checkpoint of an unfinished
+    run. Learnt lengths are kept as long as the S-NMT is.
     """
     contents = _Checks(output, request, note).contents()
     with atomic_directory(output, "nothing was changed", marker=MANIFEST) as directory:
@@ -104,31 +104,31 @@ def build_bundle(output: Path, request: BundleRequest, note: Note = silence) -> 
 
 @dataclass
 class Misfits:
-    """Everything that keeps a bundle from being built."""
+    """The problems that prevent a bundle from being built."""
 
     problems: list[str] = field(default_factory=list)
     hint: str = ""
 
     def add(self, error: CadecError) -> None:
-        """Remember why something failed."""
+        """Add the message of an error, and its hint if it is the first."""
         self.problems.append(error.marked_message)
         self.hint = self.hint or error.marked_hint
 
     def check(self) -> None:
-        """Refuse, if there is anything."""
+        """Raise a CadecError if there are problems."""
         if self.problems:
             raise CadecError(
                 "this bundle can't be built: " + "; ".join(dict.fromkeys(self.problems)), self.hint
             )
 
 
-_SAY_SOURCE = f"say it with {option('source-language')}, as in {option('source-language', 'en')}"
-_SAY_TARGET = f"say it with {option('target-language')}, as in {option('target-language', 'fr')}"
+_SAY_SOURCE = f"name it with {option('source-language')}, as in {option('source-language', 'en')}"
+_SAY_TARGET = f"name it with {option('target-language')}, as in {option('target-language', 'fr')}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BundleContents:
-    """Everything that a bundle will hold; `kept` is the base, whose conversions are used if still right."""
+    """The checked contents of a bundle; `kept` is the base, whose conversions are used if still valid."""
 
     own: OwnParts
     translation: PretrainedTranslation | None
@@ -170,7 +170,7 @@ class _Checks:
         self.wrong = Misfits()
 
     def contents(self) -> BundleContents:
-        """Everything that the bundle will hold; misfits are one CadecError."""
+        """Return the checked contents of the bundle; misfits are one CadecError."""
         request, kept, wrong = self.request, self.kept, self.wrong
         self._check_paths()
         translation = self._translation()
@@ -208,17 +208,17 @@ class _Checks:
         )
 
     def _existing(self, part: str) -> Path | None:
-        """A part of the base, if there is one."""
+        """Return the path of a part of the base; None if there is none."""
         kept = self.kept
         return kept.directory / part if kept is not None and part in kept.manifest.parts else None
 
     def _is_pretrained(self, part: str) -> bool:
-        """Tell whether a model is given, and it is another toolkit's."""
+        """Tell whether a model is given and is another toolkit's."""
         given = self.nmt if part == "nmt" else self.lm
         return given is not None and is_pretrained(part, given, self.pretrained)
 
     def _reuses(self, part: str) -> bool:
-        """Tell whether a part is taken from the base as it is, since it was not trained here."""
+        """Tell whether a part is taken from the base unchanged, since it was not trained here."""
         given = self.nmt if part == "nmt" else self.lm
         kept = self.kept
         return (
@@ -226,14 +226,14 @@ class _Checks:
         )
 
     def _check_paths(self) -> None:
-        """Refuse models that are neither here nor names on the hub."""
+        """Raise a CadecError for models that are neither existing paths nor names on the hub."""
         for part, model in (("nmt", self.nmt), ("lm", self.lm)):
             if model is not None and not (Path(model).exists() or self._is_pretrained(part)):
                 self.wrong.problems.append(f"no such file or directory: {model}")
         self.wrong.check()
 
     def _translation(self) -> PretrainedTranslation | None:
-        """The S-NMT of another toolkit that is given, or that the base has."""
+        """Return the S-NMT of another toolkit that is given, or that the base has."""
         compute_types = self.request.compute_types
         try:
             if self._is_pretrained("nmt"):
@@ -245,13 +245,13 @@ class _Checks:
         return None
 
     def _language(self, translation: PretrainedTranslation | None) -> PretrainedLanguage | None:
-        """The D-LM of another toolkit that is given, or that the base has."""
+        """Return the D-LM of another toolkit that is given, or that the base has."""
         language = self._lm_language(translation)
         try:
             if self._is_pretrained("lm"):
-                # Where the S-NMT itself is wrong, its language is not known, and that is reported already.
+                # If the S-NMT itself is wrong, its language is unknown, and the problem already reported.
                 if language is None and not self.wrong.problems:
-                    raise CadecError("nothing says which language this is for", _SAY_TARGET)
+                    raise CadecError("the target language is not known", _SAY_TARGET)
                 if self.pretrained.link and Path(str(self.lm)).resolve().is_relative_to(
                     self.output.resolve()
                 ):
@@ -266,7 +266,7 @@ class _Checks:
         return None
 
     def _lm_language(self, translation: PretrainedTranslation | None) -> str | None:
-        """The language that a pretrained D-LM is to read, as far as it is known before anything is loaded."""
+        """Return the language of a pretrained D-LM, as far as it is known before loading; else None."""
         pipeline = self.request.target
         if translation is not None:
             return translation.languages()[1]
@@ -277,7 +277,7 @@ class _Checks:
         return self.kept.target_language if self.kept is not None else None
 
     def _without_effect(self, language: PretrainedLanguage | None) -> list[str]:
-        """What was said of a model that is not there."""
+        """Return a problem for each option about a model that is not given."""
         said = self.pretrained
         wrong = []
         for name, value in (
@@ -291,7 +291,7 @@ class _Checks:
             wrong.append(f"{option('for-beam')} is about a pretrained {option('nmt')}, and none is given")
         if said.link and self.lm is None:
             wrong.append(f"{option('link')} is about {option('lm')}, which is not given")
-        # Where the D-LM itself is wrong, that is reported already.
+        # If the D-LM itself is wrong, the problem is already reported.
         if language is None and not self._is_pretrained("lm"):
             if said.no_context is not None:
                 wrong.append(f"{option('no-context')} is for a pretrained D-LM, and there is none")
@@ -302,7 +302,7 @@ class _Checks:
     def _own_parts(
         self, translation: PretrainedTranslation | None, language: PretrainedLanguage | None
     ) -> OwnParts:
-        """The parts that were trained here, given or of the base."""
+        """Load the parts that were trained here, given or of the base."""
         request, wrong = self.request, self.wrong
         own_nmt = Path(self.nmt) if self.nmt is not None else self._existing("nmt")
         own_lm = Path(self.lm) if self.lm is not None else self._existing("lm")
@@ -317,7 +317,7 @@ class _Checks:
             compute_types=request.compute_types,
             documents={kind: place for kind, place in documents.items() if place is not None},
         )
-        if translation is not None:  # it brings its tokenizers; pipelines are then the D-LM's alone
+        if translation is not None:  # it has its own tokenizers; pipelines are then only for the D-LM
             if request.source is not None:
                 wrong.problems.append(
                     "a pretrained S-NMT brings its own tokenizer, so it needs no source pipeline"
@@ -342,7 +342,7 @@ class _Checks:
         language: PretrainedLanguage | None,
         card: Path | None,
     ) -> None:
-        """Collect what is asked for and can't be had of these parts."""
+        """Add a problem for each request that these parts can't serve."""
         request, problems = self.request, self.wrong.problems
         translates = translation is not None or self.nmt is not None or self._existing("nmt") is not None
         if problem := text_misfit(request.name, MAX_TEXT_LENGTH):
@@ -354,14 +354,14 @@ class _Checks:
         if request.compute_types and not translates:
             problems.append("there is no S-NMT to convert")
         if request.pairs and not translates:
-            problems.append("there is no S-NMT whose translations have a length")
+            problems.append("there is no S-NMT to learn lengths for")
         if request.half and not own.models and not problems:
             problems.append("half precision is for models trained here")
         if request.probes and translation is not None:
             problems.append("a pretrained S-NMT is verified with probes of its own")
 
     def _languages(self, own: OwnParts, translation: PretrainedTranslation | None) -> tuple[str | None, str]:
-        """From which language to which: as the pipelines, a pretrained model or the user says."""
+        """Return the source and the target language, from the pipelines, a pretrained model or the user."""
         said, wrong = self.pretrained, self.wrong
         from_, to = translation.languages() if translation is not None else (None, None)
         source = own.source.language if own.source is not None else from_
@@ -380,10 +380,10 @@ class _Checks:
                     f"the {side} pipeline is for {pipeline.language!r}, not for {language!r}"
                 )
         if translation is not None and source is None and not wrong.problems:
-            wrong.problems.append("nothing says which language the S-NMT translates from")
+            wrong.problems.append("the source language of the S-NMT is not known")
             wrong.hint = wrong.hint or _SAY_SOURCE
         if target is None and not wrong.problems:
-            wrong.problems.append("nothing says which language this is for")
+            wrong.problems.append("the target language is not known")
             wrong.hint = wrong.hint or _SAY_TARGET
         wrong.problems += [
             problem for code in (source, target) if code is not None and (problem := language_misfit(code))
@@ -391,7 +391,7 @@ class _Checks:
         return source, target or ""
 
     def _reverse(self, languages: tuple[str | None, str]) -> Bundle | None:
-        """The bundle of the other direction that is given, or that the base holds."""
+        """Return the bundle of the other direction that is given, or that the base holds."""
         held = self._existing(BACKWARD) is not None
         reverse = self.kept.backward if self.kept is not None and held else None
         try:
@@ -404,14 +404,14 @@ class _Checks:
 
 
 def _known_lengths(kept: Bundle | None, languages: tuple[str | None, str]) -> LengthLimits | None:
-    """What was learnt of a direction is not known of another."""
+    """Return the base's learnt lengths; None if the languages have changed."""
     if kept is None or languages != (kept.source_language, kept.target_language):
         return None
     return kept.manifest.lengths
 
 
 def _own_formality(kept: Bundle | None) -> bytes | None:
-    """The seed sentences that lie beside a bundle's models, listed or not: they are taken in with this."""
+    """Return the content of a bundle's own file of seed sentences, listed or not: building adds it."""
     if kept is None or not (path := kept.directory / FORMALITY).is_file():
         return None
     read_seeds(path)
@@ -419,12 +419,12 @@ def _own_formality(kept: Bundle | None) -> bytes | None:
         return path.read_bytes()
 
 
-# Pairs of a text that are looked at, from all over it: more would not tell more.
+# How many sentence pairs are used, spread over the text: more would not change the result.
 _LOOKED_AT = 20_000
 
 
 def lengths_of_pairs(bundle: Bundle, pairs: Sequence[tuple[str, str]]) -> LengthLimits:
-    """What sentence pairs tell, in the tokens of the bundle's S-NMT."""
+    """Learn the limits of lengths from sentence pairs, in the tokens of the bundle's S-NMT."""
     source, target = bundle.source_text, bundle.target_text
     some = pairs[:: -(-len(pairs) // _LOOKED_AT) or 1]
     return learnt_limits((len(source.encode(one)), len(target.encode(other))) for one, other in some)
@@ -446,7 +446,7 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
         shutil.copyfile(contents.card, directory / MODEL_CARD)
     if contents.formality is not None:
         (directory / FORMALITY).write_bytes(contents.formality)
-    # What is converted is what was stored, which `half` has rounded, not what was given.
+    # The stored weights are converted, which `half` has rounded, not the given ones.
     stored = _manifest(directory, contents, language.links, {}, known)
     if contents.translation is not None:
         converted = contents.translation.convert(stored, directory)
@@ -463,7 +463,7 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
 
 
 def _convert(directory: Path, bundle: Bundle, contents: BundleContents) -> Converted:
-    """Convert to every type that is asked for or was there before. What is still right is copied."""
+    """Convert to every compute type asked for or held before; conversions that are still valid are copied."""
     kept = contents.kept if contents.kept is not None and contents.kept.trained_here("nmt") else None
     existing = kept.manifest.translation_conversions if kept is not None else {}
     conversions: dict[str, Conversion] = {}
@@ -488,7 +488,7 @@ def _manifest(
     conversions: Mapping[str, Conversion],
     known: Mapping[str, FileRecord],
 ) -> Manifest:
-    """The manifest of everything that is written so far; files whose checksums are known are not read."""
+    """Return the manifest of all files written so far; files whose checksums are known are not read."""
     names = (
         path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*")) if path.is_file()
     )

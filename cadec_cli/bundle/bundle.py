@@ -1,20 +1,20 @@
 """A bundle: a directory with everything that one translation direction needs.
 
-bundle.json         what there is, with checksums, and the engines that run it (manifest.py)
+bundle.json         the list of parts and files, with checksums and engines (manifest.py)
 source/  target/    text pipelines of models trained here
-nmt/                the S-NMT; a bundle for scoring does without, and without source/
-lm/                 the D-LM; a sentence-level bundle does without
-lm-pipeline/        only where the D-LM has another text pipeline than the S-NMT's target side
+nmt/                the S-NMT; a bundle for scoring has neither this nor source/
+lm/                 the D-LM; a sentence-level bundle has none
+lm-pipeline/        only if the D-LM's text pipeline is not the S-NMT's target pipeline
 ct2/int8/ …         the S-NMT converted, by compute type; missing ones are converted into the cache
 doc-nmt/  2-to-2/  repair/    models that read several sentences, trained here with source/ and target/
-back/               a bundle with an S-NMT of the other direction, for objectives that ask for one
+back/               a bundle with an S-NMT of the other direction, for objectives that need one
 MODEL_CARD.md       if there is one
 
-The engine of nmt/ or lm/ decides which files these parts have and what is in them (engines/table.py). A
+The engine of nmt/ or lm/ defines the files of the part and their content (engines/table.py). A
 pretrained model of another toolkit brings its own tokenizer, and needs no text pipeline.
 
-Opening a bundle reads and checks it; a model is loaded when it is asked for. Text pipelines are then kept.
-Networks are not kept: the caller owns a network, and may move it to a device or make a smaller copy of it.
+Opening a bundle reads and checks it; a model is loaded on request. Loaded text pipelines are kept. Networks
+are not kept: the caller owns a network, and may move it to a device or make a smaller copy of it.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Bundle:
 
     @classmethod
     def open(cls, directory: Path, verify: bool = True, checksums: bool = True) -> Bundle:
-        """Open a bundle. Whatever is missing, truncated, modified or does not fit is one CadecError.
+        """Open a bundle. Missing, truncated or modified files and parts that do not fit are one CadecError.
 
-        Without `verify` only names and sizes of the files are checked; without `checksums`, also whether the
-        parts fit each other.
+        Without `verify` only the names and sizes of files are checked. Without `checksums` it is also checked
+        that the parts fit each other, but no checksum is computed.
         """
         manifest = read_manifest(directory)
         try:
@@ -96,12 +96,12 @@ class Bundle:
 
     @property
     def files(self) -> list[Path]:
-        """All that is read of it."""
+        """The paths of all files that are read."""
         return [self.directory / name for name in (MANIFEST, *self.manifest.files)]
 
     @property
     def source_language(self) -> str | None:
-        """The code of the language it translates from; none where it can't translate."""
+        """The code of the language it translates from; None if it can't translate."""
         return self.manifest.source_language
 
     @property
@@ -111,12 +111,12 @@ class Bundle:
 
     @property
     def defaults(self) -> DecodingDefaults:
-        """How to decode unless asked otherwise."""
+        """The default options for decoding."""
         return self.manifest.defaults
 
     @property
     def lengths(self) -> LengthLimits:
-        """How long translations in its own direction may become."""
+        """The limits on the length of translations in its own direction."""
         return self.manifest.lengths or LengthLimits()
 
     @property
@@ -131,7 +131,7 @@ class Bundle:
 
     @property
     def document_kinds(self) -> tuple[str, ...]:
-        """The models there are that read several sentences."""
+        """The kinds of models that read several sentences, as far as the bundle has them."""
         return tuple(kind for kind in DOCUMENT_KINDS if kind in self.manifest.parts)
 
     @property
@@ -141,7 +141,7 @@ class Bundle:
 
     @cached_property
     def backward(self) -> Bundle | None:
-        """The bundle of the other direction, itself where its S-NMT serves both."""
+        """The bundle of the other direction; this bundle if its S-NMT serves both; None if there is none."""
         if BACKWARD in self.manifest.parts:
             return self._nested_bundle(BACKWARD)
         if not self.has_translation:
@@ -161,12 +161,12 @@ class Bundle:
 
     @property
     def source_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How the S-NMT cuts the source language: with the text pipeline, or with its own tokenizer."""
+        """How the S-NMT tokenises the source language: with the text pipeline, or with its own tokenizer."""
         return self._texts[0]
 
     @property
     def target_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How the S-NMT cuts the target language."""
+        """How the S-NMT tokenises the target language."""
         return self._texts[1]
 
     @cached_property
@@ -181,7 +181,7 @@ class Bundle:
 
     @cached_property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How a D-LM trained here cuts text: as the S-NMT does, or with a pipeline of its own."""
+        """How a D-LM trained here tokenises text: as the S-NMT does, or with its own pipeline."""
         parts = self.manifest.parts
         if "lm-pipeline" in parts:
             return self._pipeline("lm-pipeline", self.target_language)
@@ -199,11 +199,11 @@ class Bundle:
 
     @property
     def context_positions(self) -> int | None:
-        """How many tokens the D-LM can read; None where there is no D-LM, or only the loaded one knows."""
+        """How many tokens the D-LM can read; None without a D-LM, or if that is known only after loading."""
         return self.settings("lm").positions if self.has_lm else None
 
     def engine(self, part: str) -> str:
-        """The name of the engine that runs a model part: `nmt` or `lm`."""
+        """Return the name of the engine that runs a model part: `nmt` or `lm`."""
         self.path(part)
         return self.manifest.engine(part)
 
@@ -212,14 +212,14 @@ class Bundle:
         return self.manifest.trained_here(part)
 
     def settings(self, part: str) -> ModelSettings:
-        """What is known of a model part, `nmt` or `lm`, without loading it."""
+        """Return the settings of a model part, `nmt` or `lm`, without loading the model."""
         if part not in self._settings:
             self._settings[part] = self._engine_of(part).settings(self.path(part))
         return self._settings[part]
 
     @property
     def chooses_languages(self) -> bool:
-        """Tell whether the S-NMT is told the languages to translate between, and so serves several."""
+        """Tell whether the S-NMT takes the languages as an input, and so serves several."""
         if not self.has_translation:
             return False
         settings = self.settings("nmt")
@@ -233,7 +233,7 @@ class Bundle:
         return translation_engine(self.engine("nmt")).stepwise(self.part("nmt")) is not None
 
     def part(self, name: str) -> BundlePart:
-        """A model as its engine sees it: nmt, lm, or a model that reads several sentences."""
+        """Return a model as its engine sees it: nmt, lm, or a model that reads several sentences."""
         self.path(name)
         return BundlePart(self, name)
 
@@ -246,7 +246,7 @@ class Bundle:
         return cast("DocTransformer", self.network("doc-nmt"))
 
     def texts_of(self, part: str) -> tuple[TextPipeline, TextPipeline]:
-        """The text pipelines of a translation model that was trained here: source, target."""
+        """Return the text pipelines of a translation model that was trained here: source, target."""
         return (self.target if part == "repair" else self.source), self.target
 
     def lm_network(self) -> DocumentLM:
@@ -254,10 +254,10 @@ class Bundle:
         return cast("DocumentLM", self.network("lm"))
 
     def conversion(self, compute_type: str = "int8", note: Note = silence) -> Path:
-        """The directory of the converted S-NMT: the bundle's own, else converted once, into the user's cache.
+        """Return the directory of the converted S-NMT: the bundle's, else one in the user's cache.
 
-        `note` reports a conversion, which takes a while. Where conversions are all there is of the weights,
-        the bundle's are taken, whatever their type: they can be run in any.
+        `note` reports a conversion, which takes a while. If the bundle has the weights only as conversions,
+        one of these is taken, whatever its type: it can be run as any type.
         """
         check_compute_type(compute_type)
         self.path("nmt")
@@ -275,11 +275,11 @@ class Bundle:
         return self.cached_conversion("nmt", compute_type, note)
 
     def cached_conversion(self, part: str, compute_type: str, note: Note = silence) -> Path:
-        """The directory of a model that was trained here, converted once into the user's cache."""
+        """Return the directory of a model trained here, converted once into the user's cache."""
 
         def convert(directory: Path) -> None:
             note(f"converting {self.path(part)} to {compute_type}, once: {directory}")
-            # All bundles share the cache: what is stored under these checksums must be made of these files.
+            # All bundles share the cache: a conversion under these checksums must come from these files.
             check_files(self.directory, self.manifest, parts=conversion_cache.depends_on(part))
             note(str(self.convert_translation(compute_type, directory, part=part)))
 
@@ -308,7 +308,7 @@ class Bundle:
         )
 
     def path(self, part: str) -> Path:
-        """Where a part is, which must be there."""
+        """Return the path of a part; a CadecError if the bundle does not have it."""
         if part not in self.manifest.parts:
             what = PART_NAMES.get(part, f"{part}/")
             models = ("nmt", "lm", *DOCUMENT_KINDS)
@@ -319,7 +319,7 @@ class Bundle:
         return self.directory / part
 
     def _nested_bundle(self, part: str) -> Bundle:
-        """A part that is a bundle: its files were checked with all others, and are the ones it lists."""
+        """Open a part that is a bundle; its files were already checked. It must list exactly these files."""
         bundle = Bundle.open(self.path(part), verify=False)
         own = {f"{part}/{name}": entry for name, entry in bundle.manifest.files.items()}
         listed = {name: entry for name, entry in self.manifest.files.items() if name.startswith(f"{part}/")}
@@ -356,7 +356,7 @@ class Bundle:
         return load_model(self.path(kind), kind).model
 
     def _check_parts(self) -> None:
-        """Refuse parts that are sound in themselves but not made for one another."""
+        """Raise a CadecError if parts, each sound in itself, do not fit each other."""
         wrong = []
         for part in OWN_ENGINES:
             if part in self.manifest.parts:
@@ -392,7 +392,7 @@ class BundlePart:
 
     @property
     def directory(self) -> Path:
-        """Where the part's files are."""
+        """The directory of the part's files."""
         return self._bundle.path(self.name)
 
     @property
@@ -403,7 +403,7 @@ class BundlePart:
 
     @property
     def settings(self) -> Any:
-        """What is known of the model without loading it."""
+        """The settings of the model, known without loading it."""
         if self.name in OWN_ENGINES:
             return self._bundle.settings(self.name)
         return self._bundle._own_settings(self.name)
@@ -415,7 +415,7 @@ class BundlePart:
 
     @property
     def limits(self) -> LengthLimits:
-        """How long translations between these languages may become."""
+        """The limits on the length of translations between these languages."""
         return self._bundle.lengths
 
     @property
@@ -425,7 +425,7 @@ class BundlePart:
 
     @property
     def lm_text(self) -> TextPipeline | PretrainedCorpusText:
-        """How a D-LM that was trained here cuts text."""
+        """How a D-LM that was trained here tokenises text."""
         return self._bundle.lm_text
 
     @property
@@ -434,18 +434,18 @@ class BundlePart:
         return self._bundle.manifest.translation_conversions.keys()
 
     def conversion(self, compute_type: str, note: Note) -> Path:
-        """The converted weights: the bundle's own, else converted now."""
+        """Return the directory of the converted weights: the bundle's own, else converted now."""
         if self.name == "nmt":
             return self._bundle.conversion(compute_type, note)
         return self._bundle.cached_conversion(self.name, compute_type, note)
 
     def network(self) -> Any:
-        """The network in torch of a model that was trained here."""
+        """Load the torch network of a model that was trained here."""
         return self._bundle.network(self.name)
 
 
 def chosen_languages(bundle: Bundle, source: str | None = None, target: str | None = None) -> Languages:
-    """The languages that a user asks for, else the bundle's own; others than its models serve are refused."""
+    """Return the languages that a user asks for, else the bundle's; a CadecError if its models lack them."""
     usual = Languages(bundle.source_language, bundle.target_language)
     chosen = Languages(source or usual.source, target or usual.target)
     if chosen == usual:
@@ -461,12 +461,12 @@ def chosen_languages(bundle: Bundle, source: str | None = None, target: str | No
         language_token(chosen.target, settings.target_languages, "target")
         _refuse_others(settings, chosen, usual)
     elif source is not None:
-        raise CadecError(f"{bundle.directory} has no S-NMT, so there is no language that it translates from")
+        raise CadecError(f"{bundle.directory} has no S-NMT, so it has no source language")
     return chosen
 
 
 def _refuse_others(settings: ModelSettings, chosen: Languages, usual: Languages) -> None:
-    """On a side that the model isn't told: one language to translate into, any existing one to read."""
+    """Check a language that the model does not take as input: only the usual target, any real source."""
     if not settings.target_languages and chosen.target != usual.target:
         raise CadecError(
             f"{settings.origin} translates into {usual.target} and no other language",

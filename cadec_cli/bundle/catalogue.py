@@ -1,7 +1,7 @@
 """The catalogue: translation models and language models by short names, and names of pairs of them.
 
 `opus-mt-en-ru+gemma-3-270m` is a translation model with a language model for it. OPUS-MT has hundreds of
-pairs: one that is not listed is looked for under the name that it must have. `pull` makes a named bundle.
+language pairs: one that is not listed is looked for under its usual name. `pull` makes a named bundle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPUS = re.compile(r"opus-mt-([a-z]{2,3})-([a-z]{2,3})")
 
 @dataclass(frozen=True)
 class Entry:
-    """A model that can be had; languages are empty where it serves many."""
+    """A model that can be pulled; its languages are empty if it serves many."""
 
     name: str
     repository: str
@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class TranslationEntry(Entry):
-    """A translation model; of one that serves many languages the user says which."""
+    """A translation model; if it serves many languages, the user names them."""
 
     sources: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class TranslationEntry(Entry):
 
 @dataclass(frozen=True)
 class LanguageEntry(Entry):
-    """A language model, and the temperature that goes well with it."""
+    """A language model, with its recommended temperature."""
 
     languages: tuple[str, ...] = ()
     temperature: float = 1.0
@@ -58,7 +58,7 @@ class LanguageEntry(Entry):
 
 @dataclass(frozen=True)
 class CatalogueMatch:
-    """What a name stands for: a translation model, a language model, or both."""
+    """The models that a name stands for: a translation model, a language model, or both."""
 
     name: str
     translation: TranslationEntry | None
@@ -66,13 +66,13 @@ class CatalogueMatch:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The models themselves."""
+        """The entries of the models."""
         return tuple(one for one in (self.translation, self.language) if one is not None)
 
 
 @cache
 def translation_models() -> Mapping[str, TranslationEntry]:
-    """All translation models that are listed."""
+    """Return all listed translation models by name."""
     return {
         name: TranslationEntry(
             **_common(name, entry), sources=tuple(entry.get("from", ())), targets=tuple(entry.get("to", ()))
@@ -83,7 +83,7 @@ def translation_models() -> Mapping[str, TranslationEntry]:
 
 @cache
 def language_models() -> Mapping[str, LanguageEntry]:
-    """All language models that are listed."""
+    """Return all listed language models by name."""
     return {
         name: LanguageEntry(
             **_common(name, entry),
@@ -95,12 +95,10 @@ def language_models() -> Mapping[str, LanguageEntry]:
 
 
 def find_models(name: str) -> CatalogueMatch:
-    """What a name stands for; one that stands for nothing is a CadecError that says what there is."""
+    """Return the models that a name stands for; an unknown name is a CadecError."""
     parts = name.split(JOINT)
     if len(parts) > 2 or not all(parts):
-        raise CadecError(
-            f"{name!r} is not the name of one model, or of two", "as in opus-mt-en-ru+gemma-3-270m"
-        )
+        raise CadecError(f"{name!r} is not the name of one or two models", "as in opus-mt-en-ru+gemma-3-270m")
     translations = [entry for part in parts if (entry := _translation(part)) is not None]
     languages = [language_models()[part] for part in parts if part in language_models()]
     unknown = [part for part in parts if _translation(part) is None and part not in language_models()]
@@ -158,20 +156,20 @@ def _read_catalogue() -> dict[str, dict[str, dict[str, Any]]]:
 
 @dataclass(frozen=True)
 class PullResult:
-    """A bundle that was made."""
+    """The bundle that `pull` made, and the drifts of its conversions."""
 
     directory: Path
     drifts: list[Drift]
 
 
 def check_pull(wanted: CatalogueMatch, source: str | None, target: str | None) -> None:
-    """Refuse what can't be pulled before anything is fetched."""
+    """Raise a CadecError for models or languages that can't be pulled, before anything is fetched."""
     translation = wanted.translation
     if translation is None:
         if target is None:
             raise CadecError(
-                f"{wanted.name} is a language model: nothing says which language it is for",
-                f"say it with {option('to')}, as in {option('to', 'ru')}",
+                f"{wanted.name} is a language model: its language is not known",
+                f"name it with {option('to')}, as in {option('to', 'ru')}",
             )
         return
     for flag, given, known in (
@@ -181,14 +179,14 @@ def check_pull(wanted: CatalogueMatch, source: str | None, target: str | None) -
         if not known and given is None:
             raise CadecError(
                 f"{translation.name} serves many languages",
-                f"say which with {flag}, as in {option('from', 'en')} {option('to', 'ru')}",
+                f"name one with {flag}, as in {option('from', 'en')} {option('to', 'ru')}",
             )
         if known and given is not None and given not in known:
             raise CadecError(f"{translation.name} does not know {given!r}", f"{flag} {' or '.join(known)}")
 
 
 def bundle_name(wanted: CatalogueMatch, source: str | None, target: str | None) -> str:
-    """What the bundle is called: as it was asked for, with the languages where those are a choice."""
+    """Return the bundle's name: the given one, with the languages if the model serves many."""
     many = isinstance(wanted.translation, TranslationEntry) and not wanted.translation.targets
     return f"{wanted.name}-{source}-{target}" if many else wanted.name
 
@@ -203,7 +201,7 @@ def pull(
     for_beam: bool = False,
     note: Note = silence,
 ) -> PullResult:
-    """Fetch the models of a name, and make a bundle of them."""
+    """Fetch the models of a name and build a bundle from them; a CadecError if it exists, unless `force`."""
     from cadec_cli.bundle.build import BundleRequest, build_bundle  # which imports torch
 
     check_pull(wanted, source, target)

@@ -1,7 +1,7 @@
-"""Converted models in the user's cache: each is made once and appears whole, however many processes ask.
+"""Converted models in the user's cache: each is made once and appears whole, for any number of processes.
 
-The cache belongs to one user, or to root. Nothing is loaded that other users could have put there or
-changed. They may read it, unless the umask forbids that: a cache in an image is made by root and serves
+The cache belongs to one user, or to root. Files that other users could have created or changed are never
+loaded. Others may read it, unless the umask forbids that: a cache in an image is made by root and serves
 everybody. Nothing is deleted automatically, and nothing in it is irreplaceable: all of it may be deleted
 while no cadec runs. A cache that is full or can't be used only costs time.
 """
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
     from converters import Drift
 
 
-# Written last: the checksums of all other files. A directory without it is not ours, or unfinished.
+# Written last: the checksums of all other files. A directory without it is unfinished or not ours.
 _SEAL = "cadec.json"
-# Bytes, of which a seal has a few hundred: more are not read.
+# Bytes. A seal has a few hundred; a larger file is not read.
 _LARGEST_SEAL = 1 << 16
 
 _HAS_OWNERS = hasattr(os, "geteuid")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
-# Directories that stand in for a cache that can't be used; they go when the process ends.
+# Temporary directories, used if the cache can't be; they are removed when the process ends.
 _temporary: dict[str, Path] = {}
 _until_the_end = contextlib.ExitStack()
 atexit.register(_until_the_end.close)
 
 
 class _UnusableError(Exception):
-    """Why the cache can't serve, in a few words."""
+    """Why the cache can't be used, in a few words."""
 
 
 def converted_once(key: str, convert: Callable[[Path], None], note: Note = silence) -> Path:
-    """The directory that `convert` fills, from the cache if it is there and sound.
+    """Return the directory that `convert` fills, from the cache if it is there and undamaged.
 
     The key must name everything that the result depends on. If the cache can't be used or has no room,
-    `note` says so, and a temporary directory serves as long as the process runs.
+    `note` says so, and a temporary directory is used until the process ends.
     """
     if key in _temporary:
         return _temporary[key]
@@ -73,7 +73,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
         _make_private(parent)
         if _is_sound(directory):
             return directory
-        with tempfile.TemporaryFile(dir=parent):  # found now rather than after converting
+        with tempfile.TemporaryFile(dir=parent):  # fails now rather than after converting
             pass
         lock_file = open_lock_file(parent / f".{key}.lock")
     except OSError as error:
@@ -89,7 +89,7 @@ def _from_cache(parent: Path, key: str, convert: Callable[[Path], None]) -> Path
                 convert(directory)
                 _seal(directory)
             except CadecError as error:
-                # Without working locks another process may have been first; its result serves as well.
+                # Without working locks another process may have been first; its result is as good.
                 if _is_sound(directory):
                     return directory
                 if isinstance(error, WriteError):
@@ -104,7 +104,7 @@ def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
         directory = scratch.enter_context(scratch_directory()) / key
     except OSError as error:
         raise CadecError(
-            f"no place for a temporary directory: {error.strerror or error}", _room(cache)
+            f"can't create a temporary directory: {error.strerror or error}", _room(cache)
         ) from None
     try:
         convert(directory)
@@ -119,14 +119,14 @@ def _for_now(cache: Path, key: str, convert: Callable[[Path], None]) -> Path:
 
 
 def _room(cache: Path) -> str:
-    return f"make room for the cache, {cache}, or name another place for it with CADEC_CACHE"
+    return f"make room for the cache, {cache}, or name another directory for it with CADEC_CACHE"
 
 
 def _make_private(parent: Path) -> None:
-    """Make the cache's directory, or see that nobody else can put anything into it."""
+    """Create the cache's directory; raise an _UnusableError if other users can write to it."""
     parent.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     parent.mkdir(mode=0o755, exist_ok=True)
-    # The link too, if it is one: who made it chose the directory.
+    # Also if it is a link: the owner of a link chose its target.
     if not (_is_ours(parent.lstat()) and _is_ours(found := parent.stat())):
         raise _UnusableError("it belongs to another user")
     if not _is_private(found):
@@ -137,7 +137,7 @@ def _make_private(parent: Path) -> None:
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    """Whether something belongs to the user, or to root, who may do anything anyway."""
+    """Tell whether a file belongs to the user, or to root, who may do anything anyway."""
     return not _HAS_OWNERS or found.st_uid in (os.geteuid(), 0)
 
 
@@ -146,17 +146,17 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _clear_dead(parent: Path) -> None:
-    """Remove what killed conversions have left, also of keys that nobody may ask for again.
+    """Remove the leftovers of killed conversions, also of keys that may never be used again.
 
-    Every conversion has made its lock first, so the locks name all keys.
+    Every conversion creates its lock first, so the locks name all keys.
     """
     for path in parent.glob(".*.lock"):
         remove_leftovers(parent / path.name.removeprefix(".").removesuffix(".lock"))
 
 
 def _remove_obstacle(directory: Path) -> None:
-    """Remove what no directory of ours can take the place of; one that is ours is replaced by the new one."""
-    with contextlib.suppress(OSError):  # nothing there; or it stays, and converting says so
+    """Remove a file or foreign directory in the way; our own directory is replaced by the new one."""
+    with contextlib.suppress(OSError):  # it does not exist; or it stays, and converting fails with an error
         found = directory.lstat()
         if not stat.S_ISDIR(found.st_mode):
             directory.unlink()
@@ -165,11 +165,11 @@ def _remove_obstacle(directory: Path) -> None:
 
 
 def _seal(directory: Path) -> None:
-    """Write the checksums; a directory that can't be sealed does not stay."""
+    """Write the checksums; a directory that can't be sealed is removed."""
     try:
         write_json(directory / _SEAL, {path.name: sha256(path) for path in sorted(directory.iterdir())})
         with write_errors(directory):
-            # As the umask has it for a new file, but for others to read at most.
+            # The umask's permissions for a new file, but others may at most read.
             mode = (directory / _SEAL).stat().st_mode & 0o644
             for path in directory.iterdir():
                 path.chmod(mode)
@@ -180,9 +180,9 @@ def _seal(directory: Path) -> None:
 
 
 def _is_sound(directory: Path) -> bool:
-    """Tell whether there are the files that were sealed, as they were written, and no others.
+    """Tell whether a directory has exactly the files that were sealed, unchanged.
 
-    If not they are made again. Nothing is opened that is no plain file of the user's own.
+    If not, they are converted again. Only plain files of the user, or of root, are opened.
     """
     try:
         if not (stat.S_ISDIR(directory.lstat().st_mode) and _is_private(directory.lstat())):
@@ -201,17 +201,17 @@ def _is_sound(directory: Path) -> bool:
 
 
 def dependencies(manifest: Manifest, part: str = "nmt") -> str:
-    """One checksum of all in a bundle that a conversion depends on: the weights, and what the ids mean."""
+    """Return a checksum of everything that a conversion depends on: the weights, and the meaning of ids."""
     return manifest.listing_digest(*depends_on(part))
 
 
 def depends_on(part: str = "nmt") -> tuple[str, ...]:
-    """The parts of a bundle that a conversion of one of them is made of."""
+    """Return the parts of a bundle that the conversion of a part depends on."""
     return (part, "source", "target")
 
 
 def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
-    """Tell whether there is a conversion, and it is what converting this bundle's S-NMT now would give."""
+    """Tell whether a conversion exists, and is the same as converting this bundle's S-NMT now would give."""
     if conversion is None:
         return False
     return (conversion.depends_on, conversion.converter) == (
@@ -221,16 +221,16 @@ def is_current(conversion: Conversion | None, manifest: Manifest) -> bool:
 
 
 def cache_key(manifest: Manifest, compute_type: str, part: str = "nmt") -> str:
-    """A name for a conversion that differs wherever the result would.
+    """Return a name for a conversion, different for every different result.
 
     All bundles share the cache. The name contains checksums of files, so check the files before you store
-    something under it.
+    a conversion under it.
     """
     return f"{manifest.digest(*depends_on(part))[:40]}-{compute_type}-{CONVERTER_VERSION}"
 
 
 def conversion_record(manifest: Manifest, drift: Drift) -> Conversion:
-    """What a manifest remembers of a conversion of this bundle's S-NMT."""
+    """Return the manifest's record of a conversion of this bundle's S-NMT."""
     return Conversion(dependencies(manifest), CONVERTER_VERSION, drift.mean, drift.largest)
 
 
@@ -243,7 +243,7 @@ def convert(
     directory: Path,
     probes: Sequence[tuple[str, str]] = (),
 ) -> Drift:
-    """Write an S-NMT as a CTranslate2 model, whole or not at all; report how far it is from torch.
+    """Write an S-NMT as a CTranslate2 model, whole or not at all; return how far it is from torch.
 
     Probes are sentence pairs to compare the two on, besides random ones.
     """

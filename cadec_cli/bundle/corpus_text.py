@@ -1,4 +1,4 @@
-"""What a corpus is prepared with: a text pipeline trained here, or a pretrained model's tokenizer."""
+"""How a corpus is cut into tokens: by a text pipeline trained here, or a pretrained model's tokenizer."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from converters import HUB, open_tokenizer
 
 
 def corpus_text(given: str, language: str | None) -> Loader:
-    """How to load the text that a user names: it is found now, and can be loaded in any process.
+    """Find the text that a user names; return a loader for it that works in any process.
 
-    A text pipeline; a bundle, for the target language of its S-NMT; or a pretrained language model, whose
-    language has to be said.
+    `given` is a text pipeline; a bundle, for the target language of its S-NMT; or a pretrained language
+    model, which needs a `language`.
     """
     path = expand_user(given)
     bundle = path if (path / MANIFEST).is_file() else named_bundle(path)
@@ -35,9 +35,7 @@ def corpus_text(given: str, language: str | None) -> Loader:
             f"{given} is not a text pipeline here", f"if it is a model on the hub, write {HUB}{given}"
         )
     if language is None:
-        raise CadecError(
-            f"nothing says which language {given} is used for", f"say it with {option('language')}"
-        )
+        raise CadecError(f"the language of {given} is not known", f"name it with {option('language')}")
     return partial(_lines, *open_tokenizer(given), language)
 
 

@@ -1,4 +1,4 @@
-"""What a bundle is made of, read from its files. No model is loaded."""
+"""Describes the parts of a bundle from its files. No model is loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PartDescription:
 
     part: str
     what: str
-    size: int  # bytes, those of linked files included
+    size: int  # bytes, including linked files
     checksum: str
     engine: str | None = None
     origin: str | None = None
@@ -32,7 +32,7 @@ class PartDescription:
 
 @dataclass(frozen=True)
 class BundleDescription:
-    """All that is known of a bundle without running it."""
+    """Everything known of a bundle without loading its models."""
 
     name: str
     directory: str
@@ -42,18 +42,18 @@ class BundleDescription:
     parts: tuple[PartDescription, ...]
     links: Mapping[str, str]
     defaults: Mapping[str, Any]
-    lengths: LengthLimits | None  # that were learnt
+    lengths: LengthLimits | None  # learnt from sentence pairs, if any
     versions: Mapping[str, str]
     card: bool
 
     @property
     def size(self) -> int:
-        """Bytes of all parts."""
+        """The size of all parts in bytes."""
         return sum(part.size for part in self.parts)
 
 
 def describe(bundle: Bundle) -> BundleDescription:
-    """Look at a bundle."""
+    """Return the description of a bundle."""
     manifest = bundle.manifest
     return BundleDescription(
         name=manifest.name,

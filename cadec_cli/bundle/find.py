@@ -1,6 +1,6 @@
-"""Finds the bundle that a user names: a directory, a named bundle of theirs, or the one that came with cadec.
+"""Finds the bundle that a user names: a directory, one of the user's named bundles, or the embedded one.
 
-Named bundles are in one directory of the user's. Nothing here looks into a bundle.
+Named bundles are in one directory of the user. Nothing here reads the content of a bundle.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def named_bundles() -> dict[str, Path]:
-    """All of them, by name."""
+    """Return the paths of all named bundles, by name."""
     root = data_directory() / "bundles"
     found = sorted(root.iterdir()) if root.is_dir() else []
     return {path.name: path for path in found if (path / MANIFEST).is_file() and is_name(path.name)}
 
 
 def path_of(name: str) -> Path:
-    """Where the bundle of a name is, or would be."""
+    """Return the path that a bundle of this name has, or would have."""
     if not is_name(name):
         raise CadecError(f"{name!r} can't be a bundle's name", "letters, digits and . _ + - are allowed")
     return data_directory() / "bundles" / name
 
 
 def named_bundle(given: Path) -> Path | None:
-    """The bundle that a word on the command line names, if it is a name and there is one."""
+    """Return the path of the bundle that a word on the command line names; None if there is none."""
     name = str(given)
     if is_name(name):
         restore_directory(path_of(name))
@@ -46,14 +46,14 @@ def is_name(text: str) -> bool:
 
 
 def remove_named(name: str) -> Path:
-    """Delete a bundle; another name is an error that says which there are."""
+    """Delete a named bundle and return its path; a CadecError for an unknown name lists the known ones."""
     bundles = named_bundles()
     if name not in bundles:
         raise CadecError(
             f"there is no bundle {name!r} to remove",
             f"there are {', '.join(bundles)}" if bundles else "none was pulled or added yet",
         )
-    # What is half removed has no manifest any more, and is no bundle.
+    # Without its manifest, a half-removed bundle is not taken for a bundle.
     (bundles[name] / MANIFEST).unlink()
     shutil.rmtree(bundles[name])
     return bundles[name]
@@ -63,9 +63,9 @@ EMBEDDED = Path(__file__).parents[1] / "embedded"
 
 
 def find_bundle(given: Path | None = None) -> Path:
-    """The bundle to use: the given one, else $CADEC_BUNDLE, else the one that came with cadec.
+    """Return the path of the bundle to use: the given one, else $CADEC_BUNDLE, else the embedded one.
 
-    A bundle is given as a directory, or by the name of one that was pulled or added.
+    `given` is a directory, or the name of a bundle that was pulled or added.
     """
     if given is None and (named := os.environ.get("CADEC_BUNDLE")):
         given = expand_user(named)

@@ -1,10 +1,10 @@
-"""Checks the files of a bundle against its manifest: every listed file is there, and nothing else is.
+"""Checks the files of a bundle against its manifest: all listed files exist, and no others.
 
-Files must be ordinary ones, in ordinary directories. A link is followed only if the manifest says that it is
-one and where it leads. The directories of parts hold nothing that is not listed, except files that operating
-systems leave behind and no loader takes for a model. So a library that reads such a directory finds only what
-was checked. Beside the parts, at the top, there may be anything (a README, docs/, names that start with a
-dot): it is never read or copied.
+Files must be regular files, in real directories. A link is followed only if the manifest lists it with its
+target. The directories of parts contain only listed files, except files that operating systems leave behind
+and no loader takes for a model. So a library that reads such a directory finds only checked files. Beside the
+parts, at the top level, other files are allowed (a README, docs/, names that start with a dot): they are
+never read or copied.
 
 The bundle that came with cadec may consist of links, which some installers make (uv, Nix, Bazel). Anybody
 who could change those could change the program too. Its checksums are computed like all others.
@@ -28,24 +28,24 @@ from cadec_cli.validation import quote_value
 
 _LINK, _NOT_LISTED = "is a symbolic link", f"is not listed in {MANIFEST}"
 _NO_LINKS = "a copy without links can be used: cp -rL BUNDLE COPY"
-_EXTRA = "delete what is not listed, or move it elsewhere"
+_EXTRA = "delete the files that are not listed, or move them elsewhere"
 
-# What file browsers leave in every directory that somebody looks at, what macOS adds to each file on other
-# systems' disks, and what NFS keeps of a deleted file that is still open. A `*` of pathlib finds those with a
-# dot: models.foreign_sizes leaves them out.
+# Files that file browsers leave in every directory they show, files that macOS adds on other systems' disks,
+# and files that NFS keeps of deleted files that are still open. pathlib's `*` finds those with a dot:
+# models.foreign_sizes leaves them out.
 _LEFT_BEHIND = (".DS_Store", "Thumbs.db", "desktop.ini")
 _LEFT_BEHIND_STARTS = ("._", ".nfs")
 
-# How many problems an error names, and how many are looked for.
+# How many problems an error names, and how many are collected.
 _SHOWN, _MOST = 5, 100
 
 
 def check_files(
     directory: Path, manifest: Manifest, checksums: bool = True, parts: Iterable[str] | None = None
 ) -> None:
-    """Refuse a bundle with files missing, truncated, modified or not listed, and name all of them.
+    """Raise a CadecError that names the files that are missing, truncated, modified or not listed.
 
-    With `parts`, checksums are computed of their files only.
+    With `parts`, checksums are computed only for the files of these parts.
     """
     wrong = [f"no bundle has a file {quote_value(name)}" for name in foreign_files(manifest)]
     there = set()
@@ -72,7 +72,7 @@ def check_files(
 
 
 def _find_modified(directory: Path, manifest: Manifest, names: Sequence[str]) -> list[str]:
-    """What is wrong with the content of files, several of which are read at a time."""
+    """Return a message for each file whose content was modified; several files are read at a time."""
     with ThreadPoolExecutor(available_cores()) as threads:
         found = threads.map(sha256, [directory / name for name in names])
         return [
@@ -91,9 +91,9 @@ def _hint(wrong: Sequence[str]) -> str:
 def copy_files(
     directory: Path, manifest: Manifest, parts: Iterable[str], output: Path
 ) -> dict[str, FileRecord]:
-    """Copy the files of some parts of a bundle, or single ones, links as links. Return what was copied.
+    """Copy the files of some parts of a bundle, or single ones, links as links; return the copied files.
 
-    A file that is not what the manifest lists is a CadecError. Links are not read, and not in the result.
+    A file that differs from the manifest is a CadecError. Links are not read, and not in the result.
     """
     starts, follow = tuple(f"{part}/" for part in parts), is_embedded(directory)
     copied = {}
@@ -107,12 +107,12 @@ def copy_files(
         else:
             copied[name] = _copy_file(directory / name, copy, follow=follow)
             if copied[name] != expected:
-                raise CadecError(f"{directory / name} is not what the bundle lists any more", AGAIN)
+                raise CadecError(f"{directory / name} was changed after the bundle was made", AGAIN)
     return copied
 
 
 def _copy_file(path: Path, copy: Path, *, follow: bool) -> FileRecord:
-    """Copy a file, which is a link only where those are followed, and return what was copied."""
+    """Copy a file and return its record; a link is an error unless links are followed."""
     digest, size = hashlib.sha256(), 0
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
     if not follow:
@@ -128,7 +128,7 @@ def _copy_file(path: Path, copy: Path, *, follow: bool) -> FileRecord:
 
 
 def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
-    """All that matters in a directory, by name, with its kind: files of parts, and listed ones at the top."""
+    """Yield the names and kinds of the files that matter: those in parts, and listed ones at the top."""
     expected = {str(parent) for name in manifest.files for parent in PurePosixPath(name).parents}
     follow = is_embedded(directory)
     waiting = [""]
@@ -138,7 +138,7 @@ def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
             entries = sorted(
                 (entry.name, entry.stat(follow_symlinks=follow).st_mode)
                 for entry in found
-                if not follow or Path(entry).exists()  # a link that leads nowhere is a file that is missing
+                if not follow or Path(entry).exists()  # a broken link is a missing file
             )
         for own, mode in entries:
             name, kind = f"{place}{own}", stat.S_IFMT(mode)
@@ -149,7 +149,7 @@ def _entries(directory: Path, manifest: Manifest) -> Iterator[tuple[str, int]]:
 
 
 def _is_harmless(name: str, kind: int) -> bool:
-    """Tell whether something that is not listed may lie there: nothing reads it."""
+    """Tell whether an unlisted file or directory is allowed, since nothing reads it."""
     path = PurePosixPath(name)
     if len(path.parts) == 1:
         is_beside = kind == stat.S_IFREG or (kind == stat.S_IFDIR and not is_part_path(name))
@@ -166,22 +166,22 @@ def _describe_unlisted(name: str, kind: int) -> str:
 
 
 def _misfit(path: Path, name: str, kind: int, manifest: Manifest) -> str | None:
-    """What is wrong with a file that is listed, its content aside."""
+    """Return what is wrong with a listed file, apart from its content; None if nothing is."""
     expected, linked = manifest.files[name], manifest.links.get(name)
     if linked is not None:
         if kind != stat.S_IFLNK or str(path.readlink()) != linked:
-            return f"{name} is no link to {linked}"
+            return f"{name} is not a link to {linked}"
         if not path.exists():
             return _missing(name, manifest)
     elif kind == stat.S_IFLNK:
         return f"{name} {_LINK}"
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
-        return f"{name} is no ordinary file"
+        return f"{name} is not a regular file"
     if about.st_size != expected.size:
         state = "truncated" if about.st_size < expected.size else "modified"
         return f"{name} is {state} ({about.st_size:,} bytes, not {expected.size:,})"
-    if linked is not None and not about.st_size:  # files of the kernel say that they are empty, and go on
+    if linked is not None and not about.st_size:  # files of the kernel claim to be empty, and are not
         return f"{name} is linked to an empty file"
     return None
 

@@ -1,6 +1,6 @@
 """A bundle's models behind the protocols of `engines`, on the device and in the precision asked for.
 
-Which code loads a model is up to its engine; nothing here knows one by name.
+The engine of a model loads it; this module knows no engine by name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def load_models(
 ) -> LoadedModels:
     """Return a bundle's models, each of which is loaded when it is first used.
 
-    Languages are the bundle's own unless given. `threads` holds for every engine; 0 means all cores. `note`
+    Languages are the bundle's own unless given. `threads` applies to every engine; 0 means all cores. `note`
     reports a model that has to be converted first, which takes a while; `loading` is entered with a name
     while a model is loaded. Torch is not imported here unless a GPU is asked for.
     """
@@ -97,7 +97,7 @@ class LoadedModels:
 
     @cached_property
     def reader(self) -> ContextReader | None:
-        """How the D-LM cuts text and how much it reads. It is loaded only if its engine needs that."""
+        """The D-LM's tokenizer and context length. The D-LM is loaded only if its engine needs that."""
         read = language_engine(self.bundle.engine("lm")).reader if self.bundle.has_lm else None
         return self.language if read is None else read(self.bundle.part("lm"), self.languages)
 
@@ -113,7 +113,7 @@ class LoadedModels:
             return LoadedModels(reverse, languages, self._machine, self._note).translation
 
     def document(self, name: str) -> DocumentModel | None:
-        """A model that reads several sentences, if the bundle has one of that name."""
+        """Return the model of several sentences with that name; None if the bundle has none."""
         if name not in self.bundle.document_kinds:
             return None
         if name not in self._documents:
@@ -124,7 +124,7 @@ class LoadedModels:
         return self._documents[name]
 
     def joined_model(self, part: str) -> TranslationModel:
-        """A model of joined sentences as a translation model."""
+        """Load a model of joined sentences as a translation model."""
         return load_joined(self.bundle.part(part), self._machine, self._note)
 
     @cached_property
@@ -144,18 +144,18 @@ class LoadedModels:
             return load(self.bundle.part("nmt"), self.languages, self._machine, self._note)
 
     def seed(self, register: str) -> Sequence[str]:
-        """Formal or informal sentences of the target language: the bundle's own, else ours."""
+        """Return formal or informal sentences of the target language: the bundle's own, else ours."""
         return seed_of(self.bundle, self.languages, register)
 
 
 def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str]:
-    """Formal or informal sentences of the target language: the bundle's own, else ours."""
+    """Return formal or informal sentences of the target language: the bundle's own, else ours."""
     own = bundle.directory / FORMALITY
     listed = FORMALITY in bundle.manifest.files
     if not listed and own.exists():
         raise CadecError(
             f"{own} is not listed in the bundle",
-            f"if it is yours, `cadec convert {bundle.directory}` takes it in",
+            f"if you wrote it, `cadec convert {bundle.directory}` adds it to the bundle",
         )
     return seed_sentences(register, languages.target_code, own if listed else None)
 
@@ -163,9 +163,9 @@ def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str
 def convert_in_advance(
     bundle: Bundle, options: TranslationOptions, compute_type: str, note: Note = silence
 ) -> None:
-    """Prepare every model that translating with these options needs, and load none.
+    """Convert every model that translating with these options needs, and load none.
 
-    Call it before several processes start, which would otherwise all convert, or wait for one another.
+    Call it before several processes start: they would otherwise all convert, or wait for one another.
     """
     _prepare(bundle, compute_type, note)
     if options.search in bundle.document_kinds and options.search in CONVERTED_KINDS:
@@ -179,6 +179,6 @@ def _prepare(bundle: Bundle, compute_type: str, note: Note) -> None:
 
 
 def default_options(bundle: Bundle) -> TranslationOptions:
-    """The options that the bundle's makers found best."""
+    """Return the bundle's default options; without a D-LM the search is `sentence`."""
     options = TranslationOptions(**dataclasses.asdict(bundle.defaults))
     return options if bundle.has_lm else dataclasses.replace(options, search="sentence")

@@ -1,8 +1,8 @@
-"""bundle.json: what a bundle consists of, with a checksum of every file and of itself.
+"""bundle.json: the manifest of a bundle, with a checksum of every file and of itself.
 
-The manifest knows files, sizes and names; what the files contain is left to the engines. Anybody may have
-written a manifest, so everything is checked when it is read: types, bounds, names, and that no text in it
-holds anything that a terminal would obey.
+The manifest knows files, sizes and names; the content of files is left to the engines. Every manifest is
+untrusted, so everything is checked when it is read: types, bounds, names, and that no text in it contains
+terminal commands.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _PARTS: Mapping[str, str] = {
     BACKWARD: "bundle",
 }
 CONVERTED = "ctranslate2"
-# Where conversions are; the D-LM's are of earlier versions, and nothing reads them.
+# The directories of conversions. Those of the D-LM come from earlier versions, and are never read.
 _CONVERSIONS = ("ct2", "ct2-lm")
 
-# Paths and their components as most file systems can have them.
+# Limits of paths and their components that most file systems support.
 _LONGEST_NAME, _LONGEST_COMPONENT = 1000, 255
 
-# What a part holds → the files that it has, as regular expressions. The engine of a model part says its own.
+# The kind of a part → its files, as a regular expression. The engine of a model part defines its own.
 _FILES: Mapping[str, str] = {
     "pipeline": r"pipeline\.json|truecaser\.json|subwords\.model",
     CONVERTED: r"model\.bin|config\.json|(\w+_)?vocabulary\.(json|txt)",
@@ -58,20 +58,20 @@ _FILES: Mapping[str, str] = {
 
 
 def name_misfit(name: object) -> str | None:
-    """Why something can't be the name of a file in a bundle, or of a part; None where it can."""
+    """Return why a value can't be the name of a file in a bundle, or of a part; None if it can."""
     if problem := text_misfit(name, _LONGEST_NAME):
         return problem
     assert isinstance(name, str)
     components = name.split("/")
     if "\\" in name or ":" in name or any(one in ("", ".", "..") for one in components):
-        return f"{quote_value(name)} is no plain path"
+        return f"{quote_value(name)} is not a plain path"
     if any(len(one.encode()) > _LONGEST_COMPONENT for one in components):
         return f"{quote_value(name)} is longer than file systems allow"
     return None
 
 
 def leads_outside(name: object) -> bool:
-    """Tell whether a name is a path that leaves the directory it is relative to, on whatever system."""
+    """Tell whether a name is a path that leads out of its directory, on any system."""
     if not isinstance(name, str):
         return False
     path = PurePosixPath(name)
@@ -79,7 +79,7 @@ def leads_outside(name: object) -> bool:
 
 
 def part_misfit(part: str, what: object) -> str | None:
-    """Why there is no such part; None where there is."""
+    """Return why a part is not one that a bundle can have; None if it is."""
     place, _, compute_type = part.partition("/")
     if place in _CONVERSIONS and compute_type in COMPUTE_TYPES:
         expected = CONVERTED
@@ -91,12 +91,12 @@ def part_misfit(part: str, what: object) -> str | None:
 
 
 def is_part_path(name: str) -> bool:
-    """Tell whether a directory has the name of one that parts are in, on whatever system."""
+    """Tell whether a name is that of a directory of parts, on any system."""
     return name.casefold() in (*_PARTS, *_CONVERSIONS)
 
 
 def foreign_files(manifest: Manifest) -> list[str]:
-    """The files in directories that no part has. Beside the parts, at the top, there may be any."""
+    """Return the files in directories that no part can have. At the top level any file is allowed."""
     forms = {
         part: ENGINES[manifest.engine(part)].files if part in OWN_ENGINES else _FILES[what]
         for part, what in manifest.parts.items()
@@ -112,7 +112,7 @@ def _is_known(name: str, forms: Mapping[str, str]) -> bool:
 
 
 def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
-    """Why a file of a linked bundle can't be a link to a place; None if it can."""
+    """Return why a file of a linked bundle can't be a link to a place; None if it can."""
     part, _, file = name.partition("/")
     engine = ENGINES[manifest.engine(part)] if part in OWN_ENGINES else None
     if engine is None or not engine.links or not re.fullmatch(engine.links, file):
@@ -122,7 +122,7 @@ def _link_misfit(name: str, place: object, manifest: Manifest) -> str | None:
     assert isinstance(place, str)
     path = PurePosixPath(place)
     if not path.is_absolute() or ".." in path.parts or str(path) != place:
-        return f"the link {name} leads to {quote_value(place)}, which is no full path"
+        return f"the link {name} leads to {quote_value(place)}, which is not an absolute path"
     return None
 
 
@@ -141,7 +141,7 @@ PART_NAMES: Mapping[str, str] = {
 # A file that a bundle may have beside its models: seed sentences of its own (text.formality).
 FORMALITY = "formality.json"
 
-# The manifest of a bundle with a thousand files is smaller.
+# More than the manifest of a bundle with a thousand files.
 _MAX_BYTES = 1 << 20
 MAX_TEXT_LENGTH = 1000
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
@@ -151,7 +151,7 @@ AGAIN = "copy or download the bundle again, or build it again with `cadec conver
 
 @dataclass(frozen=True)
 class FileRecord:
-    """A file as it was when the bundle was made."""
+    """The checksum and size of a file when the bundle was made."""
 
     sha256: str
     size: int
@@ -159,7 +159,7 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A CTranslate2 model: a checksum of what it depends on, its converter, and its drift from torch."""
+    """A CTranslate2 model: a checksum of its origin, the converter's version, and its drift from torch."""
 
     depends_on: str
     converter: int
@@ -174,20 +174,20 @@ class Manifest:
     name: str
     source_language: str | None
     target_language: str
-    parts: Mapping[str, str]  # directory → what it holds: pipeline, nmt, lm, ctranslate2 …
+    parts: Mapping[str, str]  # directory → its kind: pipeline, nmt, lm, ctranslate2 …
     engines: Mapping[str, str] = field(default_factory=dict)  # model part → engine; see `engine`
     files: Mapping[str, FileRecord]
-    links: Mapping[str, str] = field(default_factory=dict)  # file → where it is linked to, outside
+    links: Mapping[str, str] = field(default_factory=dict)  # file → the target of its link, outside
     conversions: Mapping[str, Conversion] = field(default_factory=dict)  # directory → how it was made
     defaults: DecodingDefaults = field(default_factory=DecodingDefaults)
-    lengths: LengthLimits | None = None  # of the S-NMT's translations, in its tokens; None is the usual
+    lengths: LengthLimits | None = None  # of the S-NMT's translations, in its tokens; None: the default
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
         """One checksum of everything that the bundle's translations and scores depend on.
 
-        Defaults are left out, and so are conversions, unless they are all there is of the weights.
+        Defaults are left out, and so are conversions, unless they are the only weights.
         """
         engine = ENGINES[self.engine("nmt")]
         left_out = () if isinstance(engine, TranslationEngine) and engine.converted else (CONVERTED,)
@@ -199,10 +199,10 @@ class Manifest:
         return hashlib.sha256(content.encode()).hexdigest()
 
     def engine(self, part: str) -> str:
-        """The name of the engine that runs a model part, nmt or lm.
+        """Return the name of the engine that runs a model part, nmt or lm.
 
-        A manifest that names none, as all early ones, means ours. (The format is still 1: an early cadec
-        ignores the field, so it reads a bundle of ours as it is meant, and of others it misses files.)
+        The default is our own engine, as in all early manifests. (The format is still 1: an early cadec
+        ignores the field, so it reads a bundle of our engine correctly, and in others it misses files.)
         """
         return self.engines.get(part, OWN_ENGINES[part].name)
 
@@ -214,8 +214,8 @@ class Manifest:
     def translation_conversions(self) -> dict[str, Conversion]:
         """The conversions of the S-NMT by compute type.
 
-        Earlier bundles may have some of the D-LM too (ct2-lm/int8), which nothing ever read: their files are
-        checked like all others, and nothing more.
+        Earlier bundles may have conversions of the D-LM, too (ct2-lm/int8). They were never read: their files
+        are checked like all others, and not used.
         """
         place = conversion_part("")
         return {
@@ -225,15 +225,15 @@ class Manifest:
         }
 
     def digest(self, *parts: str) -> str:
-        """One checksum over all the files of some parts: no other names or contents have the same."""
+        """Return one checksum over all files of some parts: it differs for other names or contents."""
         listed = [[name, entry.sha256, entry.size] for name, entry in self._of(parts)]
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
     def listing_digest(self, *parts: str) -> str:
-        """A checksum over lines of names and checksums, with which conversions have always been marked.
+        """Return a checksum over lines of names and checksums; conversions have always been marked with it.
 
         No name contains a line break, so it distinguishes as much as `digest` does. It proves nothing: the
-        author of a bundle wrote both, the files and the mark.
+        author of a bundle wrote both the files and the mark.
         """
         lines = (f"{name} {entry.sha256}\n" for name, entry in self._of(parts))
         return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -241,16 +241,16 @@ class Manifest:
     def _of(self, parts: Iterable[str]) -> list[tuple[str, FileRecord]]:
         starts = tuple(f"{part}/" for part in parts)
         if not starts:
-            raise ValueError("a checksum of nothing says nothing")
+            raise ValueError("a checksum needs at least one part")
         return [item for item in sorted(self.files.items()) if f"{item[0]}/".startswith(starts)]
 
     def content(self) -> bytes:
-        """The file, with its own checksum."""
+        """Return the content of bundle.json, with its own checksum."""
         value = {"format": FORMAT_VERSION, **dataclasses.asdict(self)}
         for name in ("engines", "links", "lengths"):
-            if not value[name]:  # an earlier manifest is written as it was read
+            if not value[name]:  # an earlier manifest is written back unchanged
                 del value[name]
-        # The D-LM's weight alone is a number, and none is null: so earlier versions read it too.
+        # The D-LM's weight alone is written as a number, no weights as null: earlier versions can read that.
         weights = dict(self.defaults.weight)
         value["defaults"]["weight"] = weights["lm"] if weights.keys() == {"lm"} else weights or None
         value["conversions"] = {name: _conversion_json(one) for name, one in self.conversions.items()}
@@ -259,17 +259,17 @@ class Manifest:
 
 
 def conversion_part(compute_type: str) -> str:
-    """Where in a bundle its S-NMT is, converted to a compute type."""
+    """Return the directory, in a bundle, of the S-NMT converted to a compute type."""
     return f"ct2/{compute_type}"
 
 
 def record(path: Path) -> FileRecord:
-    """What a manifest remembers of a file."""
+    """Return the manifest's record of a file."""
     return FileRecord(sha256(path), path.stat().st_size)
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Read the manifest of a bundle; anything odd about it is a CadecError."""
+    """Read the manifest of a bundle; a CadecError if it is missing, damaged or not valid."""
     restore_directory(directory)
     path = directory / MANIFEST
     if not directory.exists():
@@ -282,7 +282,7 @@ def read_manifest(directory: Path) -> Manifest:
             f"{directory} is not a bundle (it has no {MANIFEST})", "build one with `cadec convert`"
         )
     if path.stat().st_size > _MAX_BYTES:
-        raise CadecError(f"{path} is larger than any manifest of a bundle ({path.stat().st_size:,} bytes)")
+        raise CadecError(f"{path} is too large for the manifest of a bundle ({path.stat().st_size:,} bytes)")
     value = read_json(path, strict=True)
     if not isinstance(value, dict) or type(value.get("format")) is not int:
         raise CadecError(f"{path} is not the manifest of a bundle", AGAIN)
@@ -296,7 +296,7 @@ def read_manifest(directory: Path) -> Manifest:
         raise CadecError(
             f"{path} was changed after the bundle was made",
             f"decoding defaults are changed with `cadec convert BUNDLE {option('context', '2')}` and "
-            "its like",
+            "similar options",
         )
     try:
         manifest = _parse_manifest(value)
@@ -315,7 +315,7 @@ def save_defaults(directory: Path, defaults: DecodingDefaults) -> None:
 
 
 def save_lengths(directory: Path, lengths: LengthLimits) -> None:
-    """Write into a bundle's manifest how long translations may become."""
+    """Write limits on the length of translations into a bundle's manifest."""
     _save(directory, dataclasses.replace(read_manifest(directory), lengths=lengths))
 
 
@@ -382,7 +382,7 @@ def _file(entry: Mapping[str, Any]) -> FileRecord:
 
 def _check_checksum(value: object) -> None:
     if not isinstance(value, str) or not _CHECKSUM.fullmatch(value):
-        raise ValueError(f"{quote_value(value)} is no checksum")
+        raise ValueError(f"{quote_value(value)} is not a checksum")
 
 
 def _refuse(wrong: list[str]) -> None:
@@ -423,7 +423,7 @@ def _check_engines(path: Path, manifest: Manifest) -> None:
 
 
 def _check_names(path: Path, manifest: Manifest) -> None:
-    """Refuse names that lead out of the bundle, unknown parts and files, and links that are not allowed."""
+    """Raise a CadecError for names outside the bundle, unknown parts, and links that are not allowed."""
     named = (*manifest.files, *manifest.parts, *manifest.conversions, *manifest.links)
     outside = [name for name in named if leads_outside(name)]
     if outside:
@@ -435,12 +435,14 @@ def _check_names(path: Path, manifest: Manifest) -> None:
     if wrong:
         raise CadecError(f"{path}: {_some(wrong)}, which this version of cadec lacks", "upgrade cadec")
     converted = {part for part, what in manifest.parts.items() if what == CONVERTED}
-    wrong = [f"{part}/ is a conversion or none" for part in sorted(converted ^ manifest.conversions.keys())]
-    wrong += [f"{part}/ has an engine and is not there" for part in manifest.engines.keys() - manifest.parts]
+    wrong = [
+        f"conversions and parts disagree: {part}/" for part in sorted(converted ^ manifest.conversions.keys())
+    ]
+    wrong += [f"{part}/ has an engine but is not a part" for part in manifest.engines.keys() - manifest.parts]
     wrong += [
         problem for name, place in manifest.links.items() if (problem := _link_misfit(name, place, manifest))
     ]
-    wrong += [f"{name} is a link and not listed" for name in manifest.links.keys() - manifest.files]
+    wrong += [f"{name} is a link but not a listed file" for name in manifest.links.keys() - manifest.files]
     wrong += [f"it lists {name} itself" for name in manifest.files if name.casefold() == MANIFEST]
     if wrong:
         raise CadecError(f"{path} is damaged: {_some(wrong)}", AGAIN)

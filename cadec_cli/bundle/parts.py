@@ -1,8 +1,8 @@
 """The parts that a bundle is built from: trained here, of another toolkit, or taken from another bundle.
 
-The converters know what a model of another toolkit is, and whether its conversion agrees with the original.
-This module knows where the files of each part go. Files whose checksums were computed while they were copied
-are returned with them, so that nothing is hashed twice.
+The converters recognise a model of another toolkit, and verify its conversion against the original. This
+module knows where the files of each part go. Checksums that were computed while files were copied are
+returned, so that no file is hashed twice.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LEFT_OUT = ("lm", "lm-pipeline", BACKWARD)
 
 
 def backward_misfits(reverse: Bundle, source: str | None, target: str) -> list[str]:
-    """Why a bundle can't be the backward model of one that translates from source to target."""
+    """Return why a bundle can't be the backward model of one that translates from source to target."""
     if not reverse.has_translation:
         return [f"{reverse.directory} has no S-NMT, and so can't be a backward model"]
     if reverse.chooses_languages:
@@ -64,7 +64,7 @@ def backward_misfits(reverse: Bundle, source: str | None, target: str) -> list[s
 
 
 def write_backward(reverse: Bundle, directory: Path) -> dict[str, FileRecord]:
-    """Write a bundle as the backward model of another: everything that translating needs, and no more."""
+    """Write a bundle as the backward model of another, with only the parts that translating needs."""
     manifest = reverse.manifest
     parts = {part: what for part, what in manifest.parts.items() if part not in _LEFT_OUT}
     files = {
@@ -98,12 +98,12 @@ class OwnModelRequest:
     half: bool
     compute_types: Sequence[str]
     documents: Mapping[str, Path] = field(default_factory=dict)  # by kind: models that read several sentences
-    text: CorpusText | None = None  # what a pretrained S-NMT writes, which a D-LM may have been trained with
+    text: CorpusText | None = None  # a pretrained S-NMT's target text, on which a D-LM may have been trained
 
 
 @dataclass(frozen=True)
 class OwnParts:
-    """Parts that were loaded and fit each other, unless there is something `wrong` with them."""
+    """Parts that were loaded and checked; `wrong` lists what does not fit."""
 
     source: TextPipeline | None = None
     target: TextPipeline | None = None
@@ -126,7 +126,7 @@ class OwnParts:
 
 
 def load_own_parts(given: OwnModelRequest, note: Note) -> OwnParts:
-    """Load what is given, and see whether it fits together."""
+    """Load the given parts, and check that they fit together."""
     from cadec_cli.models.storage import model_directory
 
     wrong: list[str] = []
@@ -206,7 +206,7 @@ def _storing_misfits(
                     wrong.append(f"{directory}: {name} has values too large for float16")
     network = models["nmt"][1].model if "nmt" in models else None
     if not isinstance(network, Transformer) or source is None or target is None:
-        return wrong  # nothing to convert, or what is missing was reported already
+        return wrong  # nothing to convert, or missing parts that were reported already
     for compute_type in given.compute_types:
         try:
             check_network(network, source.subwords.pieces, target.subwords.pieces, compute_type)
@@ -239,7 +239,7 @@ def _trained_with(stored: StoredModel, text: CorpusText) -> bool:
 
 
 def _lm_pipeline(stored: StoredModel, target: TextPipeline, other: TextPipeline | None) -> TextPipeline:
-    """The pipeline that the D-LM was trained with; where neither is, the one to complain about."""
+    """Return the pipeline that the D-LM was trained with; if it is neither, the one to name in the error."""
     checksums = set(stored.pipelines.values())
     if other is None or target.checksum in checksums:
         return target
@@ -267,7 +267,7 @@ DEFAULT_COMPUTE_TYPE = "int8"
 
 
 def is_pretrained(part: str, given: Path | str, request: PretrainedRequest | None = None) -> bool:
-    """Tell whether a model is another toolkit's. The files of one that was trained here say so."""
+    """Tell whether a model is another toolkit's. A model trained here is recognised by its files."""
     if part == "nmt" and request is not None and request.kind is not None:
         return True
     path = expand_user(given)
@@ -285,7 +285,7 @@ def is_pretrained(part: str, given: Path | str, request: PretrainedRequest | Non
 
 
 def _is_hub_name(given: str) -> bool:
-    """Tell owner/name from a path that is not there."""
+    """Tell whether a text is owner/name, and not a path that does not exist."""
     owner, _, name = given.partition("/")
     return (
         bool(owner and name) and "/" not in name and owner not in (".", "..", "~") and not given.endswith("/")
@@ -303,18 +303,18 @@ def import_translation(
 def reuse_translation(
     bundle: Bundle, request: PretrainedRequest, compute_types: Sequence[str]
 ) -> PretrainedTranslation:
-    """Take the S-NMT of a bundle, if need be with another of its directions as the usual one."""
+    """Take the S-NMT of a bundle, if asked for with another of its directions as the default."""
     chosen = chosen_languages(bundle, request.source_language, request.target_language)
     return ReusedTranslation(bundle, compute_types, (chosen.source, chosen.target))
 
 
 def import_language(given: str, request: PretrainedRequest, language: str | None) -> PretrainedLanguage:
-    """Read and check a D-LM of another toolkit, which is to read `language`."""
+    """Read and check a D-LM of another toolkit, to be used for `language`."""
     return ImportedLanguage(open_language(given, request, language), request.link)
 
 
 def reuse_language(bundle: Bundle, request: PretrainedRequest) -> PretrainedLanguage:
-    """Take the D-LM of a bundle, if need be with other texts that stand for no context."""
+    """Take the D-LM of a bundle, if asked for with other texts that stand for no context."""
     if request.no_context is None:
         return ReusedLanguage(bundle)
     language = request.target_language or bundle.target_language
@@ -323,7 +323,7 @@ def reuse_language(bundle: Bundle, request: PretrainedRequest) -> PretrainedLang
 
 @dataclass(frozen=True)
 class Converted:
-    """Converted weights as written: by directory, how far each is from the original, known checksums."""
+    """Written conversions, by directory, with their drifts from the original, and known checksums."""
 
     conversions: Mapping[str, Conversion]
     drifts: list[Drift]
@@ -339,29 +339,29 @@ class PretrainedTranslation(Protocol):
         ...
 
     def languages(self) -> tuple[str | None, str | None]:
-        """From which language to which, unless its user says otherwise."""
+        """Return the source and the target language, unless the user names others."""
         ...
 
     def write(self, directory: Path) -> Mapping[str, FileRecord]:
-        """Write its tokenizers and settings; return the checksums that are known."""
+        """Write its tokenizers and settings; return known checksums."""
         ...
 
     def convert(self, manifest: Manifest, directory: Path) -> Converted:
-        """Write its converted weights. The manifest has everything that is written so far."""
+        """Write its converted weights. The manifest lists all files written so far."""
         ...
 
 
 @dataclass(frozen=True)
 class ImportedTranslation:
-    """An S-NMT that a converter has found."""
+    """An S-NMT that a converter has opened."""
 
     found: TranslationImport
     compute_types: Sequence[str]
-    network: NetworkImport | None = None  # to be kept
+    network: NetworkImport | None = None  # stored in the bundle for the beam search
     engine: str = PRETRAINED_TRANSLATION.name
 
     def languages(self) -> tuple[str | None, str | None]:
-        """As the model or its user says."""
+        """Return the languages that the model or its user names."""
         return self.found.languages
 
     def write(self, directory: Path) -> Mapping[str, FileRecord]:
@@ -376,7 +376,7 @@ class ImportedTranslation:
         return {}
 
     def convert(self, manifest: Manifest, directory: Path) -> Converted:
-        """Convert and verify."""
+        """Convert its weights and verify them."""
         conversions, drifts = {}, []
         for compute_type in dict.fromkeys(self.compute_types or [DEFAULT_COMPUTE_TYPE]):
             name = conversion_part(compute_type)
@@ -389,7 +389,7 @@ class ImportedTranslation:
 
 @dataclass(frozen=True)
 class ReusedTranslation:
-    """An S-NMT of a bundle that is there already: its original is not, so it is taken as it is."""
+    """An S-NMT of an existing bundle, copied unchanged, since the bundle does not hold its original."""
 
     bundle: Bundle
     compute_types: Sequence[str]
@@ -410,7 +410,7 @@ class ReusedTranslation:
         return self.bundle.engine("nmt")
 
     def languages(self) -> tuple[str | None, str | None]:
-        """As they were, or as they were asked for."""
+        """Return the direction that was asked for, else the bundle's."""
         return self.direction
 
     def write(self, directory: Path) -> Mapping[str, FileRecord]:
@@ -428,7 +428,7 @@ class ReusedTranslation:
 
 @dataclass(frozen=True)
 class WrittenLanguage:
-    """The files of a D-LM that are links, with where they lead, and the checksums that are known."""
+    """The links among a D-LM's files, with their targets, and known checksums."""
 
     links: Mapping[str, str]
     known: Mapping[str, FileRecord] = field(default_factory=dict)
@@ -443,13 +443,13 @@ class PretrainedLanguage(Protocol):
         ...
 
     def write(self, directory: Path) -> WrittenLanguage:
-        """Write all of it."""
+        """Write all its files."""
         ...
 
 
 @dataclass(frozen=True)
 class ImportedLanguage:
-    """A D-LM that a converter has found."""
+    """A D-LM that a converter has opened."""
 
     found: LanguageModelImport
     link: bool
@@ -464,10 +464,10 @@ class ImportedLanguage:
 
 @dataclass(frozen=True)
 class ReusedLanguage:
-    """A D-LM of a bundle that is there already; its links stay links."""
+    """A D-LM of an existing bundle; its links stay links."""
 
     bundle: Bundle
-    no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None where it stays as it was
+    no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None: unchanged
 
     @property
     def engine(self) -> str:
@@ -475,7 +475,7 @@ class ReusedLanguage:
         return self.bundle.engine("lm")
 
     def write(self, directory: Path) -> WrittenLanguage:
-        """Copy it."""
+        """Copy its files, with new texts for no context if there are any."""
         known = copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
         if self.no_context is not None:
             settings = self.bundle.settings("lm")

@@ -1,12 +1,12 @@
-"""A checked append log: what is done so far, on disk, so that Ctrl-C, a crash or a full disk loses nothing.
+"""A checked append log: the work done so far, on disk, so that Ctrl-C, a crash or a full disk loses nothing.
 
 A log is a file of lines, `checksum SPACE content`, where the content is JSON. The first line is the header:
-what the log is of, the version of the format, and everything that the outcome of the work depends on. Every
-other line is a record. Its checksum is keyed with the header, so a line of other work never passes for one
-of this. A damaged line is recognised and left out. One process at a time has a log open.
+the subject of the log, the version of the format, and everything that the outcome of the work depends on.
+Every other line is a record. Its checksum is keyed with the header, so a record of other work is never
+accepted. A damaged line is recognised and left out. One process at a time has a log open.
 
-What a record says, and what it costs to lose one, its users know: journals and done documents of
-translations, pairs of `augment`, sessions of the REPL.
+The meaning of records, and the cost of losing one, is up to the users of a log: journals and done documents
+of translations, pairs of `augment`, sessions of the REPL.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from cadec_cli.fs.locks import ensure_unlocked, open_locked, remove_locked
 from cadec_cli.fs.read import check_name, read_errors
 
 FORMAT_VERSION = 5
-FULL_DISK_HINT = f"free some space and run it again with {option('resume')}: nothing that was done is lost"
+FULL_DISK_HINT = f"free some space and run it again with {option('resume')}: no finished work is lost"
 START_OVER_HINT = f"start over with {option('force')}"
 
 _CHECKSUM_BYTES = 8
-_BLOCK = 1 << 16  # bytes that are searched at once
+_BLOCK = 1 << 16  # bytes searched at a time
 _LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True)
 class LogHeader:
-    """What a log is of, and everything that the outcome of the work depends on; `origin` is plain data."""
+    """A log's subject, and in `origin`, as plain data, everything that the outcome of the work depends on."""
 
     subject: str  # as messages name it: "there is an unfinished translation"
     origin: Mapping[str, Any]
@@ -70,7 +70,7 @@ class LogHeader:
 
 @dataclass(frozen=True)
 class LinePosition:
-    """Where in a file a line is."""
+    """The position of a line in a file, in bytes."""
 
     start: int
     length: int
@@ -79,7 +79,7 @@ class LinePosition:
 class AppendLog:
     """A log that is open for appending, and locked until it is closed.
 
-    `header_is_damaged` tells that the first line was not as it was written; what follows it was.
+    `header_is_damaged` is True if the first line is damaged but later lines are not.
     """
 
     def __init__(self, path: Path, stream: IO[bytes], header: LogHeader) -> None:
@@ -92,7 +92,7 @@ class AppendLog:
 
     @classmethod
     def begin(cls, path: Path, header: LogHeader) -> AppendLog:
-        """Start a log; one that is there already belongs to unfinished work, which is a CadecError."""
+        """Start a log; a CadecError if there is one already, of unfinished work."""
         refuse_unfinished(path, header.subject)
         with write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,10 +109,10 @@ class AppendLog:
 
     @classmethod
     def resume(cls, path: Path, header: LogHeader) -> AppendLog:
-        """Open a log again, or start it where there is none or where it was killed before it had a header.
+        """Open a log again; start one if there is none, or if it was killed before it had a header.
 
-        A CadecError if it belongs to other work, was written by another version, or if nothing in it tells
-        what it belongs to. A last line that was cut short is removed.
+        A CadecError if the log belongs to other work, was written by another version, or is too damaged to
+        tell. A last line that was cut short is removed.
         """
         if not os.path.lexists(path):
             return cls.begin(path, header)
@@ -126,7 +126,7 @@ class AppendLog:
         return log
 
     def records(self) -> Iterator[tuple[LinePosition, Any]]:
-        """Every line after the header, with its position and its record; None for a damaged one."""
+        """Yield the position and the record of every line after the header, None for a damaged record."""
         with read_errors(self.path), self.path.open("rb") as stream:
             stream.readline()
             yield from _scan(stream, self.header)
@@ -136,12 +136,12 @@ class AppendLog:
         return self._write(self.header.encode(record))
 
     def read(self, position: LinePosition) -> Any:
-        """The record at a position; None if it is no longer what was written there."""
+        """Return the record at a position; None if it was damaged since it was written."""
         with read_errors(self.path), self.path.open("rb") as stream:
             return self.header.decode(_line_at(stream, position))
 
     def keep(self, positions: Iterable[LinePosition]) -> list[LinePosition]:
-        """Drop all records but those at these positions, in their order; return where each is then."""
+        """Drop all records but those at these positions, in this order; return their new positions."""
         kept = list(positions)
         moved, end = [], len(self.header.line)
         for position in kept:
@@ -155,7 +155,7 @@ class AppendLog:
         return moved
 
     def rewrite(self, records: Iterable[Any]) -> None:
-        """Replace all records by others, which may be made of these: the old ones stay until then."""
+        """Replace all records. The new ones may be computed from the old ones, which stay until the end."""
         self._replace(map(self.header.encode, records))
 
     def sync(self) -> None:
@@ -164,7 +164,7 @@ class AppendLog:
             os.fsync(self._stream.fileno())
 
     def remove(self) -> None:
-        """Remove the log: the work is finished."""
+        """Remove the log after the work is finished."""
         remove_locked(self._stream, self.path)
 
     def close(self) -> None:
@@ -183,13 +183,13 @@ class AppendLog:
         with read_errors(self.path), self.path.open("rb") as stream:
             first = stream.readline()
             if not first.endswith(b"\n") and self.header.line.startswith(first):
-                self._truncate(0)  # killed before there was anything
+                self._truncate(0)  # killed before there was a complete header
                 self._write(self.header.line)
                 return
             whole = first.endswith(b"\n") and check_header(self.path, first, self.header)
             if not whole and all(record is None for _, record in _scan(stream, self.header)):
                 raise CadecError(
-                    f"{self.path} is damaged: what it belongs to can't be told",
+                    f"{self.path} is damaged: can't tell which work it belongs to",
                     f"delete it, or {START_OVER_HINT}",
                 )
             self.header_is_damaged, self._header_is_exact = not whole, first == self.header.line
@@ -202,12 +202,12 @@ class AppendLog:
             self._end = end
 
     def _replace(self, lines: Iterable[bytes]) -> None:
-        """Write the file again, with these lines after the header; it is locked without a break."""
+        """Write the file again, with these lines after the header; it stays locked throughout."""
         with atomic_file(self.path, FULL_DISK_HINT) as target:
             target.write(self.header.line)
             for line in lines:
                 target.write(line)
-            # The process that writes a file holds its lock, and a copy of the descriptor goes on holding it.
+            # The process that writes a file holds its lock, and a copy of the descriptor keeps it.
             copy = os.fdopen(os.dup(target.fileno()), "ab", buffering=0)
         self._stream.close()
         self._stream = copy
@@ -225,7 +225,7 @@ class AppendLog:
 
 @contextlib.contextmanager
 def close_on_error(log: AppendLog) -> Iterator[None]:
-    """Close a log if what is done with it here fails: it is to stay open otherwise."""
+    """Close a log if this block fails; else it stays open."""
     try:
         yield
     except BaseException:
@@ -234,14 +234,14 @@ def close_on_error(log: AppendLog) -> Iterator[None]:
 
 
 def refuse_unfinished(path: Path, subject: str = "translation") -> None:
-    """Raise a CadecError where there is a log: work that can be resumed, or that another process is doing."""
+    """Raise a CadecError if there is a log: its work can be resumed, or another process is doing it."""
     ensure_unlocked(path)
     if os.path.lexists(path):
         raise _unfinished_error(path, subject)
 
 
 def write_log(path: Path, header: LogHeader, records: Iterable[Any], *, private: bool = False) -> None:
-    """Write a log as a whole, or not at all; nobody else can read a private one."""
+    """Write a log whole or not at all; other users can't read a private one."""
     with atomic_file(path, private=private) as stream:
         stream.write(header.line)
         for record in records:
@@ -249,9 +249,10 @@ def write_log(path: Path, header: LogHeader, records: Iterable[Any], *, private:
 
 
 def read_log(path: Path, header: LogHeader, longest: int) -> Iterator[Any]:
-    """The records of a log that nobody is writing, None for a damaged one; see `AppendLog.resume` for errors.
+    """Yield the records of a log that no process is writing, None for a damaged one.
 
-    A line of more than `longest` bytes is damaged, and never in memory as a whole.
+    For errors see `AppendLog.resume`. A line of more than `longest` bytes counts as damaged, and is never in
+    memory as a whole.
     """
     with read_errors(path), path.open("rb") as stream:
         check_header(path, stream.readline(longest), header)
@@ -260,9 +261,9 @@ def read_log(path: Path, header: LogHeader, longest: int) -> Iterator[Any]:
 
 
 def read_header(path: Path, subject: str) -> LogHeader | None:
-    """The header of a log; None if the file is no log of this subject, or its header is damaged.
+    """Return a log's header; None if the file is not a log of this subject, or its header is damaged.
 
-    That of another version is a CadecError.
+    A header of another version is a CadecError.
     """
     check_name(path)
     with read_errors(path), path.open("rb") as stream:
@@ -276,23 +277,23 @@ def read_header(path: Path, subject: str) -> LogHeader | None:
 
 
 def damage_report(path: Path, damaged: int, lost: int | None, unit: str) -> str:
-    """What to tell a user of damaged lines, and of what is lost with them; "" if there is nothing to tell.
+    """Return a message about damaged lines and the units lost with them; "" if there is no damage.
 
-    `lost` is None where it is not known.
+    `lost` is None if the number of lost units is not known.
     """
     if not damaged and not lost:
         return ""
     count = max(damaged, lost or 0)
     records = f"{count:,} damaged record{'s' if count > 1 else ''} in {path}"
     if lost is None:
-        return f"{records}: no more {unit}s than that are translated again"
+        return f"{records}: at most as many {unit}s are translated again"
     if not lost:
         return f"{records}: no {unit} is lost"
     return f"{records}: {lost:,} {unit}{'s are' if lost > 1 else ' is'} translated again"
 
 
 def check_header(path: Path, line: bytes, header: LogHeader) -> bool:
-    """Tell whether a first line is this header, undamaged; raise a CadecError if it is another one."""
+    """Tell whether a first line is this header, undamaged; a CadecError if it is another header."""
     content = decode_line(line)
     if content == header.content:
         return True
@@ -312,12 +313,12 @@ def check_header(path: Path, line: bytes, header: LogHeader) -> bool:
 
 
 def encode_line(content: bytes, key: bytes = b"") -> bytes:
-    """A line with this content, which may have no line break in it."""
+    """Return a line with this content, which must not contain a line break."""
     return _checksum(content, key) + b" " + content + b"\n"
 
 
 def decode_line(line: bytes, key: bytes = b"") -> bytes | None:
-    """The content of a line, None if it is damaged; a carriage return that an editor added does no harm."""
+    """Return the content of a line, None if it is damaged; an editor's carriage return is ignored."""
     if not line.endswith(b"\n"):
         return None
     checksum, _, content = line.rstrip(b"\r\n").partition(b" ")
@@ -336,7 +337,7 @@ def _parse(content: bytes) -> Any:
 
 
 def _scan(stream: IO[bytes], header: LogHeader, longest: int = -1) -> Iterator[tuple[LinePosition, Any]]:
-    """The lines from where a stream stands; one that was cut short, or is too long, is not among them."""
+    """Yield the lines from a stream's position on, except those that were cut short or are too long."""
     start = stream.tell()
     for line in iter(partial(stream.readline, longest), b""):
         if line.endswith(b"\n"):
@@ -345,7 +346,7 @@ def _scan(stream: IO[bytes], header: LogHeader, longest: int = -1) -> Iterator[t
 
 
 def _end_of_lines(stream: IO[bytes]) -> int:
-    """Where the last line of a file ends that has an end."""
+    """Return the position after the last line break of a file."""
     end = stream.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - _BLOCK)
@@ -362,7 +363,7 @@ def _line_at(stream: IO[bytes], position: LinePosition) -> bytes:
 
 
 def _open(path: Path) -> IO[bytes]:
-    # A buffer would try again, on closing, what a full disk refused.
+    # On closing, a buffer would try again to write the bytes that a full disk refused.
     return open_locked(path, "ab", buffering=0)
 
 

@@ -1,9 +1,9 @@
 """Files and directories that appear under their names whole, or not at all.
 
-Until then each is beside its final name, under another one, and locked by the process that writes it. The
-kernel frees the lock when the process ends, however it ends. So what nobody has locked is a leftover, and the
-next process that writes the same output removes it. On file systems without locks nothing is certain, and
-leftovers stay.
+Until then each has a temporary name beside its final one, and is locked by the process that writes it. The
+kernel frees the lock when the process ends, however it ends. So an unlocked one is a leftover, and the next
+process that writes the same output removes it. On file systems without locks leftovers can't be recognised,
+and stay.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ from cadec_cli.fs.paths import (
 )
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-# Errors of file systems that have nothing to do when a directory is to be synced.
+# Errors of file systems that can't sync a directory, or need not.
 _NO_SYNC = {errno.EINVAL, errno.EACCES, errno.EBADF, errno.ENOTSUP}
 
 _PART, _OLD = ".part", ".old"
 _ATTEMPTS = 100
-# The name of anything unfinished, with the name of what it is to become.
+# The name of an unfinished file or directory, which contains its final name.
 _ANY = re.compile(rf"\.(.+)\.cadec-[0-9a-f]{{8}}({re.escape(_PART)}|{re.escape(_OLD)})", re.DOTALL)
-# Another process writes the same directory: it was there and is gone, or the other way round.
+# Another process writes the same directory: it has just appeared or disappeared.
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}
 
 
@@ -67,7 +67,7 @@ def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterato
     """Write a file that appears under its name only once it is complete and on disk.
 
     It gets the permissions and, where that is allowed, the owner of the file that it replaces. A new file
-    gets the usual permissions; if it is `private`, nobody else can read it. A pipe is written to directly.
+    gets the usual permissions; if it is `private`, other users can't read it. A pipe is written to directly.
     """
     with write_errors(path, hint):
         check_writable(path)
@@ -78,7 +78,7 @@ def atomic_file(path: Path, hint: str = "", *, private: bool = False) -> Iterato
         place = resolve_path(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         before = _status(place)
-        # While it is written, it is never open to more people than at the end.
+        # While it is written, it is never readable by more users than at the end.
         part = new_part(place, directory=False, mode=0o600 if private or before else 0o666)
         try:
             with os.fdopen(part.descriptor, "wb") as stream:
@@ -170,22 +170,22 @@ def new_part(place: Path, *, directory: bool, mode: int) -> Part:
             if not place.parent.is_dir():
                 raise
             continue
-        # Before it was locked, another process may have taken it for a leftover: then it is gone.
+        # Before it was locked, another process may have taken it for a leftover and removed it.
         lock(descriptor, wait=True)
         if is_at(descriptor, path):
             return Part(path, descriptor)
         os.close(descriptor)
-    raise FileExistsError(f"no name is left beside {place}")
+    raise FileExistsError(f"no free name beside {place}")
 
 
 def remove_leftovers(place: Path) -> None:
-    """Remove what killed processes have left beside a file or directory.
+    """Remove the leftovers of killed processes beside a file or directory.
 
     A directory that was moved out of the way, and never replaced, is moved back.
     """
     restore_directory(place)
     for path in _leftovers(place):
-        # Whatever fails here, the work to be done now does not depend on it.
+        # A failure here is harmless: the present work does not depend on it.
         with contextlib.suppress(OSError), _lock_orphan(path) as kind:
             if stat.S_ISDIR(kind) and (path.suffix != _OLD or os.path.lexists(place)):
                 shutil.rmtree(path, ignore_errors=True)
@@ -194,7 +194,7 @@ def remove_leftovers(place: Path) -> None:
 
 
 def remove_leftovers_in(directory: Path) -> None:
-    """Remove, or move back, everything that killed processes have left in a directory."""
+    """Remove or move back all leftovers of killed processes in a directory."""
     names = set()
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         names = {match[1] for entry in entries if (match := _ANY.fullmatch(entry.name))}
@@ -212,7 +212,7 @@ def restore_directory(path: Path) -> None:
         if os.path.lexists(place):
             return
     except (CadecError, OSError, ValueError):
-        return  # no such path: reading it says why
+        return  # an impossible path: the error comes when it is read
     for old in _leftovers(place):
         with contextlib.suppress(OSError):
             if old.suffix == _OLD:
@@ -269,14 +269,14 @@ def _replace_in_two_steps(new: Path, place: Path) -> None:
                 old.rename(place)
             raise
         finally:
-            if place.is_dir():  # else it is all that there is
+            if place.is_dir():  # else the old one is the only copy
                 shutil.rmtree(old, ignore_errors=True)
     finally:
         os.close(descriptor)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two directories in one step, so that both names always exist; tell whether the system can."""
+    """Swap two directories in one step, so that both names always exist; return whether that worked."""
     import ctypes
 
     system = ctypes.CDLL(None)
@@ -291,7 +291,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _prefix(place: Path) -> str:
-    """How the names of all that is unfinished for a path begin, however long its own name is."""
+    """Return the start of the names of a path's unfinished files, however long its own name is."""
     return f".{shorten_name(place.name, name_limit(place.parent) - ROOM_FOR_PARTS)}.cadec-"
 
 
@@ -338,7 +338,7 @@ def _inherit(part: Part, before: os.stat_result) -> None:
     except OSError:
         try:
             os.fchown(part.descriptor, -1, before.st_gid)
-        except OSError:  # its group is another one: that may do only what everybody may
+        except OSError:  # it has another group, which gets only the permissions that everybody has
             mode &= ~0o070 | (mode & 0o007) << 3
     with contextlib.suppress(OSError):  # a file system without permissions
         os.fchmod(part.descriptor, mode)

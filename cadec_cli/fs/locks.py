@@ -1,6 +1,6 @@
 """Locks between processes, all by `flock`.
 
-Work in progress is locked by the file, or the directory, that it is kept in. There is nothing to clean up:
+A process locks the file or directory that it works on. There is nothing to clean up:
 the kernel frees a lock when its process ends, however it ends. Some network file systems have no locks; each
 function says what it does there.
 """
@@ -38,7 +38,7 @@ def lock(descriptor: int, *, wait: bool) -> bool | None:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Tell whether a path is still that of an open file; what a link leads to is not at the link's path."""
+    """Tell whether an open file is still at a path; a link at the path is not followed."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -46,9 +46,9 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def open_locked(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
-    """Open a file that no other process can lock until it is closed; "ab" creates it, private.
+    """Open a file and lock it until it is closed; "ab" creates it, readable by this user only.
 
-    A CadecError if another process has it. Without locks, every process gets it.
+    A CadecError if another process has the lock. Where there are no locks, every process can open it.
     """
     while True:
         refuse_special(path)
@@ -60,12 +60,12 @@ def open_locked(path: Path, mode: str, buffering: int = -1) -> IO[Any]:
         except BaseException:
             stream.close()
             raise
-        stream.close()  # the process that had it has just removed it
+        stream.close()  # the process that had the lock has just removed the file
 
 
 @contextlib.contextmanager
 def locked_directory(path: Path) -> Iterator[None]:
-    """Hold the lock of an existing directory; a CadecError if another process has it."""
+    """Hold the lock of an existing directory; a CadecError if another process has the lock."""
     if not _POSIX:
         yield
         return
@@ -84,13 +84,13 @@ def remove_if_unlocked(path: Path) -> None:
 
 
 def ensure_unlocked(path: Path) -> None:
-    """Raise a CadecError if another process works on a file; what can't be opened is nobody's work."""
+    """Raise a CadecError if another process works on a file; one that can't be opened counts as unlocked."""
     with contextlib.suppress(OSError):
         open_locked(path, "rb").close()
 
 
 def remove_locked(stream: IO[Any], path: Path) -> None:
-    """Remove a file that this process has locked, then free the lock: once freed it may be another's."""
+    """Remove a file that this process has locked, then free the lock: then others may lock that path."""
     if not _POSIX:
         stream.close()
     path.unlink(missing_ok=True)
@@ -98,24 +98,24 @@ def remove_locked(stream: IO[Any], path: Path) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise a CadecError for what is no plain file: a link leads elsewhere, a pipe would never answer."""
+    """Raise a CadecError unless a path is a plain file: a link leads elsewhere, a pipe would block."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise CadecError(f"{path} is no plain file, so cadec did not write it", "move it away")
+            raise CadecError(f"{path} is not a plain file, so cadec did not write it", "move it away")
 
 
 def append_private(path: Path, buffering: int = -1) -> IO[bytes]:
-    """Open a file for appending; if it is created here, nobody else can read it."""
+    """Open a file for appending; if it is created here, other users can't read it."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering)
 
 
 def open_lock_file(path: Path) -> IO[str]:
-    """Open a file whose only purpose is to be locked; create it if need be, readable by nobody else.
+    """Open a file whose only purpose is to be locked; create it if need be, readable by this user only.
 
-    What it holds stays. A link or a special file under its name is a CadecError: to open it would be to open
+    Its content is kept. A link or a special file of that name is a CadecError, since opening it would open
     something else. A file that may not be opened is an OSError.
     """
-    # Without blocking: a FIFO or a device would make us wait before we see what it is.
+    # Without blocking: opening a FIFO or a device could wait for ever, before its kind is checked.
     flags = os.O_RDWR | os.O_CREAT
     for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"):
         flags |= getattr(os, name, 0)
@@ -135,7 +135,7 @@ def open_lock_file(path: Path) -> IO[str]:
 
 def _refuse_lock_file(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
         raise CadecError(f"the lock {path} is {kind}", "delete it: cadec creates it again")
 
 

@@ -1,6 +1,6 @@
-"""Paths: where output goes and whether it can be written, known before the work; and the user's directories.
+"""Paths: where output goes, whether it can be written (checked before the work), and the user's directories.
 
-Links are followed, as a shell follows them. A path may also be that of a stream: a pipe, a terminal,
+Links are followed, as a shell follows them. A path may also name a stream: a pipe, a terminal,
 `/dev/null`, or an open descriptor as in `/dev/stdout` and `>(…)`. Nothing is created here.
 """
 
@@ -15,11 +15,11 @@ from typing import IO
 
 from cadec_cli.errors import CadecError
 
-# Bytes that almost every file system allows for a name, and Linux for a path with the zero at its end.
+# Bytes: the most for a name on almost every file system, and for a path on Linux, with the zero at its end.
 NAME_LIMIT = 255
 _PATH_LIMIT = 4096
-_MAX_DEPTH = 200  # directories in each other, which are created one by one
-# Bytes that the name of an unfinished file has besides: see `atomic`.
+_MAX_DEPTH = 200  # nested directories, which are created one by one
+# Bytes that the name of an unfinished file has in addition: see `atomic`.
 ROOM_FOR_PARTS = 32
 
 _OWN_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/(?:self|thread-self)/fd)/([0-9]{1,9})")
@@ -29,19 +29,19 @@ _UNWRITABLE = {stat.S_IFBLK: "a block device", stat.S_IFSOCK: "a socket"}
 
 
 def resolve_path(path: Path) -> Path:
-    """The path behind all links, whether it exists or not; links in a circle are a CadecError."""
+    """Return a path with all links resolved, whether it exists or not; a cycle of links is a CadecError."""
     try:
-        place = Path(os.path.realpath(path))  # Path.resolve would fail with links in a circle
+        place = Path(os.path.realpath(path))  # Path.resolve would fail with a cycle of links
     except ValueError:  # a zero byte, or half a character
         raise CadecError(f"no file can be named {str(path)!r}") from None
-    with contextlib.suppress(OSError):  # a name that is too long is that of no link
+    with contextlib.suppress(OSError):  # a name that is too long can't be a link
         if place.is_symlink():
             raise CadecError(f"{path} is a link that leads to itself", "name a file")
     return place
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether a path is that of a pipe, a character device or an open descriptor."""
+    """Tell whether a path names a pipe, a character device or an open descriptor."""
     if _own_descriptor(path) is not None:
         return True
     try:
@@ -54,15 +54,15 @@ def is_stream(path: Path) -> bool:
 def open_stream(path: Path) -> IO[bytes]:
     """Open a stream (see `is_stream`) for writing; a named pipe waits for its reader."""
     number = _own_descriptor(path)
-    # A copy of the descriptor: to open what it leads to again would overwrite the beginning of a file.
+    # A copy of the descriptor: opening its file again would overwrite the beginning of the file.
     descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY) if number is None else os.dup(number)
     return os.fdopen(descriptor, "wb")
 
 
 def check_writable(path: Path, *, directory: bool = False) -> None:
-    """Raise an OSError or a CadecError if nothing can be written to this path, as far as is known.
+    """Raise an OSError or a CadecError if it is known that this path can't be written to.
 
-    Something that exists there is an error only if it is of another kind: a directory instead of a file.
+    An existing path is an error only if it is of another kind: a directory instead of a file.
     """
     if is_stream(path):
         _check_stream(path, directory)
@@ -79,13 +79,13 @@ def check_writable(path: Path, *, directory: bool = False) -> None:
             raise CadecError(f"{path} is a file, not a directory", "name a directory")
         if directory and place.is_mount():
             raise CadecError(
-                f"{path} is where another file system begins: it can't be replaced",
+                f"{path} is a mount point: it can't be replaced",
                 "name a directory in it",
             )
 
 
 def shorten_name(name: str, room: int) -> str:
-    """A name of at most `room` bytes: the name itself, or its beginning and a digest of all of it."""
+    """Return a name of at most `room` bytes: the name itself, or its beginning and a digest of the whole."""
     raw = os.fsencode(name)
     if len(raw) <= room:
         return name
@@ -95,12 +95,12 @@ def shorten_name(name: str, room: int) -> str:
 
 
 def sibling_path(path: Path, ending: str) -> Path:
-    """The path beside a file whose name has an ending besides; it is shortened if it would be too long."""
+    """Return the path of a file with an ending appended; a name that would be too long is shortened."""
     return path.with_name(shorten_name(path.name, NAME_LIMIT - len(ending)) + ending)
 
 
 def name_limit(directory: Path) -> int:
-    """How many bytes a name in a directory may take."""
+    """Return how many bytes a file name in a directory may have."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         limit = os.pathconf(directory, "PC_NAME_MAX")
         return limit if limit > 0 else NAME_LIMIT
@@ -108,7 +108,7 @@ def name_limit(directory: Path) -> int:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """The number of the open descriptor that a path stands for, links followed."""
+    """Return the number of the open descriptor that a path stands for, following links; else None."""
     path = path.absolute()
     for _ in range(_LINKS_IN_A_ROW):
         if match := _OWN_DESCRIPTOR.fullmatch(os.path.normpath(path)):
@@ -122,13 +122,13 @@ def _own_descriptor(path: Path) -> int | None:
 
 def _check_stream(path: Path, directory: bool) -> None:
     if directory:
-        raise CadecError(f"{path} is no directory", "name a directory")
+        raise CadecError(f"{path} is not a directory", "name a directory")
     number = _own_descriptor(path)
     if number is None:
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "you may not write to it")
         return
-    os.fstat(number)  # or it is not open
+    os.fstat(number)  # an OSError if it is not open
     with contextlib.suppress(ImportError):
         import fcntl
 
@@ -137,13 +137,13 @@ def _check_stream(path: Path, directory: bool) -> None:
 
 
 def _check_parent(place: Path) -> None:
-    """Raise an OSError unless the directory of a path can be written to, or can be created."""
+    """Raise an OSError unless the parent directory of a path can be written to or created."""
     parent = next((above for above in place.parents if os.path.lexists(above)), place)
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"{parent} is a file, not a directory")
     limit = name_limit(parent)
     if any(len(os.fsencode(name)) > limit for name in place.relative_to(parent).parts):
-        raise OSError(errno.ENAMETOOLONG, f"the name is too long; {limit} bytes is the most that is allowed")
+        raise OSError(errno.ENAMETOOLONG, f"the name is too long: the limit is {limit} bytes")
     if len(os.fsencode(place)) + ROOM_FOR_PARTS >= _PATH_LIMIT or len(place.parts) > _MAX_DEPTH:
         raise OSError(errno.ENAMETOOLONG, "the path is too long")
     effective = os.access in os.supports_effective_ids
@@ -153,12 +153,12 @@ def _check_parent(place: Path) -> None:
         raise PermissionError(errno.EACCES, f"you may not write to the directory {parent}")
 
 
-# Nothing can be created or found below it: for users whose home is not known.
+# For users without a known home: nothing can be created or found below it.
 _NOWHERE = Path(os.devnull)
 
 
 def cache_directory() -> Path:
-    """$CADEC_CACHE, or cadec's directory in the user's cache: everything in it can be made again."""
+    """$CADEC_CACHE, or cadec's directory in the user's cache: everything in it can be recreated."""
     if named := os.environ.get("CADEC_CACHE"):
         return expand_user(named)
     return _xdg("XDG_CACHE_HOME", ".cache")
@@ -181,7 +181,7 @@ def expand_user(path: str | Path) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise CadecError(f"nobody knows which directory the ~ in {path} is", "name it, or set HOME") from None
+        raise CadecError(f"can't expand the ~ in {path}", "write out the directory, or set HOME") from None
 
 
 def _xdg(variable: str, usual: str) -> Path:
@@ -191,7 +191,7 @@ def _xdg(variable: str, usual: str) -> Path:
 
 
 def _home() -> Path:
-    """The user's home: $HOME if it is an absolute path, else what the system's list of users says."""
+    """The user's home: $HOME if it is an absolute path, else the home in the system's list of users."""
     if (named := os.environ.get("HOME")) and Path(named).is_absolute():
         return Path(named)
     try:

@@ -1,10 +1,10 @@
 """Reading files: compressed or not, as text in an encoding, line by line, as a stream, as JSON.
 
-Pass an encoding only where the user could name one. Without it a file is UTF-8 or an error, and the error
-says to convert it.
+Pass an encoding only where the user could name one. Without it, only UTF-8 is accepted, and the error for
+other files says to convert them.
 
-A small compressed file can become larger than memory. So a file that is read whole is counted while it is
-decompressed, and refused above a limit; so is a single line of a file that is read line by line.
+A small compressed file can become larger than memory. So the bytes of a file that is read whole are counted
+while it is decompressed, and a file above a limit is refused; so is a single line of a file read by lines.
 """
 
 import codecs
@@ -26,22 +26,22 @@ from typing import Any, BinaryIO, cast
 
 from cadec_cli.errors import CadecError, UsageError, option
 
-# Compressed bytes read at a time: four of them can become 128 KiB, so all of them no more than 32 MiB.
+# Compressed bytes read at a time: four of them can become 128 KiB, so a block becomes at most 32 MiB.
 _PACKED = 1 << 10
-# Bytes that decompressing may take besides its result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
+# Bytes of memory for decompressing, without its result: `xz -9` needs 65 MiB, `zstd --ultra -22` 128 MiB.
 MEMORY = 1 << 28
 _ZSTD_WINDOW = 1 << 27
-_GZIP_ONLY = 31  # for zlib, which has formats of its own
+_GZIP_ONLY = 31  # for zlib, which would also accept its own formats
 
 
 @dataclass(frozen=True)
 class _Format:
-    """How frames begin, what decompresses one, and in what multiples zeros may follow it; 0: none may."""
+    """How frames of a format begin, how to decompress one, and how many zeros may follow it."""
 
     name: str
-    beginnings: tuple[bytes, ...]  # all of one length
+    beginnings: tuple[bytes, ...]  # all of the same length
     frame: Callable[[], Any]
-    padding: int
+    padding: int  # zeros may follow in multiples of it; 0: none
 
 
 def _open_xz(path: Path) -> BinaryIO:
@@ -67,7 +67,7 @@ def _open_zstd(path: Path) -> BinaryIO:
             "pip install 'cadec[zstd]'",
         ) from None
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-    skippable = (bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))  # of no text, as it says
+    skippable = (bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60))  # these frames have no text
     beginnings = (zstandard.FRAME_HEADER, *skippable)
     return _frames(path, _Format("zstd", beginnings, decompressor.decompressobj, padding=0))
 
@@ -86,7 +86,7 @@ class _Frames(io.RawIOBase):
     def __init__(self, stream: BinaryIO, form: _Format) -> None:
         self._stream, self._format = stream, form
         self._frame: Any = None
-        self._packed = b""  # read, and after the frame
+        self._packed = b""  # compressed bytes read beyond the frame
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
@@ -108,19 +108,19 @@ class _Frames(io.RawIOBase):
         return len(taken)
 
     def _begin_frame(self) -> bool:
-        """Go to the next frame, if there is one; there has to be a first."""
+        """Go to the next frame; return False if there is none. A file without any frame is an error."""
         padded = self._frame is not None and self._format.padding
         if padded and self._skip_zeros() % padded:
-            raise OSError(f"zeros follow its {self._format.name} data that are no padding")
+            raise OSError(f"zeros that are not padding follow its {self._format.name} data")
         length = len(self._format.beginnings[0])
         while len(self._packed) < length and (more := self._stream.read(_PACKED)):
             self._packed += more
         if not self._packed.startswith(self._format.beginnings):
             if self._packed:
-                where = "it is not" if self._frame is None else "something else follows what is"
+                where = "it is not" if self._frame is None else "other data follow the part"
                 raise OSError(f"{where} compressed with {self._format.name}")
             if self._frame is None:
-                raise EOFError("it is empty, which no compressed file is")
+                raise EOFError("it is empty, so it is not a compressed file")
             return False
         self._frame = self._format.frame()
         return True
@@ -140,7 +140,7 @@ class _Frames(io.RawIOBase):
         super().close()
 
 
-# What opens a compressed file, by its suffix.
+# Functions that open a compressed file, by its suffix.
 UNPACKED: dict[str, Callable[[Path], BinaryIO]] = {".xz": _open_xz, ".gz": _open_gzip, ".zst": _open_zstd}
 
 
@@ -151,15 +151,15 @@ _WIDE_MARKS = {
     "utf-16-le": codecs.BOM_UTF16_LE,
     "utf-16-be": codecs.BOM_UTF16_BE,
 }
-_TOLD_BY_MARK = ("utf-16", "utf-32")  # of which there are two each
+_TOLD_BY_MARK = ("utf-16", "utf-32")  # each has two byte orders
 _MAX_MARK_LENGTH = 4
-_BLOCK = 1 << 16  # bytes that are read of a stream at once
+_BLOCK = 1 << 16  # bytes read from a stream at a time
 
-# Bytes that a text that is read whole may have, unless the user sets another limit: a hundred novels.
+# The most bytes of a text that is read whole, unless the user sets another limit: a hundred novels.
 MAX_INPUT_BYTES = 64_000_000
-MAX_LINE_LENGTH = 16_000_000  # bytes; no corpus has such a line, so a file with one is not lines of text
+MAX_LINE_LENGTH = 16_000_000  # bytes; no corpus has such a line, so a file with one is not text in lines
 _MAX_JSON = 1_000_000_000
-_MAX_JSON_DEPTH = 100  # objects and lists in each other
+_MAX_JSON_DEPTH = 100  # nested objects and lists
 
 _CHUNK = 1 << 20
 
@@ -176,11 +176,11 @@ def open_binary(path: Path) -> BinaryIO:
 
 @dataclass(frozen=True)
 class WholeText:
-    """All that a text file holds."""
+    """The content of a text file."""
 
-    name: str  # what messages call the file
+    name: str  # the file's name in messages
     text: str  # a byte order mark stays as its first character
-    encoding: str  # turns the text into the file's bytes again
+    encoding: str  # encodes the text to the file's exact bytes
 
 
 def read_text(path: Path, encoding: str | None = None, *, most: int = MAX_INPUT_BYTES) -> WholeText:
@@ -201,7 +201,7 @@ def read_data(path: Path, *, most: int = MAX_INPUT_BYTES) -> bytes:
 
 
 def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> bytes:
-    """All bytes of a stream; no more than the limit and one chunk are ever in memory."""
+    """Return all bytes of a stream; at most the limit and one chunk are ever in memory."""
     data = bytearray()
     while chunk := stream.read(_CHUNK):
         data += chunk
@@ -211,18 +211,17 @@ def _read_bounded(stream: BinaryIO, most: int, path: Path, hint: str = "") -> by
 
 
 def too_large(path: Path, most: int, hint: str = "") -> CadecError:
-    """The error for a file that is larger than it may be."""
+    """Return the error for a file that is above the limit."""
     packed = ", decompressed," if path.suffix in (".gz", ".xz", ".zst") else ""
     return CadecError(
         f"{name_of(path)}{packed} is larger than {size_name(most)}",
         hint
-        or "if that is meant to be read as a whole, say so: "
-        f"{option('max-input', size_name(_enough(path, most)))}",
+        or f"to read it nevertheless, raise the limit: {option('max-input', size_name(_enough(path, most)))}",
     )
 
 
 def _enough(path: Path, most: int) -> int:
-    """A limit that is large enough for a file, if its size is known; else twice the limit."""
+    """Return a limit that is large enough for a file if its size is known, else twice the limit."""
     packed = str(path) == "-" or path.suffix in UNPACKED
     with contextlib.suppress(OSError):
         if not packed and (size := path.stat().st_size) > most:
@@ -232,7 +231,7 @@ def _enough(path: Path, most: int) -> int:
 
 
 def size_name(size: int) -> str:
-    """A number of bytes as users write it: 64MB."""
+    """Return a number of bytes as users write it: 64MB."""
     for unit, count in (("GB", 10**9), ("MB", 10**6), ("kB", 1000)):
         if size >= count and size % (count // 10 or 1) == 0:
             return f"{size / count:g}{unit}"
@@ -240,12 +239,12 @@ def size_name(size: int) -> str:
 
 
 def name_of(path: Path) -> str:
-    """What messages call a file; a name that is not Unicode can be shown too."""
+    """Return a file's name for messages, with replacements for bytes that are not Unicode."""
     return "standard input" if str(path) == "-" else str(path).encode("utf-8", "replace").decode()
 
 
 def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
-    """The text of a file, and the encoding that turns it into the same bytes again."""
+    """Decode a file; return its text, and the encoding that gives exactly the same bytes."""
     try:
         exact = _exact(encoding, data)
         return data.decode(exact), exact
@@ -257,7 +256,7 @@ def decode(data: bytes, encoding: str | None, name: str) -> tuple[str, str]:
 
 
 def _exact(encoding: str | None, start: bytes) -> str:
-    """The encoding that turns the text of a file with this start into its bytes again."""
+    """Return the encoding that gives a file's exact bytes; its start may have a byte order mark."""
     exact = codecs.lookup("utf-8" if encoding is None else encoding).name
     if exact in _TOLD_BY_MARK:
         marked = (wide for wide, mark in _WIDE_MARKS.items() if start.startswith(mark) and wide[:6] == exact)
@@ -266,7 +265,7 @@ def _exact(encoding: str | None, start: bytes) -> str:
 
 
 def _guess(start: bytes) -> str:
-    """An encoding that a file may be in, if it is not in the one that was named."""
+    """Guess an encoding for a hint, when a file is not in the one that was named."""
     return next((wide[:6] for wide, mark in _WIDE_MARKS.items() if start.startswith(mark)), "cp1251")
 
 
@@ -277,18 +276,18 @@ def is_streamed(path: Path) -> bool:
     try:
         return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
     except OSError:
-        return True  # no file at all
+        return True  # not a real file
 
 
 def stream_text(encoding: str | None = None) -> "TextStream":
-    """Standard input as text that can be read as it arrives; the caller limits how much it keeps."""
+    """Return standard input as text that can be read as it arrives; the caller limits how much it keeps."""
     stream = sys.stdin.buffer
-    # The buffer would wait until it is full.
+    # The buffer would wait until it is full, so read without it.
     return TextStream(getattr(stream, "raw", stream), name_of(Path("-")), encoding)
 
 
 class TextStream:
-    """Text that arrives bit by bit: in the end, the same text that `decode` makes of all its bytes."""
+    """Text that arrives piece by piece; together the pieces are the text that `decode` returns."""
 
     def __init__(self, stream: io.RawIOBase | BinaryIO, name: str, encoding: str | None = None) -> None:
         self.name = name
@@ -296,12 +295,12 @@ class TextStream:
         try:
             self.encoding = _exact(encoding, b"")
             self._by_mark = codecs.lookup(encoding or "utf-8").name in _TOLD_BY_MARK
-            "".encode(self.encoding)  # rot13 and its like are no encodings of text
+            "".encode(self.encoding)  # fails for rot13 and the like, which are not text encodings
         except (LookupError, ValueError, TypeError):
             raise _unknown(encoding) from None
         self._decoder: codecs.IncrementalDecoder | None = None
         self._held = self._start = b""
-        self._lines = 0  # that ended in what was read
+        self._lines = 0  # line breaks in the bytes read so far
         self._ended = False
         self._failure: CadecError | None = None
 
@@ -312,7 +311,7 @@ class TextStream:
         try:
             return bool(select.select([self._stream.fileno()], [], [], 0)[0])
         except io.UnsupportedOperation:
-            return True  # it is in memory
+            return True  # the stream is in memory
         except (OSError, ValueError):
             return False
 
@@ -331,7 +330,7 @@ class TextStream:
     def _bytes(self) -> bytes:
         with read_errors(Path(self.name)):
             while (data := self._stream.read(_BLOCK)) is None:
-                select.select([self._stream.fileno()], [], [])  # the pipe was set to never block
+                select.select([self._stream.fileno()], [], [])  # the pipe is non-blocking
             return data
 
     def _decode(self, data: bytes) -> str:
@@ -356,7 +355,7 @@ class TextStream:
             return self._decoder.decode(data[: max(0, error.start - len(before[0]))])
 
     def _complete_mark(self) -> None:
-        """Read on while the start may be a part of a byte order mark, which `_guess` needs."""
+        """Read more while the start may be an incomplete byte order mark, which `_guess` needs."""
         while any(mark.startswith(self._start) and mark != self._start for mark in _WIDE_MARKS.values()):
             if not (more := self._bytes()):
                 return
@@ -364,9 +363,9 @@ class TextStream:
 
 
 def read_lines(path: Path, encoding: str | None = None, *, most: int | None = None) -> Iterator[str]:
-    """Yield the lines of a text file, one at a time, without their ends; a byte order mark is dropped.
+    """Yield the lines of a text file without line breaks; a byte order mark is dropped.
 
-    A file of more than `most` bytes is a CadecError: give a limit if you keep all lines.
+    A file of more than `most` bytes is a CadecError; pass a limit if you keep all lines.
     """
     size = 0
     with read_errors(path), open_binary(path) as stream:
@@ -423,7 +422,7 @@ def read_errors(path: Path) -> Iterator[None]:
             f"can't read {path}: {error}", "the file may be truncated or of another format"
         ) from None
     except OSError as error:
-        # Without a number the error is of the decompressor, not of the system.
+        # An error without errno comes from the decompressor, not from the system.
         hint = "" if error.errno else "the file may be truncated or of another format"
         raise CadecError(f"can't read {path}: {error.strerror or error}", hint) from None
     except (zlib.error, EOFError) as error:
@@ -442,8 +441,8 @@ def read_errors(path: Path) -> Iterator[None]:
 
 def _unpacking_needs(path: Path) -> CadecError:
     return CadecError(
-        f"{name_of(path)} needs more than {MEMORY >> 20} MiB of memory to be unpacked",
-        "unpack it with xz or zstd first, if you trust it",
+        f"{name_of(path)} needs more than {MEMORY >> 20} MiB of memory to decompress",
+        "decompress it with xz or zstd first, if you trust it",
     )
 
 
@@ -460,13 +459,13 @@ def check_name(path: Path) -> None:
 def read_json(path: Path, *, strict: bool = False) -> Any:
     """Read a JSON file; a broken one is a CadecError.
 
-    With `strict`, so is one with the same key twice, or with NaN or Infinity, which are not JSON.
+    With `strict`, duplicate keys, NaN and Infinity are errors, too.
     """
     with read_errors(path):
         check_name(path)
         with path.open("rb") as stream:
             raw = _read_bounded(
-                stream, _MAX_JSON, path, "no JSON file of cadec is: is it the one that you mean?"
+                stream, _MAX_JSON, path, "no JSON file of cadec is that large: is this the right file?"
             )
     try:
         return parse_json(raw, strict=strict)
@@ -475,8 +474,8 @@ def read_json(path: Path, *, strict: bool = False) -> Any:
 
 
 def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
-    """The value of a JSON text; a ValueError says why it has none, or that it is nested too deeply."""
-    deep = f"it is nested more than {_MAX_JSON_DEPTH} deep"
+    """Parse a JSON text; a ValueError says why it is invalid, or that it is nested too deeply."""
+    deep = f"it is nested more than {_MAX_JSON_DEPTH} levels deep"
     try:
         if strict:
             value = json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
@@ -484,7 +483,7 @@ def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
             value = json.loads(text)
     except RecursionError:
         raise ValueError(deep) from None
-    # To copy or to write it again must not run out of stack either.
+    # Copying or writing the value must not overflow the stack either.
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     brackets = raw.count(b"[") + raw.count(b"{")
     if brackets > _MAX_JSON_DEPTH and _depth(value) > _MAX_JSON_DEPTH:
@@ -493,7 +492,7 @@ def parse_json(text: str | bytes, *, strict: bool = False) -> Any:
 
 
 def _depth(value: Any) -> int:
-    """How deeply objects and lists are nested."""
+    """Return how deeply objects and lists are nested."""
     level, depth = [value], 0
     while level := [item for item in level if isinstance(item, dict | list)]:
         depth += 1
@@ -504,15 +503,15 @@ def _depth(value: Any) -> int:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("duplicate key")
     return found
 
 
 def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 checksum of a file, in hexadecimal."""
+    """Return the SHA-256 checksum of a file, in hexadecimal."""
     with read_errors(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

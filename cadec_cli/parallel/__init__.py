@@ -1,7 +1,7 @@
-"""Pools of workers that all do the same to many items: in this process, in others, or on other machines.
+"""Pools of workers that apply one task to many items: in this process, in others, or on other machines.
 
-Knows nothing of translation. A task says how a worker starts (it loads models, say) and what it then does to
-each item. A pool hands out the items, returns the results, and begins again what a lost worker had in hand.
+Knows nothing of translation. A task defines how a worker starts (it loads models, say) and how it then
+processes an item. A pool hands out the items, returns the results, and retries the item of a lost worker.
 `processes` has a pool of processes, `ray` one of Ray actors.
 """
 
@@ -18,29 +18,29 @@ from cadec_cli.errors import CadecError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# How often an item is begun before it is blamed for the loss of its workers.
+# How often an item is tried before it is blamed for the loss of its workers.
 ATTEMPTS = 3
 
 
 class WorkerLostError(CadecError):
-    """Too many workers were lost; `number` is that of the item, from 0, if an item is to blame."""
+    """Too many workers were lost; `number` is the number, from 0, of the item to blame, if there is one."""
 
     def __init__(self, message: str, hint: str, number: int | None = None) -> None:
         super().__init__(message, hint)
         self.number = number
 
 
-# Items' numbers, each with its result, or with the error that its workers were lost.
+# Item numbers, each with the item's result, or with an error if its workers were lost.
 Results: TypeAlias = Iterator[tuple[int, Result | WorkerLostError]]
 
 
 @dataclass(frozen=True)
 class Task(Generic[Item, Result]):
-    """What all workers do: `begin(*arguments)`, once in each, returns what is then called with every item.
+    """The work of every worker: call `begin(*arguments)` once, and the function it returns with each item.
 
-    `begin` is a top-level function; arguments, items and results can be pickled. With a `window`, no item is
-    begun that comes so many or more after the first one that is not done: for results that are wanted in
-    order, and would have to wait for that one in memory.
+    `begin` is a top-level function; arguments, items and results can be pickled. `window` is for results that
+    are wanted in order: an item is begun only if it is fewer than `window` items after the first unfinished
+    one, since its result has to wait in memory for that one.
     """
 
     begin: Callable[..., Callable[[Item], Result]]
@@ -53,16 +53,16 @@ class WorkerPool(Protocol):
 
     @property
     def size(self) -> int:
-        """How many work at a time."""
+        """The number of workers at a time."""
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield each item's number with its result, as they are done.
+        """Yield each item's number with its result, in the order in which results arrive.
 
-        Items are begun in their order, and taken only as fast as workers get free: a few more than there are
-        workers are in memory. What a lost worker had in hand is begun again by another, up to ATTEMPTS times.
-        Then its result is a WorkerLostError, and the rest is done nevertheless, unless several of these
-        follow each other. An error that the task raises ends everything and is raised here, as it was raised
-        there. To close the generator ends the workers' work.
+        Items are begun in order, and taken only as fast as workers become free, so few more items than
+        workers are in memory. The item of a lost worker is given to another, ATTEMPTS times in all. Then its
+        result is a WorkerLostError, and the other items are still processed, unless several such errors
+        follow each other. An error raised by the task ends the work and is raised here unchanged. Closing
+        the generator ends the workers.
         """
 
 
@@ -72,17 +72,17 @@ class SerialPool:
     size = 1
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Do one item after the other."""
+        """Process the items one by one."""
         work = task.begin(*task.arguments)
         for number, item in enumerate(items):
             yield number, work(item)
 
 
 def in_order(results: Results[Result]) -> Iterator[Result]:
-    """The results of a pool in the order of the items; those that come early wait in memory.
+    """Yield the results of a pool in the order of the items; results that come early wait in memory.
 
-    A WorkerLostError is raised at once: all results after it would have to wait. The workers' work ends when
-    this does, however it ends.
+    A WorkerLostError is raised at once: all results after it would have to wait. The workers end when this
+    generator does, however it ends.
     """
     early: dict[int, Result] = {}
     following = 0
@@ -97,5 +97,5 @@ def in_order(results: Results[Result]) -> Iterator[Result]:
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

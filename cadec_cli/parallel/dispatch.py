@@ -1,8 +1,8 @@
-"""How items get to workers and results come back, whatever the workers are.
+"""How items get to workers and results come back, for any kind of worker.
 
-A worker is told its task and then one item after the other, as bytes, and answers each with one message, as
+A worker receives its task and then one item after the other, as bytes, and answers each with one message, as
 bytes: `start_task` and `answer` run in the workers and make these messages. `dispatch` runs in the process
-that wants the results. It decides which worker gets which item, and what to do when one is lost.
+that wants the results. It decides which worker gets which item, and what to do when a worker is lost.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Generic, Protocol
 
 from cadec_cli.parallel import ATTEMPTS, Item, Task, WorkerLostError
 
-# What a message says: the worker has started, the result of its item, or what went wrong.
+# Kinds of messages: the worker has started, the result of its item, or an error.
 READY, DONE, FAILED = "ready", "done", "failed"
-# There is no message, and there will be none.
+# The worker will send no message any more.
 LOST = "lost"
 
 
 def start_task(pickled: bytes) -> tuple[Any, bytes]:
-    """What the task calls with every item, and the message for it."""
+    """Start a task; return the function to call with every item, and the first message."""
     try:
         task: Task[Any, Any] = pickle.loads(pickled)
         return task.begin(*task.arguments), pickle.dumps((READY, None))
@@ -33,7 +33,7 @@ def start_task(pickled: bytes) -> tuple[Any, bytes]:
 
 
 def answer(work: Any, received: bytes) -> bytes:
-    """The message with the result of an item."""
+    """Process an item; return the message with its result."""
     try:
         return pickle.dumps((DONE, work(pickle.loads(received))))
     except BaseException as error:  # raised again by `dispatch`
@@ -41,19 +41,19 @@ def answer(work: Any, received: bytes) -> bytes:
 
 
 def _failure(error: BaseException) -> bytes:
-    """The message with an error, as it is if it can be pickled; its traceback can't, so it is a note."""
+    """Return the message with an error, unchanged if it can be pickled; its traceback becomes a note."""
     error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
     try:
         message = pickle.dumps((FAILED, error))
         pickle.loads(message)
-    except Exception:  # whatever its class does when it is copied
+    except Exception:  # pickling or copying may fail in any way
         return pickle.dumps((FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
     return message
 
 
 @dataclass(frozen=True)
 class WorkItem(Generic[Item]):
-    """One item, its number, and how often it was begun."""
+    """One item, its number, and how often it was tried."""
 
     number: int
     item: Item
@@ -61,51 +61,51 @@ class WorkItem(Generic[Item]):
 
 
 class Worker(Protocol):
-    """One worker: it starts as soon as it is there, and may then be given items, one at a time."""
+    """One worker: it starts when it is created, and then takes items one at a time."""
 
     work_item: WorkItem[Any] | None
 
     def take(self, item: bytes) -> None:
-        """Give it an item; if it is lost already, its answer will tell."""
+        """Send an item; if the worker is already lost, `answer` says so."""
 
     def answer(self) -> tuple[str, Any]:
-        """Its message, once there is something of it; LOST and why, if it will send no more."""
+        """Return its message, once one has begun to arrive; LOST and the reason if it will send no more."""
 
 
 class WorkerSet(Protocol):
-    """All workers, and how many there may be."""
+    """The workers, and how many there may be."""
 
-    kind: str  # what messages call them
-    hint: str  # what to do if they get lost
+    kind: str  # the workers' name in messages
+    hint: str  # what to do if workers are lost
 
     @property
     def workers(self) -> list[Any]:
-        """Those that are there."""
+        """The present workers."""
 
     def capacity(self) -> int:
-        """How many there may be."""
+        """Return how many workers there may be."""
 
     def add(self) -> None:
-        """Start one more."""
+        """Start one more worker."""
 
     def wait_for_answers(self) -> list[Any]:
-        """Wait for some, and return the workers that have answered or are lost; there may be none."""
+        """Wait, and return the workers that have answered or are lost; the list may be empty."""
 
     def remove(self, worker: Any) -> None:
-        """End one: nothing is left for it, it has not started yet, or it is lost."""
+        """End a worker that has no more items, has not started yet, or is lost."""
 
 
 def dispatch(
     worker_set: WorkerSet, items: Iterable[Any], window: int | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield each item's number with its result, or with the error that its workers were lost.
+    """Yield each item's number with its result, or with an error if its workers were lost.
 
-    Such errors end everything only where nothing else gets done either: then it is not the items. A worker
-    gets an item only once it has started, so nothing waits for one that starts slowly. It gets its next item
-    before its last result is yielded, so it need not wait for the caller. See `Task` for the window.
+    Such errors end the work only if no other item gets finished: then the items are not to blame. A worker
+    gets an item only once it has started, so no item waits for a slow start. It gets its next item before its
+    last result is yielded, so it need not wait for the caller. See `Task` for the window.
     """
     queue = _WorkQueue(items, window)
-    idle: list[Any] = []  # workers that have started, and wait until the window moves on
+    idle: list[Any] = []  # workers that have started, and wait until the window moves
     lost_beginners = lost_items = 0
     while True:
         starting = [one for one in worker_set.workers if one.work_item is None and one not in idle]
@@ -118,7 +118,7 @@ def dispatch(
                 worker_set.remove(worker)
         if not worker_set.workers:
             if queue.has_more_than(0):
-                raise WorkerLostError(f"there is no room for {worker_set.kind} any more", worker_set.hint)
+                raise WorkerLostError(f"there is no room for {worker_set.kind}", worker_set.hint)
             return
         for worker in worker_set.wait_for_answers():
             said, what = worker.answer()
@@ -152,7 +152,7 @@ def dispatch(
 
 
 def _hand_out(queue: _WorkQueue, idle: list[Any], worker_set: WorkerSet) -> None:
-    """Give idle workers the items that can be begun; end them if there are no more."""
+    """Give idle workers the items that can be begun; end the workers if there are no more items."""
     while idle and (work_item := queue.pop()) is not None:
         worker = idle.pop(0)
         worker.work_item = work_item
@@ -164,22 +164,22 @@ def _hand_out(queue: _WorkQueue, idle: list[Any], worker_set: WorkerSet) -> None
 
 
 class _WorkQueue:
-    """Items in their order, taken one by one; those of lost workers come first."""
+    """Items in order, taken one by one; those of lost workers come first."""
 
     def __init__(self, items: Iterable[Any], window: int | None) -> None:
         self._rest = (WorkItem(number, item) for number, item in enumerate(items))
         self._taken: deque[WorkItem[Any]] = deque()
         self._window = window
-        self._first = 0  # the first item that is not done
-        self._done: set[int] = set()  # those after it that are
+        self._first = 0  # the first unfinished item
+        self._done: set[int] = set()  # the finished items after it
 
     def has_more_than(self, count: int) -> bool:
-        """Tell whether there are, looking no further than needed."""
+        """Tell whether more than `count` items are left, taking no more of them than needed."""
         self._taken.extend(itertools.islice(self._rest, max(0, count + 1 - len(self._taken))))
         return len(self._taken) > count
 
     def pop(self) -> WorkItem[Any] | None:
-        """The next item, if there is one that can be begun."""
+        """Take the next item; None if none can be begun."""
         if not self.has_more_than(0):
             return None
         if self._window is not None and self._taken[0].number >= self._first + self._window:
@@ -187,14 +187,14 @@ class _WorkQueue:
         return self._taken.popleft()
 
     def finish(self, number: int) -> None:
-        """An item is done: the window may move on."""
+        """Mark an item as finished, so that the window may move."""
         self._done.add(number)
         while self._first in self._done:
             self._done.remove(self._first)
             self._first += 1
 
     def put_back(self, work_item: WorkItem[Any], worker_set: WorkerSet, how: str) -> WorkerLostError | None:
-        """Have an item begun again; return an error if that was tried often enough."""
+        """Queue an item again; return an error after ATTEMPTS tries."""
         if work_item.attempt == ATTEMPTS:
             self.finish(work_item.number)
             what = (
@@ -206,6 +206,6 @@ class _WorkQueue:
 
 
 def _check(lost_beginners: int, worker_set: WorkerSet, how: str) -> None:
-    """Give up if workers can't even start; but while others are at work, a machine may come back."""
+    """Raise an error if workers can't even start; while others are at work, a machine may come back."""
     if lost_beginners >= ATTEMPTS and not any(worker.work_item for worker in worker_set.workers):
-        raise WorkerLostError(f"{worker_set.kind} go down before they have begun ({how})", worker_set.hint)
+        raise WorkerLostError(f"{worker_set.kind} die before they have started ({how})", worker_set.hint)

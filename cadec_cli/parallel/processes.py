@@ -25,14 +25,14 @@ from cadec_cli.errors import option
 from cadec_cli.parallel import Item, Result, Results, SerialPool, Task, WorkerPool, available_cores
 from cadec_cli.parallel.dispatch import LOST, WorkItem, answer, dispatch, start_task
 
-# Seconds that a process without work has to leave by itself.
+# Seconds that a process without work has to exit by itself.
 _LEAVING = 10
 
 
 class ProcessPool:
-    """Processes of this machine, each with a copy of what the task needs.
+    """Processes on this machine, each with its own copy of the task's models and data.
 
-    `set_by` is the option that a user can change their number with.
+    `set_by` is the option with which a user sets the number of workers.
     """
 
     def __init__(self, workers: int, set_by: str = "workers") -> None:
@@ -43,20 +43,20 @@ class ProcessPool:
 
     @property
     def size(self) -> int:
-        """How many work at a time."""
+        """The number of workers at a time."""
         return self._workers
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield each item's number with its result, as they are done.
+        """Yield each item's number with its result, in the order in which results arrive.
 
-        There are never more processes than items, and those for which nothing is left end at once.
+        There are never more processes than items, and a process ends as soon as no item is left for it.
         """
         with _worker_set(pickle.dumps(task), self._workers, self._hint) as worker_set:
             yield from dispatch(worker_set, items, task.window)
 
 
 def local_pool(processes: int, set_by: str) -> WorkerPool:
-    """A pool of so many processes: of one per core for 0, and this process alone for 1."""
+    """Return a pool of `processes` processes: one per core for 0, this process alone for 1."""
     count = processes or available_cores()
     return SerialPool() if count == 1 else ProcessPool(count, set_by)
 
@@ -71,14 +71,14 @@ class _ProcessWorker:
     has_started: bool = False
 
     def take(self, item: bytes) -> None:
-        """Give it an item; if it is lost already, its answer will tell."""
+        """Send an item; if the worker is already lost, `answer` says so."""
         with contextlib.suppress(ConnectionError):
             self.connection.send_bytes(item)
 
     def answer(self) -> tuple[str, Any]:
-        """Its message; one that it sent before it died comes first."""
+        """Return its message, also one that it sent before it died; else LOST and how it ended."""
         message = b""
-        with contextlib.suppress(EOFError, OSError):  # it died between two messages, or within one
+        with contextlib.suppress(EOFError, OSError):  # it died between two messages, or while sending one
             message = self.connection.recv_bytes() if self.connection.poll() else b""
         if not message:
             self.end(_LEAVING)
@@ -88,7 +88,7 @@ class _ProcessWorker:
         return found
 
     def end(self, patience: float) -> None:
-        """Let it leave by itself, but not for ever."""
+        """Give it `patience` seconds to exit, then kill it."""
         self.connection.close()
         self.process.join(patience)
         self.process.kill()
@@ -96,7 +96,7 @@ class _ProcessWorker:
 
 
 class _ProcessWorkerSet:
-    """All processes that there are."""
+    """The worker processes."""
 
     kind = "worker processes"
 
@@ -108,7 +108,7 @@ class _ProcessWorkerSet:
         self._most = most
 
     def capacity(self) -> int:
-        """As many as were asked for."""
+        """Return the number of processes asked for."""
         return self._most
 
     def add(self) -> None:
@@ -118,18 +118,18 @@ class _ProcessWorkerSet:
             ours, theirs = context.Pipe()
             process = context.Process(target=_run_worker, args=(theirs,), daemon=True)
             process.start()
-            theirs.close()  # else its end would not be the end of the pipe
+            theirs.close()  # else the pipe would stay open when the process ends
             self.workers.append(_ProcessWorker(process, ours))
         self.workers[-1].take(self._task)
 
     def wait_for_answers(self) -> list[_ProcessWorker]:
-        """Wait until some have answered or died."""
+        """Wait until some workers have answered or died, and return them."""
         signs = [sign for worker in self.workers for sign in (worker.connection, worker.process.sentinel)]
         found = set(wait(signs))
         return [one for one in self.workers if one.connection in found or one.process.sentinel in found]
 
     def remove(self, worker: _ProcessWorker) -> None:
-        """End one: it leaves when its pipe is closed, but one that has not started yet is killed."""
+        """End a worker: it exits when its pipe is closed; one that has not started yet is killed."""
         self.leaving.append(worker)
         self.workers.remove(worker)
         worker.connection.close()
@@ -137,7 +137,7 @@ class _ProcessWorkerSet:
             worker.process.kill()
 
     def end(self, patience: float) -> None:
-        """Wait for those that are leaving, and kill all others."""
+        """Wait for the processes that are exiting, and kill all others."""
         for worker in self.workers:
             worker.process.kill()
         for worker in (*self.workers, *self.leaving):
@@ -146,7 +146,7 @@ class _ProcessWorkerSet:
 
 @contextlib.contextmanager
 def _worker_set(task: bytes, most: int, hint: str) -> Iterator[_ProcessWorkerSet]:
-    """Processes that all end with this block; at once, unless nothing is left to do."""
+    """Yield a set of processes that all end with this block; after an error they are killed at once."""
     worker_set = _ProcessWorkerSet(task, most, hint)
     try:
         yield worker_set
@@ -157,7 +157,7 @@ def _worker_set(task: bytes, most: int, hint: str) -> Iterator[_ProcessWorkerSet
 
 
 def _ending(exit_code: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if exit_code is not None and exit_code < 0:
         with contextlib.suppress(ValueError):
             return f"ended by {signal.Signals(-exit_code).name}"
@@ -165,10 +165,10 @@ def _ending(exit_code: int | None) -> str:
 
 
 def _run_worker(connection: Connection) -> None:
-    """What a process does: start the task, then do one item after the other until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be held back
+    """Run in a worker process: start the task, then process items until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on systems where it can't be blocked
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    with contextlib.suppress(EOFError, ConnectionError):  # there is no more to do, or nobody to do it for
+    with contextlib.suppress(EOFError, ConnectionError):  # no more items, or the parent is gone
         work, message = start_task(connection.recv_bytes())
         while True:
             connection.send_bytes(message)
@@ -176,7 +176,7 @@ def _run_worker(connection: Connection) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """End this process with its parent: one that was killed can't end its children."""
+    """End this process with its parent: a parent that was killed can't end its children."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -185,9 +185,9 @@ def _end_with_the_parent() -> None:
 
 @contextlib.contextmanager
 def _hide_main_module() -> Iterator[None]:
-    """Keep processes that are started from importing the program's main module, which is the command line.
+    """Keep new processes from importing the program's main module, which is the command line.
 
-    Tasks are functions of modules, so nothing in it is needed, and scripts need no guard against it.
+    Tasks are functions of modules, so workers do not need it, and scripts need no `__main__` guard.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -199,7 +199,7 @@ def _hide_main_module() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hold_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that are started meanwhile ignore it from their first moment on."""
+    """Block Ctrl-C in this block; processes that are started in it ignore Ctrl-C from the beginning."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

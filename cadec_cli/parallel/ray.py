@@ -1,6 +1,6 @@
-"""A pool of actors on a Ray cluster, or on one that is started here and ends with the work.
+"""A pool of actors on a Ray cluster: an existing one, or one that is started here and ends with the work.
 
-Ray says where there is room and connects the machines. Workers get and send the same messages as on one
+Ray finds room on the machines and connects them. Workers get and send the same messages as on one
 machine, so errors come back as they were raised, and an error of Ray itself means that a worker is lost.
 Ray's own messages stay out of the terminal.
 """
@@ -34,30 +34,30 @@ from cadec_cli.version import __version__
 # Seconds to wait for an answer from an address.
 _ANSWERING = 20
 
-# Seconds between two looks at the size of the cluster; machines may join or leave.
+# Seconds between two checks of the cluster's size; machines may join or leave.
 _LOOKING = 5.0
 
 # How often to try to start a cluster: parts of Ray wait only 15 seconds for others, however busy the machine.
 _STARTS = 3
 
-# Seconds that Ray's processes have to end.
+# Seconds for Ray's processes to end.
 _LEAVING = 5.0
 
 # Bytes of shared memory of a cluster that is started here: items and results are text.
 _SHARED_MEMORY = 128 * 2**20
 
-# The longest path of a directory in which there is room for one of ours, and in that for Ray's sockets, whose
-# paths have 107 characters at most.
+# The longest path of a directory that can hold one of ours with Ray's sockets in it: the path of a socket has
+# at most 107 characters.
 _MAX_DIRECTORY_LENGTH = 40 - len("/.ray.cadec-12345678.part")
 
 
-# Ray talks gRPC: HTTP/2, where both sides begin with their settings.
+# Ray uses gRPC over HTTP/2, where both sides begin with their settings.
 _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 _HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 
 
 class RayPool:
-    """Actors of a Ray cluster, each with `cores` cores and `gpus` GPUs; 0 workers: as many as have room."""
+    """Actors of a Ray cluster, each with `cores` cores and `gpus` GPUs; 0 workers means as many as fit."""
 
     def __init__(self, workers: int, address: str | None, *, cores: float = 1, gpus: float = 0) -> None:
         self._asked = workers
@@ -67,11 +67,11 @@ class RayPool:
 
     @property
     def size(self) -> int:
-        """How many work at a time, as far as known before the cluster is."""
+        """The number of workers at a time; an estimate from this machine if it was not given."""
         return self._asked or max(1, int(available_cores() // self._cores))
 
     def run(self, task: Task[Item, Result], items: Iterable[Item]) -> Results[Result]:
-        """Yield each item's number with its result, as they are done."""
+        """Yield each item's number with its result, in the order in which results arrive."""
         ray = _import_ray()
         pickled = pickle.dumps(task)
         with _connection(ray, self._address, self._asked * self._cores) as signals:
@@ -94,15 +94,15 @@ class _RayWorker:
     work_item: WorkItem[Any] | None = None
 
     def take(self, item: bytes) -> None:
-        """Give it an item; if it is lost already, its answer will tell."""
+        """Send an item; if the worker is already lost, `answer` says so."""
         self.reference = self.actor.work.remote(item)
 
     def answer(self) -> tuple[str, Any]:
-        """Its message; an error of Ray in its place means that it is lost."""
+        """Return its message; an error of Ray instead of a message means that the worker is lost."""
         try:
             said = self.ray.get(self.reference)
-        except self.ray.exceptions.RayTaskError as error:  # nothing of the task: that is in its answers
-            return FAILED, CadecError(f"a Ray worker can't work: {_line(error.cause or error)}")
+        except self.ray.exceptions.RayTaskError as error:  # not the task's: its errors come as messages
+            return FAILED, CadecError(f"a Ray worker failed: {_line(error.cause or error)}")
         except self.ray.exceptions.RayError as error:
             return LOST, _line(error)
         if isinstance(said, str):
@@ -112,7 +112,7 @@ class _RayWorker:
 
 
 class _RayWorkerSet:
-    """All actors, and how many have room."""
+    """The actors, and how many of them fit on the cluster."""
 
     kind = "Ray workers"
     hint = f"perhaps memory ran out: try fewer {option('workers')}, or give each more {option('threads')}"
@@ -134,7 +134,7 @@ class _RayWorkerSet:
             )
 
     def capacity(self) -> int:
-        """As many as were asked for and fit onto the machines, whatever else these do."""
+        """Return how many actors were asked for and fit on the machines, whatever else is running there."""
         now = time.monotonic()
         if not self._looked or now - self._looked > _LOOKING:
             self._looked = now
@@ -143,7 +143,7 @@ class _RayWorkerSet:
         return min(self._most, self._room) if self._most else self._room
 
     def _fitting(self, machine: dict[str, float]) -> int:
-        """How many fit onto one machine."""
+        """Return how many actors fit on one machine."""
         return min(int(machine.get(name, 0) // count) for name, count in self._each.items() if count)
 
     def add(self) -> None:
@@ -152,7 +152,7 @@ class _RayWorkerSet:
         self.workers.append(_RayWorker(self._ray, actor, actor.begin.remote(__version__, self._task)))
 
     def wait_for_answers(self) -> list[_RayWorker]:
-        """Wait until some have answered or are lost, at most until it is time to look for room again."""
+        """Wait until some actors have answered or are lost, at most until the next check of the size."""
         of = {worker.reference: worker for worker in self.workers}
         done, _ = self._ray.wait(list(of), num_returns=1, timeout=_LOOKING)
         return [of[reference] for reference in done]
@@ -164,7 +164,7 @@ class _RayWorkerSet:
 
 
 def _actor_class() -> type:
-    """The class of an actor; within a function it is sent whole, also to machines without cadec."""
+    """Return the class of an actor. As a local class it is sent whole, also to machines without cadec."""
 
     class CadecWorker:
         def begin(self, version: str, task: bytes) -> bytes | str:
@@ -172,9 +172,9 @@ def _actor_class() -> type:
                 from cadec_cli.parallel import dispatch
                 from cadec_cli.version import __version__
             except ImportError as error:
-                return f"a machine of the Ray cluster has no cadec that would do: {error}"
+                return f"a machine of the Ray cluster can't import cadec: {error}"
             if __version__ != version:
-                return f"a machine of the Ray cluster has cadec {__version__}, here is {version}"
+                return f"a machine of the Ray cluster has cadec {__version__}, but this one has {version}"
             self._answer = dispatch.answer
             self._work, message = dispatch.start_task(task)
             return message
@@ -186,12 +186,12 @@ def _actor_class() -> type:
 
 
 def _import_ray() -> Any:
-    """Import Ray; it is told to be quiet and to send no usage statistics."""
+    """Import Ray, set to be quiet and to send no usage statistics."""
     for name, value in (
         ("RAY_USAGE_STATS_ENABLED", "0"),
-        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),  # its new default, which it would announce
+        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),  # its new default; without it, Ray prints a notice
         ("RAY_enable_metrics_collection", "0"),
-        ("RAY_prestart_worker_first_driver", "0"),  # nothing but the actors will run
+        ("RAY_prestart_worker_first_driver", "0"),  # only the actors will run
         ("RAY_enable_worker_prestart", "0"),
     ):
         os.environ.setdefault(name, value)
@@ -227,25 +227,25 @@ class _Signals:
     before: Mapping[signal.Signals, Any]
 
     def take_back(self) -> None:
-        """Take SIGTERM back from Ray, which would log it at length: everything ends quietly instead."""
+        """Replace Ray's handler of SIGTERM, which would log it at length, by one that ends quietly."""
         if signal.SIGTERM in self.before:
             handler = self.before[signal.SIGTERM]
             signal.signal(signal.SIGTERM, _exit if handler == signal.SIG_DFL else handler)
 
     def ignore(self) -> None:
-        """Ignore a second Ctrl-C: it would leave half of Ray's processes behind, and all is ending anyway."""
+        """Ignore a second Ctrl-C: it would leave some of Ray's processes behind, and all is ending anyway."""
         for number in self.before:
             signal.signal(number, signal.SIG_IGN)
 
     def restore(self) -> None:
-        """Put back the handlers of before."""
+        """Restore the previous handlers."""
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[_Signals]:
-    """The signal handlers, which are restored at the end of this block."""
+    """Yield the signal handlers, and restore them at the end of this block."""
     ours = threading.current_thread() is threading.main_thread()
     numbers = (signal.SIGINT, signal.SIGTERM) if ours else ()
     signals = _Signals({number: signal.getsignal(number) for number in numbers})
@@ -260,7 +260,7 @@ def _exit(number: int, frame: object) -> None:
 
 
 def _start(ray: Any, cores: float, directory: Path) -> None:
-    """Start a cluster of this machine alone; it claims the cores that were asked for, there or not."""
+    """Start a cluster on this machine alone; it claims to have all the cores that were asked for."""
     for attempt in range(1, _STARTS + 1):
         try:
             ray.init(
@@ -274,7 +274,7 @@ def _start(ray: Any, cores: float, directory: Path) -> None:
                 _temp_dir=str(directory),
             )
             return
-        except Exception as error:  # Ray raises just that
+        except Exception as error:  # Ray raises plain Exceptions
             ray.shutdown()
             if attempt == _STARTS:
                 raise CadecError(
@@ -283,7 +283,7 @@ def _start(ray: Any, cores: float, directory: Path) -> None:
 
 
 def _connect(ray: Any, address: str) -> None:
-    """Connect to a cluster, or say why not."""
+    """Connect to a cluster; a CadecError says why it can't be reached."""
     unreachable = f"no Ray cluster can be reached at {address}"
     host, port = _host_and_port(address)
     try:
@@ -305,25 +305,25 @@ def _check_port(host: str, port: int) -> None:
         connection.sendall(_HTTP_2)
         answer = connection.recv(len(_SETTINGS))
         if answer[3:4] != _SETTINGS[3:4]:
-            raise ConnectionError("what answers there is not Ray")
+            raise ConnectionError("the server there is not Ray")
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    """The host and port of an address; '' for `auto`, where Ray finds out by itself."""
+    """Return the host and port of an address; '' for `auto`, where Ray finds them itself."""
     if address == "auto":
         return "", 0
     found = re.fullmatch(r"(?:ray://)?\[?([^/\[\]]+?)\]?:(\d{1,5})", address)
     if found is None or int(found[2]) > 65535:
         hint = "e.g. 10.0.0.1:6379, ray://head:10001 or auto"
-        raise UsageError(f"{address} is no address of a Ray cluster", hint)
+        raise UsageError(f"invalid address of a Ray cluster: {address}", hint)
     return found[1], int(found[2])
 
 
 @contextlib.contextmanager
 def _short_directory() -> Iterator[Path]:
-    """A directory for Ray's sockets and logs, removed after this block; sockets need a short path.
+    """Yield a directory for Ray's sockets and logs, and remove it afterwards; sockets need a short path.
 
-    One that a killed command left behind is removed, too.
+    A directory that a killed command left behind is removed, too.
     """
     usual = Path(tempfile.gettempdir())
     place = (usual if len(str(usual)) <= _MAX_DIRECTORY_LENGTH else Path("/tmp")) / "ray"
@@ -339,6 +339,6 @@ def _short_directory() -> Iterator[Path]:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of an error; Ray's have many."""
+    """Return the first line of an error; Ray's errors have many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Shards: which of many items one of several jobs does, when the jobs know nothing of each other.
+"""Shards: how several jobs that know nothing of each other divide many items among themselves.
 
 Every job computes the same division, from the sizes of the items alone.
 """
@@ -14,7 +14,7 @@ from cadec_cli.errors import UsageError
 
 @dataclass(frozen=True)
 class Shard:
-    """The part of one job: its number, from 1, and how many there are."""
+    """The share of one job: its number, from 1, and the number of shards."""
 
     number: int
     of: int
@@ -23,17 +23,17 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read `2/8`, the second of eight."""
         first, _, second = text.partition("/")
-        # `isdigit` accepts digits that `int` does not; and nobody has a million jobs.
+        # `isdigit` accepts digits that `int` does not. The limit is far above any number of jobs.
         if all(part.isascii() and part.isdigit() and len(part) < 6 for part in (first, second)):
             shard = cls(int(first), int(second))
             if 1 <= shard.number <= shard.of:
                 return shard
-        raise UsageError(f"{text!r} is no shard", "give its number and how many there are, e.g. 2/8")
+        raise UsageError(f"invalid shard {text!r}: expected I/N with 1 ≤ I ≤ N", "the second of eight is 2/8")
 
     def of_sizes(self, sizes: Sequence[int]) -> list[int]:
-        """The numbers of this shard's items, in their order.
+        """Return the numbers of this shard's items, in order.
 
-        The largest items go first, each to the shard with least so far: so all are about equal.
+        The largest items go first, each to the shard that is smallest so far, so shards are about equal.
         """
         filled = [(0, number) for number in range(1, self.of + 1)]  # a heap
         own = []

@@ -1,1 +1,1 @@
-"""A document that grows, with choices and corrections: what the REPL keeps."""
+"""A document that grows, with a person's choices and corrections, as the REPL keeps it."""

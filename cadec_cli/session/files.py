@@ -1,10 +1,9 @@
 """Sessions on disk: every sentence with its translation and the hypotheses it came from.
 
-A session is saved as one JSON file, or as a log that grows with every change. Both are read here. A file may
-come from anybody, or be of another bundle: then only source and target count. One written by hand needs no
-more than {"documents": [[{"source": …, "target": …}, …], …]}. A file that claims this format has a checksum
-at its end: damaged, it is an error rather than something that nobody said. Of a damaged log, the session as
-it was before the damage is read.
+A session is saved as one JSON file, or as a log that grows with every change. Both are read here. Every file
+is untrusted. Of a file from another bundle, or one written by hand, only source and target are read; the
+minimum is {"documents": [[{"source": …, "target": …}, …], …]}. A file that claims this format has a checksum
+at its end, so damage is an error rather than a wrong text. A damaged log is read up to the damage.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from cadec_cli.method.context import room
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
-# Of earlier formats only the text is read: format 1 did not say which context a translation was chosen in,
-# format 2 had no checksum, and identities that bundles no longer have.
+# Of earlier formats only the text is read: format 1 did not store the context of a choice; format 2 had no
+# checksum, and identities that bundles no longer have.
 FORMAT = "cadec session 3"
 LOG_SUFFIX = ".log"
 
@@ -41,16 +40,16 @@ _LONGEST_LINE = 1 << 30  # bytes of a log's line: a change of all sentences at o
 
 @dataclass(frozen=True)
 class StoredSession:
-    """What a file says; `options` only where it was written with the same bundle."""
+    """The content of a session file; `options` is None unless it was written with the same bundle."""
 
     documents: tuple[tuple[Entry, ...], ...]
     options: TranslationOptions | None
     after: tuple[str, ...] = ()
-    damage: str = ""  # what to tell the user
+    damage: str = ""  # a message for the user
 
 
 def session_json(session: Session) -> str:
-    """A session as JSON, one sentence per line."""
+    """Return a session as JSON, one sentence per line."""
     head = {
         "format": FORMAT,
         "bundle": session.direction.identity,
@@ -66,20 +65,20 @@ def session_json(session: Session) -> str:
 
 
 def write_session(path: Path, session: Session) -> None:
-    """Write a session as JSON, whole or not at all; nobody else can read a new file."""
+    """Write a session as JSON, whole or not at all; other users can't read a new file."""
     with atomic_file(path, private=True) as stream:
         stream.write(session_json(session).encode())
 
 
 class SessionLog:
-    """The log of a session, which it grows with: to save a change takes as long as the change is large.
+    """The log of a session. Every save appends the changes only, so its cost depends on their size.
 
-    A record has a number and says what has changed since the one before: from which document on, how many
-    sentences each document has from there, which of them are new or others, and the options if they are.
+    A record has a number and the changes since the last record: the first changed document, the number of
+    sentences of each document from there on, the new or changed sentences, and changed options.
     """
 
     def __init__(self, path: Path, session: Session) -> None:
-        """Write the whole session, in the place of whatever session is there, and open its log."""
+        """Write the whole session, replacing any session at that path, and open its log."""
         refuse_special(path)
         header = LogHeader(_SUBJECT, {"bundle": session.direction.identity})
         self._number = 0
@@ -89,7 +88,7 @@ class SessionLog:
         self._log = AppendLog.resume(path, header)
 
     def save(self, session: Session) -> None:
-        """Append what has changed, if anything has."""
+        """Append the changes since the last save, if there are any."""
         saved, documents = self._documents, session.documents
         common = min(len(saved), len(documents))
         first = next((place for place in range(common) if saved[place] != documents[place]), common)
@@ -118,7 +117,7 @@ class SessionLog:
         self._log.close()
 
     def _all_records(self) -> Iterator[dict[str, Any]]:
-        """The whole session, a sentence a record."""
+        """Yield the whole session, one record per sentence."""
         yield self._record(0, [], [], self._settings)
         for place, document in enumerate(self._documents):
             yield self._record(place, [0], [], {})
@@ -137,16 +136,16 @@ def _settings(session: Session) -> dict[str, Any]:
 
 
 def _read_log(path: Path, header: LogHeader) -> tuple[dict[str, Any], str]:
-    """The data of a session as its log has it, up to the first damage; and what to tell the user of that."""
+    """Return the data of a session from its log, up to the first damage, and a message about the damage."""
     data: dict[str, Any] = {"format": FORMAT, "bundle": header.origin.get("bundle"), "documents": []}
     following = 1
     try:
         for record in read_log(path, header, _LONGEST_LINE):
             if record is None or record["number"] > following:
                 if following == 1:
-                    raise CadecError(f"{path} is damaged: nothing of its session can be read")
-                return data, f"{path} is damaged: the session is as it was before that"
-            if record["number"] == following:  # else the line stands twice
+                    raise CadecError(f"{path} is damaged: no part of its session can be read")
+                return data, f"{path} is damaged: the session was restored up to the damage"
+            if record["number"] == following:  # else the line is a repetition
                 _apply(record, data)
                 following += 1
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -172,13 +171,13 @@ def read_session(
     reader: ContextReader | None,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
-    """Read a session, from JSON or a log; a file that is damaged or something else is one CadecError.
+    """Read a session from JSON or a log; a damaged file, or one that is not a session, is one CadecError.
 
-    `options` are for texts without any of their own.
+    `options` are for sentences that are stored without options.
     """
     header = read_header(path, _SUBJECT)
     if header is None and path.suffix == LOG_SUFFIX:
-        header = LogHeader(_SUBJECT, {"bundle": direction.identity})  # its own may be damaged
+        header = LogHeader(_SUBJECT, {"bundle": direction.identity})  # the log's own header may be damaged
     if header is not None:
         data, damage = _read_log(path, header)
         stored = stored_session(data, direction, reader, str(path), options)
@@ -190,14 +189,14 @@ def read_session(
         content, separator, _ = raw.rpartition(b",\n")
         if not separator or raw.rstrip() != content + _end(content).encode().rstrip():
             raise CadecError(
-                f"{path} is damaged: it is not as it was written",
-                'if you changed it by hand, take "format" and "checksum" out: then source and target count',
+                f"{path} is damaged: its checksum does not match",
+                'if you edited it by hand, remove "format" and "checksum"; source and target are kept',
             )
     return stored_session(data, direction, reader, str(path), options)
 
 
 def _end(content: bytes) -> str:
-    """The end of a session's JSON, with the checksum of all before it."""
+    """Return the end of a session's JSON, with the checksum of everything before it."""
     return f',\n"checksum": "{hashlib.sha256(content).hexdigest()}"}}\n'
 
 
@@ -208,17 +207,17 @@ def stored_session(
     name: str,
     options: TranslationOptions | None = None,
 ) -> StoredSession:
-    """Check a session's data; anything that does not fit is one CadecError.
+    """Check a session's data and return the session; data that does not fit is one CadecError.
 
-    `options` are for texts without any of their own. Messages call the file `name`.
+    `options` are for sentences that are stored without options. Messages call the file `name`.
     """
     try:
         _require(isinstance(data, dict) and isinstance(data.get("documents"), list), "it has no documents")
         whole = data.get("bundle") == direction.identity and data.get("format") == FORMAT
         stored = _options(data["options"]) if whole else None
         after = data.get("after", [])
-        _require(isinstance(after, list), "what comes before is no list of sentences")
-        after = tuple(_text(text, "sentence that comes before") for text in after)
+        _require(isinstance(after, list), '"after" is not a list of sentences')
+        after = tuple(_text(text, 'sentence of "after"') for text in after)
         entries = _EntryReader(reader, stored or options or TranslationOptions(), whole=whole)
         documents = tuple(
             entries.document(document, place) for place, document in enumerate(data["documents"], 1)
@@ -229,7 +228,7 @@ def stored_session(
 
 
 class _MisfitError(Exception):
-    """Why data is no session."""
+    """Why data is not a session."""
 
 
 def _require(fits: bool, message: str) -> None:
@@ -244,14 +243,14 @@ class _EntryReader:
     whole: bool  # with hypotheses; else source and target only
 
     def document(self, data: Any, place: int) -> tuple[Entry, ...]:
-        _require(isinstance(data, list), f"document {place} is no list of sentences")
+        _require(isinstance(data, list), f"document {place} is not a list of sentences")
         entries: list[Entry] = []
         for number, item in enumerate(data, 1):
             entries.append(self.entry(item, f"sentence {number} of document {place}", entries))
         return tuple(entries)
 
     def entry(self, data: Any, where: str, before: Sequence[Entry]) -> Entry:
-        _require(isinstance(data, dict), f"{where} is no object")
+        _require(isinstance(data, dict), f"{where} is not an object")
         source, target = (_text(data.get(key), f"{key} of {where}") for key in ("source", "target"))
         if not self.whole:
             return self._bare(source, target, before)
@@ -263,16 +262,16 @@ class _EntryReader:
         self._check_ids([*context_ids, *read], where)
         pinned, picked = data.get("pinned", 0), data.get("picked", False)
         _check_pinned(pinned, read, where)
-        _require(type(picked) is bool, f"{where} was picked or not, and not {picked!r}")
+        _require(type(picked) is bool, f'"picked" of {where} must be true or false, not {picked!r}')
         speakers = data.get("speakers", False)
-        _require(type(speakers) is bool, f"{where} is of subtitles or not, and not {speakers!r}")
+        _require(type(speakers) is bool, f'"speakers" of {where} must be true or false, not {speakers!r}')
         options = _options(data["options"])
         entry = Entry(source, parts, context_ids, read, options, edited, pinned, picked, speakers)
-        _require(entry.text == target, f"the hypotheses of {where} do not have its target")
+        _require(entry.text == target, f"the target of {where} is not the chosen hypothesis")
         return entry
 
     def _bare(self, source: str, target: str, before: Sequence[Entry]) -> Entry:
-        """A sentence of which only source and target are known."""
+        """Return the entry of a sentence with a known source and target but no hypotheses."""
         if self.reader is None:
             return Entry(source, (), (), (), self.options, target)
         ids = tuple(self.reader.text.encode(target))
@@ -286,20 +285,20 @@ class _EntryReader:
         _text(part.nbest.vocabulary, f"the vocabulary of {where}")
         for hypothesis in part.hypotheses:
             _text(hypothesis.text, f"a hypothesis of {where}")
-            _require(_is_number(hypothesis.log_prob), f"a log_prob of {where} is no number")
+            _require(_is_number(hypothesis.log_prob), f"a log_prob of {where} is not a number")
         if self.reader is not None and part.nbest.vocabulary == self.reader.text.identity:
             self._check_ids([hypothesis.ids for hypothesis in part.hypotheses], where)
         count = len(part.hypotheses)
-        _require((part.choice is None) == (count == 0), f"{where} has hypotheses or a choice, not both")
+        _require((part.choice is None) == (count == 0), f"{where} lacks hypotheses or a choice")
         if part.choice is None:
             return
         choice = part.choice
         _require(
-            type(choice.index) is int and 0 <= choice.index < count, f"{where} chose what is not in its list"
+            type(choice.index) is int and 0 <= choice.index < count, f"the choice of {where} is out of range"
         )
         for scores in (choice.scores, *choice.terms.values()):
             fits = len(scores) == count and all(map(_is_number, scores))
-            _require(fits, f"{where} has not one score per hypothesis")
+            _require(fits, f"{where} does not have one score per hypothesis")
         self._check_ids(choice.context, where)
         _check_pinned(choice.pinned, choice.context, where)
 
@@ -310,23 +309,23 @@ class _EntryReader:
 
 
 def _options(data: Any) -> TranslationOptions:
-    """Options as they were saved; a value of another type, or out of range, does not fit."""
-    _require(isinstance(data, dict), "its options are no object")
+    """Return saved options; a value of another type, or out of range, is a misfit."""
+    _require(isinstance(data, dict), "its options are not an object")
     weights = data.get("weight", {})
     _require(
-        isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are no numbers"
+        isinstance(weights, dict) and all(map(_is_number, weights.values())), "its weights are not numbers"
     )
     terms = data.get("term", {})
     _require(
         isinstance(terms, dict) and all(isinstance(value, str) for value in terms.values()),
-        "its options of terms are not text",
+        "the options of its terms are not text",
     )
     for item in dataclasses.fields(TranslationOptions):
         if item.name in ("weight", "term"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind
-        _require(fits, f"the option {item.name} is {value!r}")
+        _require(fits, f"invalid value of the option {item.name}: {value!r}")
     try:
         return TranslationOptions(**data)
     except CadecError as error:
@@ -339,11 +338,11 @@ def _check_pinned(pinned: Any, read: Sequence[Any], where: str) -> None:
 
 
 def _text(value: Any, what: str) -> str:
-    _require(isinstance(value, str), f"the {what} is no text")
+    _require(isinstance(value, str), f"the {what} is not text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise _MisfitError(f"the {what} is no text that can be written") from None
+        raise _MisfitError(f"the {what} can't be encoded as UTF-8") from None
     return str(value)
 
 

@@ -1,7 +1,7 @@
 """A session: documents that grow sentence by sentence, with the choices and corrections of a person.
 
-A sentence is always translated in the context of the translations as they are now, corrected or not. Knows
-nothing of terminals, commands and files. `cadec_cli.Session` is the public face of it.
+A sentence is always translated in the context of the current translations, corrected or not. This module
+knows nothing of terminals, commands and files. `cadec_cli.Session` is its public interface.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Entry:
-    """A sentence of a document and its translation as it is now.
+    """A sentence of a document and its current translation.
 
     `parts` is the models' output: one part, several for an over-long sentence, none if only the text is
     known. `context_ids` is the translation as context; `read` is the context of its last part, even if the
@@ -62,7 +62,7 @@ class Entry:
 
     @property
     def is_user_choice(self) -> bool:
-        """Tell whether a person decided, and not the models."""
+        """Tell whether a person chose the translation."""
         return self.picked or self.edited is not None
 
     @property
@@ -108,7 +108,7 @@ class Change:
 class Session:
     """Models and documents; the last document is the current one. Its sentences are counted from 1.
 
-    `after` is what comes before the first document, as sentences of the target language.
+    `after` is the text before the first document, as sentences of the target language.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Session:
 
     @property
     def in_use(self) -> Context:
-        """What the D-LM will read before the next sentence."""
+        """The context that the D-LM will read before the next sentence."""
         if not search_kind(self.options.search).reads_context:
             return Context()
         return self._read(self._before(None), 1, self.options)
@@ -163,7 +163,7 @@ class Session:
         return self._translator.judge()
 
     def sentence(self, number: int | None = None) -> Entry:
-        """A sentence of the current document; without a number, the newest."""
+        """Return a sentence of the current document; without a number, the newest."""
         return self.current[self._place(number)]
 
     def configure(self, options: TranslationOptions) -> None:
@@ -183,7 +183,7 @@ class Session:
     def translate(self, sentences: Sequence[str], *, speakers: bool | None = None) -> Iterator[Entry]:
         """Continue the current document; each sentence is added to it before it is yielded.
 
-        `speakers` tells whether they come from subtitles; None means as the sentences before them.
+        `speakers` tells whether they come from subtitles; None means the same as the sentence before them.
         """
         current = self.current
         if speakers is None:
@@ -232,7 +232,7 @@ class Session:
     def redo(self, number: int) -> list[Change]:
         """Choose the translations after a sentence again (0: all of them), in order, from the same lists.
 
-        The current options are used; what a person decided stays. If it fails, nothing is changed. Returns
+        The current options are used; a person's decisions stay. After an error nothing has changed. Returns
         the translations that changed.
         """
         if not 0 <= number <= len(self.current):
@@ -251,35 +251,35 @@ class Session:
         return changes
 
     def _retranslate(self, place: int) -> Entry:
-        """A sentence, chosen again in the present context; a person's decision stays."""
+        """Choose a translation again in the current context; a person's decision stays."""
         entry, options = self.current[place], self.options
         if entry.edited is not None:
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
-        alike = options.protect == entry.options.protect  # else the translated text was another
+        alike = options.protect == entry.options.protect  # else the S-NMT read another text
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
             chosen = self._entry(entry.source, parts, before, options, entry.speakers)
             return dataclasses.replace(chosen, picked=entry.picked)
-        if entry.picked or needs == PASSAGES:  # made of other hypotheses, or of the source alone
+        if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
         (again,) = self._translator.translate_documents([document], contexts=[before])
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
-        """A part in another context, with the hypothesis that `other` has."""
+        """Return a part with the hypothesis chosen in `other`, the same part in another context."""
         if part.choice is None or other.choice is None:
             return part
-        if other.choice.index >= len(part.hypotheses):  # lists are shorter by now
+        if other.choice.index >= len(part.hypotheses):  # the new list is shorter
             return other
         return self._translator.with_hypothesis(part, other.choice.index)
 
     def _place(self, number: int | None) -> int:
-        """The index of a sentence in the current document; without a number, of the newest."""
+        """Return the index of a sentence in the current document; without a number, of the newest."""
         count = len(self.current)
         if not count:
             raise CadecError("there is no sentence yet in this document")
@@ -293,13 +293,13 @@ class Session:
         return entry
 
     def _reread(self, entry: Entry, place: int) -> Entry:
-        """An entry with the context that it has now."""
+        """Return an entry with its current context."""
         longest = max(map(len, entry.context_ids), default=1)
         seen = self._read(self._before(place, entry.options), longest, entry.options)
         return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned)
 
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
-        """The context before a sentence of the current document; without a place, before the next one."""
+        """Return the context before a sentence of the current document; without a place, before the next."""
         start = self._after if len(self.documents) == 1 else ()
         return context_after(self.current[:place], options or self.options, start)
 
@@ -320,11 +320,11 @@ class Session:
             self.changed = None
 
     def sentence_level(self, entry: Entry) -> list[NBest]:
-        """The sentence-level n-best list of each part; empty if there is nothing to translate."""
+        """Return the sentence-level n-best list of each part; empty if there is nothing to translate."""
         return self._translator.sentence_level(entry.parts, entry.options)
 
     def explain(self) -> Explanation:
-        """What the context does to the newest translation and to the sentence level's, token by token.
+        """Explain the context's effect on the newest translation and the sentence level's, token by token.
 
         Of an over-long sentence that was not edited, only the last part is explained.
         """
@@ -371,7 +371,7 @@ class Session:
             context_ids.append(ids[part.choice.index])
             read, pinned = part.choice.context, part.choice.pinned
             if not options.weighted_objective.uses_lm:
-                # The S-NMT decided alone. Explanations still show the context, and a rolling window moves on.
+                # The S-NMT decided alone. Explanations still show the context, and a rolling window moves.
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
                 context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
@@ -385,7 +385,7 @@ class Session:
         return (ids,) if ids else ()
 
     def _read(self, before: Context, longest: int, options: TranslationOptions) -> Context:
-        """The part of a context that the D-LM reads before a text of `longest` tokens."""
+        """Return the part of a context that the D-LM reads before a text of `longest` tokens."""
         reader = self.models.reader
         if reader is None:
             return Context()
@@ -398,9 +398,9 @@ class Session:
 def context_after(
     entries: Sequence[Entry], options: TranslationOptions, start: Sequence[Ids] = ()
 ) -> Context:
-    """The context after entries, with `start` before them.
+    """Return the context after entries, with `start` before them.
 
-    A rolling window has the length it had at the newest entry, and the translations as they are now.
+    A rolling window is as long as at the newest entry, and has the current translations.
     """
     everything = (*start, *(ids for entry in entries for ids in entry.context_ids))
     if not options.policy.rolling:

@@ -85,7 +85,7 @@ def test_a_link_leads_to_a_file(theirs: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for place in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path)):
         relink(theirs, place)
-        with pytest.raises(CadecError, match="is no ordinary file"):
+        with pytest.raises(CadecError, match="is not a regular file"):
             Bundle.open(theirs)
 
 

@@ -204,7 +204,7 @@ def test_a_run_that_was_killed_before_its_first_line_begins_anew(tmp_path: Path)
 def test_what_is_no_work_of_ours_is_not_emptied(tmp_path: Path) -> None:
     pairs = PairFile(tmp_path / "out", {"beam": "4"})
     pairs.part.write_bytes(b"a note of mine")
-    with pytest.raises(CadecError, match="what it belongs to can't be told"):
+    with pytest.raises(CadecError, match="can't tell which work it belongs to"):
         pairs.progress(resume=True)
     assert pairs.part.read_bytes() == b"a note of mine"
 
@@ -270,7 +270,7 @@ def test_damaged_lines_are_made_again_and_none_is_wrong(
     assert made == whole and translate.asked == 4 + 1
     assert told == f"1 damaged record in {pairs.part}: 1 line is translated again"
     assert gone_on(pairs, b"\0" + left[1:])[1].asked == 4  # its lines tell whose they are
-    with pytest.raises(CadecError, match="what it belongs to"):
+    with pytest.raises(CadecError, match="which work it belongs to"):
         gone_on(pairs, b"\0" + left[1:header])
 
 

@@ -186,8 +186,8 @@ def test_names_of_the_catalogue_mean_what_they_say() -> None:
     )
     for name, message in (
         ("nothing", "no nothing in the catalogue"),
-        ("a+b+c", "not the name of one model"),
-        ("opus-mt-en-ru+", "not the name of one model"),
+        ("a+b+c", "not the name of one or two models"),
+        ("opus-mt-en-ru+", "not the name of one or two models"),
         ("gpt2+gemma-3-270m", "one translation model and one language model"),
         ("opus-mt-en-fr+rugpt3small", "rugpt3small reads ru, opus-mt-en-fr writes fr"),
     ):
@@ -203,7 +203,7 @@ def test_languages_are_asked_for_where_they_are_a_choice() -> None:
     assert bundle_name(many, "en", "ru") == "nllb-600m+qwen3-0.6b-en-ru"
     with pytest.raises(CadecError, match="does not know 'de'"):
         check_pull(find_models("opus-mt-en-ru"), None, "de")
-    with pytest.raises(CadecError, match="which language it is for"):
+    with pytest.raises(CadecError, match="its language is not known"):
         check_pull(find_models("gpt2"), None, None)
 
 

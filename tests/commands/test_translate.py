@@ -180,7 +180,7 @@ def test_an_unfinished_translation_is_not_overwritten_nor_mixed_up(
         whole: "differs in: input",
         early + b"\n": "was written by another version of cadec",
         encode_line(earlier): "was written by another version of cadec",
-        whole.replace(b"other", b"ather"): "is damaged: what it belongs to can't be told",
+        whole.replace(b"other", b"ather"): "is damaged: can't tell which work it belongs to",
     }
     for left, message in refused.items():
         journal.write_bytes(left)

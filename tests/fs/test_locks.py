@@ -55,7 +55,7 @@ def test_a_link_that_is_put_there_meanwhile_is_not_followed(
             path.symlink_to(elsewhere)
 
     monkeypatch.setattr(cadec_cli.fs.locks, "refuse_special", look_and_let_another_in)
-    with pytest.raises(CadecError, match="no plain file"):
+    with pytest.raises(CadecError, match="not a plain file"):
         open_locked(path, "ab")
     assert elsewhere.read_text() == "somebody's\n"
 

@@ -102,7 +102,7 @@ def test_unpacking_that_needs_gigabytes_is_refused(
     path = tmp_path / f"a.{kind}"
     path.write_bytes((PACKED[kind](before) if before else b"") + content)
     for read in (read_text, lambda path: list(read_lines(path))):
-        with pytest.raises(CadecError, match="more than 256 MiB of memory to be unpacked"):
+        with pytest.raises(CadecError, match="more than 256 MiB of memory to decompress"):
             read(path)
 
 

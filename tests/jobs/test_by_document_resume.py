@@ -142,7 +142,7 @@ def test_damage_costs_the_documents_that_it_is_in(library: Callable[..., Library
     assert again.run(resume=True, damaged=told.append) == whole
     assert len(again.told.documents) == 2  # the one that was damaged, and the one that was never done
     assert told == [
-        f"1 damaged record in {again.target / '.journal'}: no more documents than that are translated again"
+        f"1 damaged record in {again.target / '.journal'}: at most as many documents are translated again"
     ]
 
 

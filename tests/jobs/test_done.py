@@ -37,7 +37,7 @@ def test_what_is_in_a_records_place_is_neither_followed_nor_replaced(
 ) -> None:
     make(files.path)
     for attempt in (files.check, lambda: files.add([FILE])):
-        with pytest.raises(CadecError, match="is no plain file"):
+        with pytest.raises(CadecError, match="is not a plain file"):
             attempt()
     assert (tmp_path / "precious").read_text() == "mine\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "precious"]

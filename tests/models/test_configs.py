@@ -98,7 +98,7 @@ def test_bounds_are_told() -> None:
         "d must be one of x, y, not '\\x1b'",
     ]
     assert not Number(0, 1, above=True).allows(0)
-    assert quote_value(10**5000) == "one of 5,001 digits" and len(quote_value("x" * 999)) < 80
+    assert quote_value(10**5000) == "a number of 5,001 digits" and len(quote_value("x" * 999)) < 80
 
 
 def test_what_can_be_shown_in_a_line() -> None:

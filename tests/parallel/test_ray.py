@@ -91,7 +91,7 @@ def test_another_version_of_cadec_is_one_error(
     ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray, "__version__", "0.0.1")
-    assert refused(RayPool(1, ray_cluster.address)).message.endswith(", here is 0.0.1")
+    assert refused(RayPool(1, ray_cluster.address)).message.endswith(", but this one has 0.0.1")
 
 
 @pytest.mark.slow

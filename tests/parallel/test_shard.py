@@ -12,7 +12,7 @@ from cadec_cli.parallel.shard import Shard
     "text", ["0/4", "5/4", "a/b", "1", "1/", "/4", "1/2/3", "-1/4", "1/0", "¹/²", "1/1000000"]
 )
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no shard"):
+    with pytest.raises(UsageError, match="invalid shard"):
         Shard.parse(text)
 
 

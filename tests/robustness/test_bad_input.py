@@ -308,7 +308,7 @@ def test_a_home_that_is_none_is_not_made_up(home: str | None, monkeypatch: pytes
 
 
 def test_the_home_of_nobody() -> None:
-    with pytest.raises(CadecError, match="nobody knows which directory"):
+    with pytest.raises(CadecError, match="can't expand the ~"):
         expand_user("~no-such-user-here/bundle")
 
 

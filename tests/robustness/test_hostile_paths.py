@@ -52,7 +52,7 @@ def test_a_journal_that_is_none_is_left_alone(
     made(Path(JOURNAL))
     before = Path(JOURNAL).lstat().st_mode
     assert run("-o", "out.txt", *flags) == 1
-    assert "is no plain file" in capfd.readouterr().err
+    assert "is not a plain file" in capfd.readouterr().err
     assert Path(JOURNAL).lstat().st_mode == before
     assert not Path("elsewhere").exists() and not Path("out.txt").exists()
 

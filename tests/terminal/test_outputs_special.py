@@ -213,7 +213,7 @@ def test_what_can_not_become_a_directory_or_a_file_is_known_before_the_work(
         ("truecaser", "d", "d is a directory, not a file"),
         ("tokenizer", "b", "b is a file, not a directory"),
         ("tokenizer", "full", "full exists and holds something else"),
-        ("tokenizer", str(device(tmp_path, "null")), "null is no directory"),
+        ("tokenizer", str(device(tmp_path, "null")), "null is not a directory"),
     ):
         arguments = ["missing.txt", "-l", "en", "-o", output, "--processes", "1", "--force"]
         assert exit_code(["train", command, *arguments]) == 1

@@ -313,7 +313,7 @@ def test_a_model_needs_its_language_to_prepare_for(
 ) -> None:
     told = ("prepare", "text", prepared / "target.txt", "-p", prepared / "llama", "-o", prepared / "nowhere")
     assert exit_code([*map(str, told)]) == 1
-    assert "say it with --language" in " ".join(capsys.readouterr().err.split())
+    assert "name it with --language" in " ".join(capsys.readouterr().err.split())
 
 
 # What comes of it

@@ -21,9 +21,6 @@ from torch import Tensor, nn
 from cadec_cli.arrays import Ints
 from cadec_cli.models.int8.compile import PLAIN, identity, library_path
 
-# The compiled library that fits this CPU, if cadec was installed where there is a C compiler.
-
-
 # torch's name for the CPU's capability → the libraries that the CPU can run, best first.
 LEVELS = {"AVX512": ("avx512", "avx2"), "AVX2": ("avx2",)}
 

@@ -94,7 +94,7 @@ def test_of_a_damaged_session_what_was_before_the_damage_is_taken_up(repl: Repl,
     damaged = path.read_bytes().replace(b'"number": 4', b'"number": 5', 1)
     path.write_bytes(damaged)
     shown = repl("/context", BOY, flags=("--resume",))
-    assert "is damaged: the session is as it was before that" in " ".join(repl.err.split())
+    assert "is damaged: the session was restored up to the damage" in " ".join(repl.err.split())
     assert any(TOM in line for line in shown) and not any(NOBODY in line for line in shown)
     assert saved_sources(path) == [[TOM, BOY]]
     assert (repl_state / "repl-pipe-previous-1.log").read_bytes() == damaged

@@ -248,7 +248,7 @@ def test_open_reads_other_encodings_if_told(repl: Repl, tmp_path: Path) -> None:
         ("/open nowhere.txt", "no such file"),
         ("/open -", "needs a file"),
         ("/save \x00", "invalid file name"),
-        ("/load ~nobody-at-all/x.json", "nobody knows which directory the ~ in ~nobody-at-all/x.json is"),
+        ("/load ~nobody-at-all/x.json", "can't expand the ~ in ~nobody-at-all/x.json"),
         ("/save " + "x" * 300, "too long"),
         ("/load " + "x" * 300, "too long"),
         ("/open \x1b[31mred", "␛[31mred"),
