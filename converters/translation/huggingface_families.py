@@ -225,7 +225,9 @@ def _both(
     """Return the tokens of both languages, which the user or the model's files name."""
     source, target = _language_or_default(described, one_direction=False)
     target = described.target_language or target_default or target
-    missing = [option(f"{side}-language") for side, said in (("source", source), ("target", target)) if not said]
+    missing = [
+        option(f"{side}-language") for side, said in (("source", source), ("target", target)) if not said
+    ]
     if missing or source is None or target is None:
         raise CadecError(
             f"{described.name} translates between {len(languages)} languages: the direction is not given",
