@@ -178,7 +178,7 @@ def test_decisions_seeds_and_what_comes_before_are_saved() -> None:
         spoilt["documents"][0][0] |= wrong
         with pytest.raises(CadecError, match="sentence 1 of document 1"):
             stored_session(spoilt, session.direction, given.language, "x")
-    with pytest.raises(CadecError, match="comes before"):
+    with pytest.raises(CadecError, match='the sentence of "after"'):
         stored_session(data | {"after": [1]}, session.direction, given.language, "x")
     # Sessions that were saved before there was any of this are read.
     for entry in data["documents"][0]:
