@@ -24,7 +24,18 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.errors import CadecError
-from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_text
+from cadec_cli.evaluation.json_records import (
+    Record,
+    lines_of,
+    number_of,
+    object_of,
+    optional_number,
+    text_of,
+    texts_of,
+    try_json,
+    value_of,
+)
+from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 
 T = TypeVar("T")
 
@@ -189,7 +200,6 @@ def accuracy_interval(right: int, groups: int, seed: int = SEED) -> tuple[float,
 
 
 SEPARATOR = "_eos"
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 # An example of each layout, for error messages.
 LAYOUTS = {
@@ -200,7 +210,6 @@ LAYOUTS = {
     "jsonl": '{"source": "B", "context": ["C"], "candidates": ["D", "E"], "truth": 0}, one per line',
 }
 
-Record = dict[str, Any]
 Named = tuple[str, Any]
 
 
@@ -212,7 +221,7 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
     text = file.text.removeprefix("\ufeff")
     if not text.strip():
         raise CadecError(f"{file.name} is empty", _expectation())
-    value, problem = _parse_json(text)
+    value, problem = try_json(text)
     kind = layout or _detect_layout(value, text)
     if kind is None and problem:
         raise CadecError(f"{file.name} is not valid JSON: {problem}", _expectation())
@@ -226,7 +235,7 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
     try:
         for name, record in _records(kind, value, text):
             try:
-                groups.append(_PARSERS[kind](name, _object(record)))
+                groups.append(_PARSERS[kind](name, object_of(record)))
             except NothingToChooseError as error:
                 undecidable.append(Undecidable(name, candidates=error.candidates, place=len(groups)))
     except CadecError as error:
@@ -243,14 +252,6 @@ def read_set(path: Path, layout: str | None = None, *, most: int = MAX_INPUT_BYT
     )
 
 
-def _parse_json(text: str) -> tuple[Any, str]:
-    """Parse a text as one JSON value; return the value, or None and the reason."""
-    try:
-        return parse_json(text), ""
-    except ValueError as error:
-        return None, str(error)
-
-
 def _detect_layout(value: Any, text: str) -> str | None:
     """Recognise a layout by any of its keys in any record, so that the error can name a missing key."""
     if isinstance(value, list):
@@ -263,7 +264,7 @@ def _detect_layout(value: Any, text: str) -> str | None:
             return "jsonl"
         keys = {key for block in value.values() if isinstance(block, dict) for key in block}
         return "discevalmt" if keys & {"examples", "trg"} else None
-    first, problem = _parse_json(text.strip().splitlines()[0])
+    first, problem = try_json(text.strip().splitlines()[0])
     return "jsonl" if not problem and isinstance(first, dict) else None
 
 
@@ -276,7 +277,7 @@ def _expectation(layout: str | None = None) -> str:
 def _records(layout: str, value: Any, text: str) -> Iterator[Named]:
     """The raw records of the groups with their names; nothing in them is checked yet."""
     if layout == "jsonl":
-        yield from _lines(text)
+        yield from lines_of(text)
     elif layout == "discevalmt":
         yield from _examples(value)
     elif isinstance(value, list):
@@ -285,18 +286,9 @@ def _records(layout: str, value: Any, text: str) -> Iterator[Named]:
         raise CadecError("it is not a list")
 
 
-def _lines(text: str) -> Iterator[Named]:
-    number = 0
-    for place, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            number += 1
-            record, problem = _parse_json(line)
-            yield str(number), CadecError(f"line {place} is not valid JSON: {problem}") if problem else record
-
-
 def _examples(value: Any) -> Iterator[Named]:
     """The examples of DiscEvalMT's blocks, in the order of its own script: by number."""
-    blocks = _object(value)
+    blocks = object_of(value)
     numbered = all(key.isdecimal() and len(key) < 20 for key in blocks)
     for key in sorted(blocks, key=int) if numbered else blocks:
         block = blocks[key]
@@ -312,54 +304,54 @@ def _examples(value: Any) -> Iterator[Named]:
 
 def _voita(name: str, record: Record) -> Group:
     """Voita et al. 2019: sentences joined by a separator; the last one differs."""
-    targets = [_segments(text, "dst") for text in _texts(record, "dst")]
-    source = _segments(_text(_value(record, "src"), "src"), "src")
-    truth = _number(_value(record, "true_ind"), "true_ind")
+    targets = [_segments(text, "dst") for text in texts_of(record, "dst")]
+    source = _segments(text_of(value_of(record, "src"), "src"), "src")
+    truth = number_of(value_of(record, "true_ind"), "true_ind")
     for target in targets:
         if len(target) != len(source):
             raise CadecError(f"“src” has {len(source)} sentences, one of “dst” has {len(target)}")
     return _group(
-        name, source=source, targets=targets, truth=truth, distance=_optional_number(record, "ctx_dist")
+        name, source=source, targets=targets, truth=truth, distance=optional_number(record, "ctx_dist")
     )
 
 
 def _contrapro(name: str, record: Record) -> Group:
     """Müller et al. 2018; their file has no contexts, but they may be added to it."""
-    errors = _value(record, "errors")
+    errors = value_of(record, "errors")
     if not isinstance(errors, list) or not errors:
         raise CadecError("“errors” is not a list of contrastive translations")
-    wrong = [_text(_value(_object(error), "contrastive"), "contrastive") for error in errors]
+    wrong = [text_of(value_of(object_of(error), "contrastive"), "contrastive") for error in errors]
     return Group(
-        source=_text(_value(record, "src segment"), "src segment"),
+        source=text_of(value_of(record, "src segment"), "src segment"),
         context_source=_context(record, "src context"),
         context=_context(record, "ref context"),
-        candidates=(_text(_value(record, "ref segment"), "ref segment"), *wrong),
+        candidates=(text_of(value_of(record, "ref segment"), "ref segment"), *wrong),
         truth=0,
-        distance=_optional_number(record, "ante distance"),
+        distance=optional_number(record, "ante distance"),
         name=name,
     )
 
 
 def _discevalmt(name: str, record: Record) -> Group:
     """Bawden et al. 2018: pairs of (sentence before, current sentence)."""
-    target = _object(_value(record, "trg"))
+    target = object_of(value_of(record, "trg"))
     true = "correct" if "correct" in target else "semi-correct"
     return _group(
         name,
-        source=_texts(record, "src"),
-        targets=[_texts(target, true), _texts(target, "incorrect")],
+        source=texts_of(record, "src"),
+        targets=[texts_of(target, true), texts_of(target, "incorrect")],
         truth=0,
     )
 
 
 def _own(name: str, record: Record) -> Group:
     return Group(
-        source=_text(_value(record, "source"), "source"),
+        source=text_of(value_of(record, "source"), "source"),
         context_source=_context(record, "context_source"),
         context=_context(record, "context", required=True),
-        candidates=tuple(_texts(record, "candidates")),
-        truth=_number(_value(record, "truth"), "truth"),
-        distance=_optional_number(record, "distance"),
+        candidates=tuple(texts_of(record, "candidates")),
+        truth=number_of(value_of(record, "truth"), "truth"),
+        distance=optional_number(record, "distance"),
         name=name,
     )
 
@@ -403,51 +395,11 @@ def _segments(text: str, key: str) -> list[str]:
     return segments
 
 
-def _object(value: Any) -> Record:
-    if isinstance(value, CadecError):
-        raise value
-    if not isinstance(value, dict):
-        raise CadecError("it is not an object")
-    return value
-
-
-def _value(record: Record, key: str) -> Any:
-    if key not in record:
-        raise CadecError(f"it has no “{key}”")
-    return record[key]
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str):
-        raise CadecError(f"“{key}” is not text")
-    if not value.strip():
-        raise CadecError(f"“{key}” is empty")
-    return _SURROGATES.sub("\ufffd", value)  # half a character can't be encoded
-
-
-def _texts(record: Record, key: str) -> list[str]:
-    value = _value(record, key)
-    if not isinstance(value, list) or not value:
-        raise CadecError(f"“{key}” is not a list of sentences")
-    return [_text(text, key) for text in value]
-
-
 def _context(record: Record, key: str, required: bool = False) -> tuple[str, ...]:
     """Sentences before the current one; some sets write an empty one if there is none."""
-    value = _value(record, key) if required else record.get(key)
+    value = value_of(record, key) if required else record.get(key)
     if value is None and not required:
         return ()
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise CadecError(f"“{key}” is not a list of sentences")
-    return tuple(_text(text, key) for text in value if text.strip())
-
-
-def _number(value: Any, key: str) -> int:
-    if type(value) is not int:  # a bool is an int too
-        raise CadecError(f"“{key}” is not a whole number")
-    return value
-
-
-def _optional_number(record: Record, key: str) -> int | None:
-    value = record.get(key)
-    return None if value is None else _number(value, key)
+    return tuple(text_of(text, key) for text in value if text.strip())
