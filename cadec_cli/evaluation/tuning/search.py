@@ -220,27 +220,34 @@ def grid_search(translator: Translator, settings: Sequence[Setting]) -> LatticeS
     )
 
 
-def rerank_with_all(
-    search: LatticeSearch,
-    documents: Sequence[Columns],
-    settings: Sequence[Setting],
-    advance: Advance = lambda sentences: None,
-) -> list[list[list[int]]]:
-    """The index of the hypothesis that each setting chooses: settings × documents × sentences."""
+def scorings_of(search: LatticeSearch, settings: Sequence[Setting]) -> list[Scoring]:
+    """The search's objective with the weights of each setting, at the setting's temperature."""
     temperatures = search.scoring_options.temperatures
-    scorings = [
+    return [
         Scoring(search.objective.with_weights(setting.weights), temperatures.index(setting.temperature))
         for setting in settings
     ]
-    chosen: list[list[list[int]]] = [[[] for _ in documents] for _ in settings]
-    beams = [[[PartialPath()] for _ in documents] for _ in settings]
+
+
+def rerank_with_all(
+    search: LatticeSearch,
+    documents: Sequence[Columns],
+    scorings: Sequence[Scoring],
+    advance: Advance = lambda sentences: None,
+) -> list[list[list[int]]]:
+    """The index of the hypothesis that each scoring chooses: scorings × documents × sentences.
+
+    The search computes the terms of all scorings, at all of their temperatures.
+    """
+    chosen: list[list[list[int]]] = [[[] for _ in documents] for _ in scorings]
+    beams = [[[PartialPath()] for _ in documents] for _ in scorings]
     for step in range(max(map(len, documents), default=0)):
         live = [number for number, document in enumerate(documents) if step < len(document)]
         jobs = [
             (place, number, column)
             for number in live
             if (column := documents[number][step]) is not None
-            for place in range(len(settings))
+            for place in range(len(scorings))
         ]
         extended = search.advance(
             [beams[place][number] for place, number, _ in jobs],
@@ -275,7 +282,8 @@ class PreparedLists:
     ) -> tuple[Point, list[Point]]:
         """Rerank the set with every setting; return the sentence level's figures, then the settings'."""
         with counted("reranked", sum(map(len, self.documents))) as advance:
-            chosen = rerank_with_all(self.search, self.documents, settings, advance)
+            scorings = scorings_of(self.search, settings)
+            chosen = rerank_with_all(self.search, self.documents, scorings, advance)
         return measure_settings(settings, chosen, self.texts, self.references, self.lines)
 
 

@@ -23,6 +23,7 @@ from cadec_cli.evaluation.tuning.search import (
     prepare_lists,
     rerank_with_all,
     reranking_translator,
+    scorings_of,
 )
 from cadec_cli.evaluation.tuning.settings import (
     TEMPERATURES,
@@ -74,7 +75,7 @@ def test_all_at_once_is_each_alone(name: str, context: int) -> None:
     )
     assert together.scoring_options.temperatures == (1.0, 3.0, 8.0)
     columns = [together.columns(document) for document in documents]
-    found = rerank_with_all(together, columns, SETTINGS)
+    found = rerank_with_all(together, columns, scorings_of(together, SETTINGS))
     for setting, chosen in zip(SETTINGS, found, strict=True):
         alone = LatticeSearch(
             objective(name, {"lm": setting.weight}),
