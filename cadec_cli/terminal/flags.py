@@ -221,10 +221,10 @@ def size_in_bytes(text: str | int) -> int:
     return size
 
 
-# The names in the tables of evaluation.contrastive and evaluation.tuning, repeated because importing those
-# takes time, and --help has to be quick.
+# The names in tables of evaluation, repeated because importing those takes time, and --help has to be quick.
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
+GENERATIVE_RULES = ("words", "ctxpro")
 
 POOL_ENGINES = ("processes", "ray")
 
@@ -313,6 +313,7 @@ Workers = Annotated[
     int, _workers("take document after document", "this process alone, all documents in step")
 ]
 ScoringWorkers = Annotated[int, _workers("score a part of the groups")]
+ItemWorkers = Annotated[int, _workers("translate a part of the items")]
 LineWorkers = Annotated[int, _workers("translate a part of the lines")]
 Engine = Annotated[
     str,

@@ -52,6 +52,14 @@ OWN_SET = """{"source": "B.", "context": ["C."], "candidates": ["D.", "E."], "tr
 {"source": "F.", "context": [], "candidates": ["G.", "H."], "truth": 1, "distance": 2}
 """
 
+GENERATIVE_SET = """{"document": ["A.", "B."], "expected": "t'", "rule": "R", "reference": "Je t'ai."}
+{"document": ["C."], "expected": "vous deux", "film": 1}
+"""
+CTXPRO = [
+    {"src segment": "B.", "ref segment": "Je t'ai.", "expected": "t'", "rule": "R", "segment id": 3},
+    {"src segment": "C.", "ref segment": "Vous deux.", "expected": "vous deux", "document id": "a/b"},
+]
+
 FORMALITY = {"ru": {"formal": ["Здравствуйте."], "informal": ["Привет."]}}
 NO_CONTEXT = {"fr": [["Bonjour.", "Ça va ?"], ["Oui."]]}
 DOCUMENT = ("a", "", "b c", "д", "e")
@@ -82,6 +90,29 @@ def contrastive_set(directory: Path) -> None:
         assert len(group.candidates) > 1 and 0 <= group.truth < len(group.candidates)
     json.dumps([str(group) for group in found.groups]).encode()
     "".join(text for group in found.groups for text in group.candidates).encode()
+
+
+def generative_set(directory: Path) -> None:
+    from cadec_cli.evaluation.generative.forms import Judging
+    from cadec_cli.evaluation.generative.sets import read_set, read_system
+
+    path = next(path for path in directory.iterdir() if path.suffix in (".json", ".jsonl"))
+    found = read_set(path)
+    if (system := directory / "system.txt").exists():
+        assert len(read_system(system, found, "fr")) == len(found.items)
+    for item in found.items:
+        assert item.document and all(sentence.strip() for sentence in item.document)
+        for judging in (Judging("words", "fr"), Judging("ctxpro", "fr")):
+            judging.says(item.source, item.expected)
+            judging.address(item.reference or "")
+    json.dumps([str(item) for item in found.items]).encode()
+    "".join(text for item in found.items for text in (*item.document, item.expected, item.rule)).encode()
+
+
+def ctxpro_seed(directory: Path) -> None:
+    (directory / "set.json").write_text(json.dumps(CTXPRO, indent=1), "utf-8")
+    (directory / "set").write_text("A.<eos> B.\nC.\n", "utf-8")
+    (directory / "system.txt").write_text("Oui. Je t'ai.\nOui.<eos> Vous deux.\n", "utf-8")
 
 
 def evaluated(directory: Path) -> None:
@@ -305,6 +336,7 @@ def no_context(name: str) -> Callable[[Path], None]:
 
 
 SETS = ("cadec_cli/evaluation/contrastive/sets.py",)
+GENERATIVE = ("cadec_cli/evaluation/generative/sets.py",)
 LISTS = ("cadec_cli/jobs/json_lines.py",)
 NAMES = st.lists(
     st.sampled_from(
@@ -325,6 +357,8 @@ TARGETS = {
     "contrastive set, ContraPro": Target(SETS, json_file(CONTRAPRO), contrastive_set),
     "contrastive set, DiscEvalMT": Target(SETS, json_file(DISCEVALMT), contrastive_set),
     "contrastive set, own": Target(SETS, text("set.jsonl", OWN_SET), contrastive_set),
+    "generative set, own": Target(GENERATIVE, text("set.jsonl", GENERATIVE_SET), generative_set),
+    "generative set, ctxPro": Target(GENERATIVE, ctxpro_seed, generative_set),
     "evaluate's texts": Target(("cadec_cli/evaluation/aligned.py",), evaluated_seed, evaluated, share=0.5),
     "session": Target(
         (
