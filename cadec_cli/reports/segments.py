@@ -34,7 +34,7 @@ class ReportHypothesis:
     """A candidate with its known scores; `note` is shown beside it."""
 
     text: str
-    score: float
+    score: float | None = None
     log_prob: float | None = None
     pmi: float | None = None
     chosen: bool = False
