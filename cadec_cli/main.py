@@ -32,6 +32,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Measure": {
         "eval-contrastive": "eval_contrastive:eval_contrastive",
         "score-contrastive": "score_contrastive:score_contrastive",
+        "eval-generative": "eval_generative:eval_generative",
         "evaluate": "evaluate:evaluate",
         "analyze": "analyze:analyze_app",
         "bench": "bench:bench",

@@ -34,6 +34,8 @@ def commands(bundle: Path, pipeline: Path, place: Path) -> list[list[str]]:
     candidates = ["tu vides la lampo.", "vos videz la lampo."]
     group = {"source": "you see the lamp.", "context": [], "candidates": candidates, "truth": 0}
     (place / "set.jsonl").write_text(json.dumps(group) + "\n", "utf-8")
+    item = {"document": [document[0][0], "you see the lamp."], "expected": "tu"}
+    (place / "documents.jsonl").write_text(json.dumps(item) + "\n", "utf-8")
     source, target, of_set = (place / name for name in ("source.txt", "target.txt", "set.jsonl"))
     models = ["-b", bundle, "--compute-type", "float32", "--threads", 1, "-q"]
     lines: list[list[object]] = [
@@ -46,6 +48,7 @@ def commands(bundle: Path, pipeline: Path, place: Path) -> list[list[str]]:
         ["translate", place / "film.srt", "--search", "sentence", "--report", place / "film.html", *models],
         ["repl", "--search", "sentence", *models],
         ["eval-contrastive", of_set, "--objective", "sentence", *models],
+        ["eval-generative", place / "documents.jsonl", "--search", "sentence", *models],
         ["score-contrastive", of_set, "--objective", "sentence", *models],
         ["evaluate", target, "--ref", target],
         ["info", bundle],

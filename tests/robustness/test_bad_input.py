@@ -57,6 +57,7 @@ READERS = {
     "analyze pmi": "{text} {packed} --source-lm {here} --target-lm {here} --csv {here}/out",
     "tune": "{text} --ref {packed} --no-save --no-plot",
     "eval-contrastive": "{packed}",
+    "eval-generative": "{packed}",
     "score-contrastive": "{packed}",
     "bench": "--text {packed}",
     "convert": "{bundle} --lengths-from {text} {packed} -o {here}/out",

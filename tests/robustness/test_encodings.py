@@ -22,6 +22,7 @@ COMMANDS = {
     "augment round-trip": "{bad} -o {out}",
     "repair": "{bad}",
     "eval-contrastive": "{bad}",
+    "eval-generative": "{bad}",
     "score-contrastive": "{bad}",
     "convert": "--nmt {here} --probes {bad} -o {out}",
     "prepare opensubtitles": "{here} --language en --exclude-movies {bad} -o {out}",

@@ -31,7 +31,7 @@ from cadec_cli.method.terms import Scoring
 from cadec_cli.parallel import Task, WorkerPool, in_order
 
 # Documents that are translated together: the same ones in one process and in many.
-TOGETHER = 16
+TOGETHER = 8
 SENTENCE = "sentence"
 
 Documents = Sequence[Sequence[str]]

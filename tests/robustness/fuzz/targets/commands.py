@@ -17,6 +17,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "rerank": ("nbest.jsonl", "-b", "bundle"),
     "repair": ("in.txt", "in.txt", "-b", "bundle"),
     "eval-contrastive": ("set.jsonl", "-b", "bundle"),
+    "eval-generative": ("documents.jsonl", "-b", "bundle"),
     "score-contrastive": ("set.jsonl", "-b", "bundle"),
     "evaluate": ("in.txt", "--reference", "in.txt"),
     "info": ("-b", "bundle"),
@@ -108,6 +109,7 @@ def command_seed(directory: Path) -> None:
     (directory / "in.srt").write_text(SRT, "utf-8")
     (directory / "nbest.jsonl").write_text(lists.NBEST, "utf-8")
     (directory / "set.jsonl").write_text(lists.OWN_SET, "utf-8")
+    (directory / "documents.jsonl").write_text(lists.GENERATIVE_SET, "utf-8")
     (directory / "line").write_bytes(b"info\x00-b\x00bundle")
 
 
