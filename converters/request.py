@@ -9,6 +9,10 @@ from pathlib import Path
 # Called with a message for the user, about an assumption or anything unusual.
 Note = Callable[[str], None]
 
+# The tokens that a pretrained D-LM predicts: those that its S-NMT can need, or all.
+FIT, FULL = "fit", "full"
+VOCABULARIES = (FIT, FULL)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedRequest:
@@ -21,5 +25,6 @@ class PretrainedRequest:
     target_tokenizer: Path | None = None
     no_context: str | None = None  # what stands for no context in a D-LM: `start`, `texts` or a file
     link: bool = False  # link the D-LM's weights instead of copying them
+    vocabulary: str | None = None  # which tokens a D-LM predicts: `fit` or `full`; if None, as the base does
     for_beam: bool = False  # keep the S-NMT's network for the C-aware beam
     note: Note = field(default=lambda text: None, repr=False, compare=False)

@@ -28,6 +28,7 @@ from cadec_cli.bundle.manifest import (
     record,
 )
 from cadec_cli.bundle.parts import (
+    CHANGED_BY_VOCABULARY,
     Converted,
     OwnModelRequest,
     OwnParts,
@@ -35,8 +36,10 @@ from cadec_cli.bundle.parts import (
     PretrainedTranslation,
     WrittenLanguage,
     backward_misfits,
+    choose_vocabulary,
     import_language,
     import_translation,
+    is_fitted,
     is_pretrained,
     load_own_parts,
     reuse_language,
@@ -56,7 +59,7 @@ from cadec_cli.text.languages import iso_code, language_misfit
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.validation import showable, text_misfit
 from cadec_cli.version import __version__
-from converters import PretrainedRequest
+from converters import FIT, PretrainedRequest
 
 if TYPE_CHECKING:
     from converters import Drift
@@ -145,6 +148,7 @@ class BundleContents:
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
     reverse: Bundle | None
+    vocabulary: str | None  # `fit` or `full`, to be made so; None: the D-LM's files stay as they are
 
     @property
     def engines(self) -> dict[str, str]:
@@ -205,6 +209,7 @@ class _Checks:
             probes=request.probes,
             kept=kept,
             reverse=reverse,
+            vocabulary=self._vocabulary(language),
         )
 
     def _existing(self, part: str) -> Path | None:
@@ -295,6 +300,8 @@ class _Checks:
         if language is None and not self._is_pretrained("lm"):
             if said.no_context is not None:
                 wrong.append(f"{option('no-context')} is for a pretrained D-LM, and there is none")
+            if said.vocabulary is not None:
+                wrong.append(f"{option('vocabulary')} is for a pretrained D-LM, and there is none")
             if said.link and self.lm is not None:
                 wrong.append(f"{option('link')} is for a pretrained D-LM, and this one was trained here")
         return wrong
@@ -390,6 +397,16 @@ class _Checks:
         ]
         return source, target or ""
 
+    def _vocabulary(self, language: PretrainedLanguage | None) -> str | None:
+        """Return which tokens the D-LM is to predict; None if its files are right as they are."""
+        if language is None or (self.nmt is None and self._existing("nmt") is None):
+            return None
+        if self.pretrained.vocabulary is not None or self._is_pretrained("lm"):
+            return self.pretrained.vocabulary or FIT
+        # A new S-NMT writes other pieces.
+        fitted = self.kept is not None and is_fitted(self.kept)
+        return FIT if fitted and (self.nmt is not None or self.request.target is not None) else None
+
     def _reverse(self, languages: tuple[str | None, str]) -> Bundle | None:
         """Return the bundle of the other direction that is given, or that the base holds."""
         held = self._existing(BACKWARD) is not None
@@ -454,6 +471,10 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
         converted = _convert(directory, Bundle(directory, stored), contents)
     known = {**stored.files, **converted.known}
     manifest = _manifest(directory, contents, language.links, converted.conversions, known)
+    if contents.vocabulary is not None:
+        choose_vocabulary(Bundle(directory, manifest), contents.vocabulary)
+        known = {name: one for name, one in manifest.files.items() if name not in CHANGED_BY_VOCABULARY}
+        manifest = _manifest(directory, contents, language.links, converted.conversions, known)
     if contents.pairs:
         lengths = lengths_of_pairs(Bundle(directory, manifest), contents.pairs)
         manifest = replace(manifest, lengths=lengths)

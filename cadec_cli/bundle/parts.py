@@ -18,13 +18,14 @@ from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle, chosen_languages
 from cadec_cli.bundle.integrity import copy_files
 from cadec_cli.bundle.manifest import BACKWARD, MANIFEST, Conversion, FileRecord, Manifest, conversion_part
-from cadec_cli.engines.engine import Note
+from cadec_cli.engines.engine import Note, silence
 from cadec_cli.engines.pretrained_models import PRETRAINED_LANGUAGE, PRETRAINED_TRANSLATION
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_json
 from cadec_cli.models.configs import lm_misfits, read_model_config, translation_misfits
 from cadec_cli.models.pretrained_settings import (
+    FITTED,
     LANGUAGE_SETTINGS,
     NETWORK,
     TRANSLATION_SETTINGS,
@@ -36,12 +37,15 @@ from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText
 from converters import (
+    FIT,
     PretrainedRequest,
     check_network,
+    fit_language_model,
     network_to_keep,
     no_context_texts,
     open_language,
     open_translation,
+    unfit_language_model,
 )
 
 if TYPE_CHECKING:
@@ -490,3 +494,21 @@ class ReusedLanguage:
         return WrittenLanguage(
             {name: place for name, place in links.items() if name.startswith("lm/")}, known
         )
+
+
+# The files of a bundle that `choose_vocabulary` writes or removes.
+CHANGED_BY_VOCABULARY = (f"lm/{FITTED}", f"lm/{LANGUAGE_SETTINGS}")
+
+
+def is_fitted(bundle: Bundle) -> bool:
+    """Tell whether the D-LM of a bundle is fitted to its S-NMT."""
+    return f"lm/{FITTED}" in bundle.manifest.files
+
+
+def choose_vocabulary(bundle: Bundle, vocabulary: str, note: Note = silence) -> None:
+    """Fit the pretrained D-LM of a bundle to its S-NMT, or let it predict all tokens (`full`)."""
+    place = bundle.directory / "lm"
+    if vocabulary == FIT:
+        fit_language_model(place, bundle.target_text, iso_code(bundle.target_language), note)
+    else:
+        unfit_language_model(place)

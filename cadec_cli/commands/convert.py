@@ -13,6 +13,9 @@ from cadec_cli.terminal.flags import FOR_BEAM, Force, MaxInput, flags_of, one_of
 # The kinds of converters.detect, repeated because importing that takes time.
 NMT_KINDS = ("huggingface", "marian", "fairseq", "opennmt", "ctranslate2")
 
+# As in converters.request.
+VOCABULARIES = ("fit", "full")
+
 _PARTS = "Parts"
 _PRETRAINED = "Pretrained models"
 
@@ -153,6 +156,17 @@ def convert(
             show_default="texts, if cadec has some in the language",
         ),
     ] = None,
+    vocabulary: Annotated[
+        str | None,
+        one_of(
+            VOCABULARIES,
+            "--vocabulary",
+            help="Tokens that the D-LM predicts: those that the S-NMT's translations can need (fit: faster, "
+            "and with less memory), or all (full).",
+            show_default="fit; BUNDLE's D-LM stays as it is",
+            panel=_PRETRAINED,
+        ),
+    ] = None,
     link: Annotated[
         bool,
         typer.Option(
@@ -277,6 +291,7 @@ def convert(
                     target_tokenizer=target_tokenizer,
                     no_context=no_context,
                     link=link,
+                    vocabulary=vocabulary,
                     for_beam=for_beam,
                 ),
                 name=name,

@@ -19,10 +19,37 @@ from cadec_cli.errors import CadecError, option
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.layers import Cache
+from cadec_cli.models.output_layer import TokenLogProbs
 
 # The last layer (L, D) of a row, given tokens (1, L), positions (1, L), a mask (L, S + L) and a cache of S.
 Hidden = Callable[[Tensor, Tensor, Tensor, Cache], Tensor]
-Logits = Callable[[Tensor], Tensor]  # (rows, D) → (rows, V)
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """What a network says of the tokens that can come next, after rows of its last layer."""
+
+    log_probs: Callable[[Tensor, float], Tensor]  # (rows, D) and a temperature → (rows, N)
+    tokens: Tensor | None = None  # the ids of these N tokens, rising; None: all there are
+    others: TokenLogProbs | None = None  # log p of any other token, if not all are there
+
+    @classmethod
+    def of_logits(cls, logits: Callable[[Tensor], Tensor]) -> NextTokens:
+        """All tokens, from a function of the last layer to their logits: (rows, D) → (rows, V)."""
+
+        def log_probs(hidden: Tensor, temperature: float) -> Tensor:
+            return torch.log_softmax(logits(hidden).float().div_(temperature), -1)
+
+        return cls(log_probs)
+
+    def places(self, tokens: Sequence[int]) -> list[int | None]:
+        """The column of each token, or None."""
+        if self.tokens is None:
+            return list(tokens)
+        wanted = torch.tensor(tokens, device=self.tokens.device)
+        found = torch.searchsorted(self.tokens, wanted).clamp_(max=len(self.tokens) - 1)
+        same = self.tokens[found] == wanted
+        return [place if known else None for place, known in zip(found.tolist(), same.tolist(), strict=True)]
 
 
 # The most rows of logits in memory at a time.
@@ -34,7 +61,7 @@ class Beginning:
     """The model's scores for the beginning of a sentence."""
 
     total: float  # log p of its tokens
-    following: Tensor  # (V) log p of every token after it
+    following: Tensor  # (N) log p of the tokens that can come next: `LanguageTrees.places` tells which
 
 
 class Trees:
@@ -47,7 +74,7 @@ class Trees:
     def __init__(
         self,
         hidden: Hidden,
-        logits: Logits,
+        next_tokens: NextTokens,
         contexts: Mapping[str, Sequence[Sequence[Sequence[int]]]],  # by term and sentence, each of them c̃
         *,
         positions: int,
@@ -57,7 +84,7 @@ class Trees:
     ) -> None:
         if len(scoring_options.temperatures) != 1:
             raise ValueError("a beam is read at one temperature")
-        self._hidden, self._logits = hidden, logits
+        self._hidden, self._next = hidden, next_tokens
         self._contexts = contexts
         self._positions, self._reading, self._device = positions, scoring_options, device
         self._cache = cache
@@ -141,20 +168,37 @@ class Trees:
                     edges.setdefault(parent, {})[node] = token
         missing = [node for node in {*edges, *ends} if node not in self._following]
         for parent in edges.keys() - set(missing):
-            self._take(edges[parent], self._following[parent])
+            self._take(edges[parent], self._following[parent], parent)
         for first in range(0, len(missing), LOGIT_ROWS):  # rows may be a megabyte each
             nodes = missing[first : first + LOGIT_ROWS]
-            logits = self._logits(torch.stack([self._read[node - 1] for node in nodes])).float()
-            logits.div_(self._reading.temperatures[0])
-            rows = smooth(torch.log_softmax(logits, -1), self._reading.alpha, logits.size(-1))
+            made = self._next.log_probs(self._last_layer(nodes), self._reading.temperatures[0])
+            rows = smooth(made, self._reading.alpha, made.size(-1))
             for node, row in zip(nodes, rows, strict=True):
-                self._take(edges.get(node, {}), row)
+                self._take(edges.get(node, {}), row, node)
                 if node in ends:
                     self._following[node] = row.clone()  # a copy, so that the other rows can be freed
 
-    def _take(self, tokens: Mapping[int, int], row: Tensor) -> None:
-        for node, token in tokens.items():
-            self._edges[node] = float(row[token])
+    def _last_layer(self, nodes: Sequence[int]) -> Tensor:
+        return torch.stack([self._read[node - 1] for node in nodes])
+
+    def _take(self, tokens: Mapping[int, int], row: Tensor, parent: int) -> None:
+        """Set log p of the children of a node, given by their tokens, from the row after it."""
+        places = self._next.places(list(tokens.values()))
+        for (node, token), place in zip(tokens.items(), places, strict=True):
+            self._edges[node] = (
+                float(row[place]) if place is not None else self._other(parent, token, len(row))
+            )
+
+    def _other(self, parent: int, token: int, vocabulary: int) -> float:
+        """log p of a token that has no column."""
+        assert self._next.others is not None
+        first, wanted = (torch.tensor([each], device=self._device) for each in (0, token))
+        found = self._next.others(self._last_layer([parent]), first, wanted, self._reading.temperatures)
+        return float(smooth(found, self._reading.alpha, vocabulary))
+
+    def places(self, tokens: Sequence[int]) -> list[int | None]:
+        """The column of each token in `Beginning.following`; None for a token that has none."""
+        return self._next.places(tokens)
 
     def _beginning(self, nodes: Sequence[int]) -> Beginning:
         found = Beginning(sum(self._edges[node] for node in nodes[1:]), self._following[nodes[-1]])

@@ -233,7 +233,11 @@ class LanguageTrees(Protocol):
     """A language model's scores of beginnings, after the context of each sentence and without it."""
 
     def read(self, beginnings: Sequence[tuple[int, Ids]]) -> list[dict[str, Beginning]]:
-        """log p of beginnings of the sentences with these numbers, and of every token after them, by term."""
+        """log p of beginnings of the sentences with these numbers, and of the tokens after them, by term."""
+        ...
+
+    def places(self, tokens: Sequence[int]) -> list[int | None]:
+        """The column of each token in `Beginning.following`; None for a token that has none."""
         ...
 
 

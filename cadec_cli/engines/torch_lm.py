@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cadec_cli.engines.growing_trees import Trees
+from cadec_cli.engines.growing_trees import NextTokens, Trees
 from cadec_cli.engines.threads import Cores, cores_for, is_small
 from cadec_cli.engines.trie_rows import Block, Layout, distribute, smooth
 from cadec_cli.method.context import Context
@@ -179,7 +179,7 @@ class TorchLanguageModel:
             lambda tokens, positions, seen, cache: self.network.hidden_states(
                 tokens, positions, seen[None], cache
             )[0],
-            self.network.logits,
+            NextTokens.of_logits(self.network.logits),
             {term: before[term] for term in before if term in terms},
             positions=self.positions,
             scoring_options=scoring_options,

@@ -7,6 +7,9 @@ log p(y | ⟨start⟩) means "as the beginning of a page", which no sentence of 
 There are two ways to the same scores. The fast one gives the network whole tries in one row, with a mask that
 not every architecture supports. The slow one is the model's own forward pass over a padded batch of all
 hypotheses. `choose_scoring` compares them and decides which to use.
+
+A model that is fitted to an S-NMT predicts a part of its vocabulary, and has int8 weights on disk. The tries
+of its rows attend to their own keys only.
 """
 
 from __future__ import annotations
@@ -22,18 +25,20 @@ import torch
 from torch import Tensor
 
 from cadec_cli.arrays import Floats
-from cadec_cli.engines.growing_trees import Trees
+from cadec_cli.engines.growing_trees import NextTokens, Trees
 from cadec_cli.engines.protocols import LanguageModel, trie_for
-from cadec_cli.engines.trie_rows import Block, Keys, Layout, edge_log_probs, rows_of
+from cadec_cli.engines.threads import Cores
+from cadec_cli.engines.trie_rows import Block, Keys, Layout, distribute, edge_log_probs, rows_of
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
+from cadec_cli.models.fitted_lm import load_int8, read_tokens
 from cadec_cli.models.huggingface import Network, load_network, quiet_transformers
 from cadec_cli.models.layers import Cache
-from cadec_cli.models.output_layer import logit_log_probs
+from cadec_cli.models.parts_attention import RowPart
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.lines import PROBES, LineText
 
@@ -101,12 +106,18 @@ class Probes:
         with torch.inference_mode():
             row = torch.tensor([tokens], device=model.network.device)
             logits = model.network.own_logits(row, None, len(ids))[0, -len(ids) :].double()
-        own = logits.log_softmax(-1)[range(len(ids)), list(ids)].cpu().numpy()
-        return scored.tokens(0)[: len(ids)], own
+            places, wanted = torch.arange(len(ids), device=row.device), torch.tensor(ids, device=row.device)
+            (own,) = model.network.token_log_probs_of_logits(logits, places, wanted, (1.0,))
+        return scored.tokens(0)[: len(ids)], own.cpu().numpy()
 
 
-def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) -> float | None:
-    """Use the fast way if it agrees with the slow one; return their largest difference, or None if slow."""
+def choose_scoring(
+    model: TwoWays, probes: Probes, note: Callable[[str], None], *, in_parts: bool = False
+) -> float | None:
+    """Use the fast way if it agrees with the slow one; return their largest difference, or None if slow.
+
+    With `in_parts`, try first whether the parts of a row can attend to themselves only.
+    """
     model.fast = False
     expected = probes.scores(model)
     ours, own = probes.alone(model)
@@ -117,12 +128,14 @@ def choose_scoring(model: TwoWays, probes: Probes, note: Callable[[str], None]) 
             "is it causal? a model that looks at later tokens can't be a D-LM",
         )
     model.fast = True
-    try:
-        difference = float(np.abs(probes.scores(model) - expected).max())
-    except Exception:  # an architecture that does not take such a mask can fail in any way
-        difference = float("inf")
-    if difference <= TOLERANCE:
-        return difference
+    for parts in (True, False) if in_parts else (False,):
+        model.network.attend_in_parts(parts)
+        try:
+            difference = float(np.abs(probes.scores(model) - expected).max())
+        except Exception:  # an architecture that does not take such a mask can fail in any way
+            difference = float("inf")
+        if difference <= TOLERANCE:
+            return difference
     model.fast = False
     note(
         f"this language model ({model.network.config.model_type}) can't score many hypotheses in one pass: "
@@ -176,8 +189,9 @@ class TransformersLanguageModel:
         self.text = text
         self.positions = positions
         self.fast = fast
+        self._cores = Cores()
+        self._chunk = max(1, LOGIT_BYTES // (4 * network.predicted))
         self._texts = [Context(tuple(tuple(text.encode(line)) for line in lines)) for lines in no_context]
-        self._chunk = max(1, LOGIT_BYTES // (4 * network.vocabulary))
 
     @torch.inference_mode()
     def score(
@@ -228,13 +242,20 @@ class TransformersLanguageModel:
 
         return Trees(
             hidden_states,
-            self.network.logits,
+            self._next_tokens,
             {term: before[term] for term in before if term in terms},
             positions=self.positions,
             scoring_options=scoring_options,
             device=self.network.device,
             cache=Cache(),
         )
+
+    @property
+    def _next_tokens(self) -> NextTokens:
+        fitted = self.network.fitted
+        if fitted is None:
+            return NextTokens.of_logits(self.network.logits)
+        return NextTokens(fitted.following, fitted.tokens, fitted.log_probs)
 
     def _tokens(self, context: Context) -> list[int]:
         return [self.text.start, *context.tokens(self.text.boundary)[1:]]
@@ -280,25 +301,47 @@ class TransformersLanguageModel:
 
     def _tree(self, jobs: Sequence[Job], scoring_options: ScoringOptions, remember: bool) -> list[ScoredTrie]:
         """The fast way: whole tries, many in a row."""
-        scored: list[ScoredTrie] = []
-        for row in rows_of([Block.of(*job, *self._ends) for job in jobs], ROW):
-            layout = self._layout(row)
-            cache = layout.cache()
-            hidden = self._hidden_states(layout, cache if remember or cache.layers else None)
-            edges = layout.edges(
-                hidden,
-                logit_log_probs(self.network.logits),
-                self._chunk,
-                self.network.vocabulary,
-                scoring_options,
-            )
-            scored += layout.scored_tries(edges, cache if remember else None)
-        return scored
+        blocks = [Block.of(*job, *self._ends) for job in jobs]
+        if not self.network.attends_in_parts:
+            rows = rows_of(blocks, ROW)
+            return [scored for row in rows for scored in self._score_row(row, scoring_options, remember)]
+        # One core for each row: cores that share one wait for each other after every operation.
+        cores = torch.get_num_threads() if self.network.device.type == "cpu" else 1
+        numbers = distribute(blocks, ROW, cores)
+        made = self._cores.map(
+            lambda row: self._score_row([blocks[number] for number in row], scoring_options, remember),
+            numbers,
+        )
+        by_number = {
+            number: scored
+            for row, of_row in zip(numbers, made, strict=True)
+            for number, scored in zip(row, of_row, strict=True)
+        }
+        return [by_number[number] for number in range(len(blocks))]
+
+    @torch.inference_mode()  # inference mode is per thread
+    def _score_row(
+        self, row: Sequence[Block], scoring_options: ScoringOptions, remember: bool
+    ) -> list[ScoredTrie]:
+        layout = self._layout(row)
+        cache = layout.cache()
+        hidden = self._hidden_states(layout, cache if remember or cache.layers else None)
+        edges = layout.edges(
+            hidden,
+            self.network.token_log_probs,
+            self._chunk,
+            self.network.predicted,
+            scoring_options,
+        )
+        return layout.scored_tries(edges, cache if remember else None)
 
     def _layout(self, blocks: Sequence[Block]) -> Layout:
         return Layout(blocks, self.network.device)
 
     def _hidden_states(self, layout: Layout, cache: Cache | None) -> Tensor:
+        if self.network.attends_in_parts:
+            parts = _parts(layout, self.network.dtype)
+            return self.network.hidden_states_of_parts(layout.tokens, layout.positions, parts, cache)[0]
         seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
         for block, queries, held, own in zip(
             layout.blocks, layout.queries, layout.held, layout.own, strict=True
@@ -347,13 +390,25 @@ class TransformersLanguageModel:
             made.flatten(0, 1),
             np.array(rows),
             np.array(labels),
-            logit_log_probs(torch.clone),  # a copy, which may be divided in place
+            self.network.token_log_probs_of_logits,
             self._chunk,
-            self.network.vocabulary,
+            self.network.predicted,
             scoring_options,
         )
         ends = np.cumsum([len(line.path) for line in lines])[:-1]
         return np.split(log_probs, ends, axis=1)
+
+
+def _parts(layout: Layout, dtype: torch.dtype) -> list[RowPart]:
+    """Each block of a row with its cached and its new keys."""
+    parts = []
+    for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
+        seen = torch.from_numpy(block.mask()).to(layout.device)
+        mask = torch.zeros(seen.shape, dtype=dtype, device=layout.device)
+        mask.masked_fill_(~seen, torch.finfo(dtype).min)
+        keys = (held, own) if held.stop > held.start else (own,)
+        parts.append(RowPart(queries, keys, mask))
+    return parts
 
 
 @dataclass(frozen=True)
@@ -398,15 +453,22 @@ def load_language_model(
     """
     settings = read_language_settings(directory)
     text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
+    fitted = settings.vocabulary is not None
+    ready = load_int8(directory) if fitted and compute_type == "int8" and device.type == "cpu" else None
+    network = ready or load_network(directory)
+    if fitted and ready is None:
+        network.fit(read_tokens(directory, network.vocabulary))
     model = TransformersLanguageModel(
-        load_network(directory),
+        network,
         text,
         positions=settings.positions,
         no_context=settings.no_context.get(language, ()),
     )
     check_vocabulary(model, str(directory))
+    if ready is not None:
+        return model
     probes = Probes.of(model)
-    choose_scoring(model, probes, note)
+    choose_scoring(model, probes, note, in_parts=fitted)
     if device.type == "cuda":
         model.network.to(device, torch.float32 if compute_type == "float32" else torch.bfloat16)
     elif compute_type == "int8":
@@ -427,4 +489,8 @@ def _to_int8(
     if not lost <= MAX_LOST:
         why = "can't be run" if lost == float("inf") else f"loses too much ({lost:.2f} nats per token)"
         note(f"the language model {why} with int8 weights: using float32, which is slower")
+        fitted, parts = model.network.fitted, model.network.attends_in_parts
         model.network = load_network(directory)
+        model.network.attend_in_parts(parts)
+        if fitted is not None:
+            model.network.fit(fitted.tokens)

@@ -96,6 +96,8 @@ class WordSteps:
     ) -> None:
         self._words, self._trees, self._terms, self._device = words, trees, terms, device
         self._numbers = list(range(sentences))
+        self._columns: tuple[Tensor, Tensor] | None = None
+        (self._end,) = trees.places([words.read.boundary])
         start = _GrowingHypothesis(scored=dict.fromkeys(terms, 0.0))
         self._hypotheses = [[start] for _ in range(sentences)]
         self._said: list[list[dict[str, Beginning]]] = []  # the scores of each hypothesis's whole text
@@ -129,10 +131,27 @@ class WordSteps:
         added = begins.float() * pending
         following = said.following.cpu()
         if words.whole:
-            single = words.single[bool(one.ids)]
+            single = self._single[bool(one.ids)]
             added += torch.where(single == NONE, 0.0, following[single])
-        added[words.written.boundary] = pending + following[words.read.boundary]
+        assert self._end is not None, "a language model predicts its boundary"
+        added[words.written.boundary] = pending + following[self._end]
         return added
+
+    @property
+    def _single(self) -> tuple[Tensor, Tensor]:
+        """(V) each: the column of the language model's single token for every word, or NONE."""
+        if self._columns is None:
+            first, later = (self._columns_of(tokens) for tokens in self._words.single)
+            self._columns = first, later
+        return self._columns
+
+    def _columns_of(self, tokens: Tensor) -> Tensor:
+        known = [int(token) for token in tokens if token != NONE]
+        columns = {
+            token: NONE if place is None else place
+            for token, place in zip(known, self._trees.places(known), strict=True)
+        }
+        return torch.tensor([columns.get(int(token), NONE) for token in tokens])
 
     def step(self, tokens: Tensor, parents: Tensor) -> None:
         """Append a token (B, K) to the hypotheses numbered by `parents`."""
@@ -153,7 +172,7 @@ class WordSteps:
         scored = parent.scored
         if bool(words.begins[token]) and (not parent.ids or words.closes(parent.ids[-1])):
             scored = {term: one.total for term, one in said.items()}
-            own = int(words.single[bool(parent.ids)][token]) if words.whole else NONE
+            own = int(self._single[bool(parent.ids)][token]) if words.whole else NONE
             if own != NONE:
                 scored = {term: total + float(said[term].following[own]) for term, total in scored.items()}
         return _GrowingHypothesis((*parent.ids, token), scored)

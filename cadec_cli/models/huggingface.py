@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,12 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
+from cadec_cli.models import parts_attention
+from cadec_cli.models.fitted_output import FittedOutput, Single
 from cadec_cli.models.int8.linear import FineInt8Linear, int8_available
 from cadec_cli.models.layers import Cache
+from cadec_cli.models.output_layer import TokenLogProbs, logit_log_probs
+from cadec_cli.models.parts_attention import RowPart
 from cadec_cli.models.pretrained_settings import (
     check_configuration,
     check_room,
@@ -205,6 +209,7 @@ class Network:
         self.model = model
         self.config = model.config.get_text_config()
         self.dtype = torch.float32  # of the values between its layers
+        self.fitted: FittedOutput | None = None  # if the softmax is over a part of the vocabulary
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._scale = _logit_scale(self.config)
 
@@ -212,6 +217,53 @@ class Network:
     def vocabulary(self) -> int:
         """The rows of the output layer; some may have no token."""
         return int(self.config.vocab_size)
+
+    @property
+    def predicted(self) -> int:
+        """The number of tokens that the softmax is over."""
+        return self.vocabulary if self.fitted is None else len(self.fitted)
+
+    @property
+    def token_log_probs(self) -> TokenLogProbs:
+        """log p of given tokens after rows of the last layer."""
+        return logit_log_probs(self.logits) if self.fitted is None else self.fitted.log_probs
+
+    @property
+    def token_log_probs_of_logits(self) -> TokenLogProbs:
+        """The same after rows of `own_logits`."""
+        # A copy, which may be divided in place.
+        return logit_log_probs(torch.clone) if self.fitted is None else self.fitted.log_probs_of_logits
+
+    def fit(self, tokens: Tensor) -> None:
+        """Predict only these tokens (rising ids), and any other as one more.
+
+        Their rows of the output layer are copied; to int8, they become int8 too.
+        """
+        output = self.model.get_output_embeddings()
+        bias = getattr(output, "bias", None)
+        part = nn.Linear(output.weight.size(1), len(tokens), bias=bias is not None, device="meta")
+        part.weight = nn.Parameter(output.weight.detach()[tokens], requires_grad=False)
+        if bias is not None:
+            part.bias = nn.Parameter(bias.detach()[tokens], requires_grad=False)
+        self.fitted = FittedOutput(
+            tokens,
+            part,
+            single_logits(lambda: output.weight, lambda: getattr(output, "bias", None)),
+            self.scale_logits,
+        )
+
+    @property
+    def attends_in_parts(self) -> bool:
+        """Whether the parts of a row attend to themselves only, without a mask for the whole row."""
+        return bool(self.config._attn_implementation == parts_attention.NAME)
+
+    def attend_in_parts(self, wanted: bool) -> None:
+        """Choose whether parts of a row attend to themselves only. Not every architecture can."""
+        if wanted != self.attends_in_parts and self.config._attn_implementation in (
+            "sdpa",
+            parts_attention.NAME,
+        ):
+            self.model.set_attn_implementation(parts_attention.register() if wanted else "sdpa")
 
     @property
     def device(self) -> torch.device:
@@ -226,11 +278,14 @@ class Network:
         # A float mask: "eager" attention would add a boolean one as numbers.
         mask = torch.zeros(seen.shape, dtype=self.dtype, device=seen.device)
         mask.masked_fill_(~seen, torch.finfo(self.dtype).min)
+        return self._run(tokens, positions, mask[None, None], cache)
+
+    def _run(self, tokens: Tensor, positions: Tensor, mask: Tensor, cache: Cache | None) -> Tensor:
         # Without a configuration it keeps all keys, also of layers with a sliding window.
         keys: Any = None if cache is None else transformers_library().DynamicCache(cache.layers or None)
         made = self.model.base_model(
             input_ids=tokens,
-            attention_mask=mask[None, None],
+            attention_mask=mask,
             position_ids=positions,
             past_key_values=keys,
             use_cache=keys is not None,
@@ -239,6 +294,15 @@ class Network:
             cache.layers[:] = [(layer.keys, layer.values) for layer in keys.layers]
         hidden: Tensor = made.last_hidden_state
         return hidden
+
+    def hidden_states_of_parts(
+        self, tokens: Tensor, positions: Tensor, parts: Sequence[RowPart], cache: Cache | None
+    ) -> Tensor:
+        """The same, where each part of the row attends to keys of its own."""
+        # Its values are not read, but a mask of four dimensions keeps the network from making one.
+        unread = torch.zeros(1, 1, 1, 1, dtype=self.dtype, device=tokens.device)
+        with parts_attention.attention_in_parts(parts):
+            return self._run(tokens, positions, unread, cache)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
@@ -274,21 +338,47 @@ class Network:
             raise CadecError(
                 "this build of torch has no int8 linears for this machine", "use float32 weights"
             )
-        conv1d = transformers_library().pytorch_utils.Conv1D
-        for parent in list(self.model.modules()):
-            for name, part in list(parent.named_children()):
-                if type(part) is nn.Linear:
-                    setattr(parent, name, FineInt8Linear(part))
-                elif type(part) is conv1d:  # GPT-2's linears, written the other way round
-                    setattr(parent, name, FineInt8Linear(_linear(part)))
+        if self.fitted is not None:
+            self.fitted.to_int8(FineInt8Linear)
+        for parent, name, linear in self.linears():
+            setattr(parent, name, FineInt8Linear(linear))
         table = self.model.get_input_embeddings()
         if isinstance(table, nn.Embedding):
             self.model.set_input_embeddings(HalfEmbedding.of(table))
 
+    def linears(self) -> Iterator[tuple[nn.Module, str, nn.Linear]]:
+        """The linears, each with the module it is in and its name there; without an output that is fitted."""
+        conv1d = transformers_library().pytorch_utils.Conv1D
+        whole = None if self.fitted is None else self.model.get_output_embeddings()
+        for parent in list(self.model.modules()):
+            for name, part in list(parent.named_children()):
+                if part is whole:
+                    continue
+                if type(part) is nn.Linear:
+                    yield parent, name, part
+                elif type(part) is conv1d:  # GPT-2's linears, written the other way round
+                    yield parent, name, _linear(part)
+
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
         """Move it to a device, and compute in another precision."""
         self.model.to(device, dtype)
+        if self.fitted is not None:
+            self.fitted.to(device, dtype)
         self.dtype = dtype
+
+
+def single_logits(table: Callable[[], Tensor], bias: Callable[[], Tensor | None]) -> Single:
+    """A function from rows of a last layer and one token for each to the products of the output layer.
+
+    `table` and `bias` give the weights (V, D) and (V) of that layer, in any precision.
+    """
+
+    def single(hidden: Tensor, tokens: Tensor) -> Tensor:
+        made = (hidden * table()[tokens].to(hidden.dtype)).sum(-1)
+        added = bias()
+        return made if added is None else made + added[tokens]
+
+    return single
 
 
 def _logit_scale(config: Any) -> float:

@@ -117,6 +117,8 @@ ORIGIN = "origin"
 _AGAIN = "build the bundle again with `cadec convert`"
 TRANSLATION_SETTINGS = "translation-model.json"
 LANGUAGE_SETTINGS = "language-model.json"
+# The tokens that a D-LM predicts and its int8 weights, if it is fitted to an S-NMT (`models.fitted_lm`).
+FITTED = "fitted.safetensors"
 
 # The directory of the network that torch steps, beside the settings of an S-NMT.
 NETWORK = "network"
@@ -188,6 +190,7 @@ class LanguageSettings:
     start: str | None  # the token that begins every sequence; None: the boundary
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     verified: str = ""
+    vocabulary: int | None = None  # the number of tokens that the softmax is over; None: all of them
 
     source_languages: ClassVar[tuple[str, ...]] = ()  # a language model is not asked for a language
     target_languages: ClassVar[tuple[str, ...]] = ()
@@ -195,6 +198,8 @@ class LanguageSettings:
     def __post_init__(self) -> None:
         shown = ("family", "origin", "licence", "weights", "verified")
         _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, shown)
+        if self.vocabulary is not None:
+            _check(self, {"vocabulary": Whole(1, _MOST_TOKENS)})
         _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
         for texts in self.no_context.values():
             if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
@@ -208,6 +213,7 @@ class LanguageSettings:
             **_details(self),
             "boundary": repr(self.boundary),
             "no context": f"the mean over texts in {texts}" if texts else "the start alone",
+            "vocabulary": "all tokens" if self.vocabulary is None else f"{self.vocabulary:,} tokens that fit",
         }
         return _with_verification(shown, self)
 

@@ -86,6 +86,7 @@ class PretrainedCorpusText:
         self.identity = tokenizer.identity
         self.boundary = tokenizer.boundary
         self.vocabulary = tokenizer.vocabulary
+        self.pieces: Sequence[str] | None = getattr(tokenizer, "pieces", None)
         self.encode, self.decode, self.display_tokens = (
             tokenizer.encode,
             tokenizer.decode,

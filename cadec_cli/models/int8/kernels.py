@@ -28,6 +28,11 @@ _POINTER, _COUNT, _FLOAT, _KIND = ctypes.c_void_p, ctypes.c_int64, ctypes.c_floa
 _ARGUMENTS = {
     "cadec_round": [_POINTER, _COUNT, _COUNT, _COUNT, _POINTER, _POINTER],
     "cadec_round_left_over": [_POINTER, _COUNT, _COUNT, _COUNT, _POINTER, _POINTER, _POINTER],
+    "cadec_level_round": [
+        *(_POINTER, _COUNT, _COUNT, _COUNT, _POINTER),
+        *(_POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_rms_norm": [_POINTER, _COUNT, _COUNT, _POINTER, _FLOAT, _POINTER],
     "cadec_norm_round": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT, _POINTER, _POINTER, _POINTER],
     "cadec_activate_round": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _KIND, _POINTER, _POINTER],
     "cadec_scale": [_POINTER, _COUNT, _COUNT, _POINTER, _POINTER],
@@ -236,6 +241,24 @@ def quantise_rows(rows: Tensor) -> QuantisedRows:
     _library().cadec_round(
         rows.data_ptr(), rows.stride(0), *rows.shape, made.integers.data_ptr(), made.largest.data_ptr()
     )
+    return made
+
+
+def level_and_quantise(rows: Tensor, factors: Tensor) -> QuantisedRows:
+    """Multiply the columns of rows (rows, in) by factors (in), and round the rows to bytes."""
+    rows = rows if rows.stride(1) == 1 else rows.contiguous()
+    made, scratch = QuantisedRows.empty(*rows.shape), _floats(rows.size(1))
+    _library().cadec_level_round(
+        *(rows.data_ptr(), rows.stride(0), *rows.shape, factors.data_ptr()),
+        *(scratch.data_ptr(), made.integers.data_ptr(), made.largest.data_ptr()),
+    )
+    return made
+
+
+def rms_norm(rows: Tensor, gain: Tensor, epsilon: float) -> Tensor:
+    """Divide contiguous rows (rows, in) by the root of the mean of their squares, and multiply by `gain`."""
+    made = torch.empty_like(rows)
+    _library().cadec_rms_norm(*(rows.data_ptr(), *rows.shape, gain.data_ptr(), epsilon, made.data_ptr()))
     return made
 
 

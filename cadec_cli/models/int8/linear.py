@@ -11,7 +11,9 @@ any number of threads.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from threading import local
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +24,10 @@ from cadec_cli.models.int8.kernels import (
     coarse,
     fine,
     integer_product,
+    level_and_quantise,
     quantise_remainder,
     quantise_rows,
+    rms_norm,
     scale,
     takes,
     with_scales,
@@ -48,12 +52,12 @@ class Int8Linear(nn.Module):
 
     def __init__(self, linear: nn.Linear, limit: int = WEIGHT_LIMIT) -> None:
         super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        weight = linear.weight.detach().float()  # (out, in)
-        # A channel of zeros has any scale; NaN must stay NaN, for the caller to see.
-        scales = torch.where(weight.abs().amax(1) == 0, 1, weight.abs().amax(1) / limit)
-        integers = (weight / scales[:, None]).round().to(torch.int8)
+        integers, scales = round_weights(linear.weight.detach().float(), limit)
         bias = None if linear.bias is None else linear.bias.detach().float().clone()
+        self._pack(integers, scales, bias)
+
+    def _pack(self, integers: Tensor, scales: Tensor, bias: Tensor | None) -> None:
+        self.out_features, self.in_features = integers.shape
         self.register_buffer("weight", torch.ops.onednn.qlinear_prepack(integers, None), persistent=False)
         self.register_buffer("scales", scales, persistent=False)
         self.register_buffer("zeros", torch.zeros(len(scales), dtype=torch.int32), persistent=False)
@@ -105,6 +109,114 @@ class FineInt8Linear(Int8Linear):
         # By torch, which uses all cores: outputs of pretrained networks can be very wide.
         made = with_scales(product[: rows.rows], rows.largest[:, None], self.bias)
         return made.view(*x.shape[:-1], self.out_features)
+
+
+class LevelInt8Linear(Int8Linear):
+    """The same with one product, for inputs of which a few channels are far larger than the others.
+
+    Each input channel is divided by a factor that was learnt from a text, and its weights are multiplied by
+    it, so that rounding a row to 8 bits loses little of the other channels (SmoothQuant, Xiao et al. 2023).
+    It takes half the time of `FineInt8Linear`. For Gemma-3-270M, log p of a token is off by 0.12 nats on
+    average, where that is off by 0.06 and plain rounding by 0.19.
+    """
+
+    factors: Tensor  # (in): inputs are multiplied by it
+
+    def __init__(self, integers: Tensor, scales: Tensor, factors: Tensor, bias: Tensor | None) -> None:
+        nn.Module.__init__(self)
+        self._pack(integers, scales, bias)
+        self.register_buffer("factors", factors, persistent=False)
+
+    def forward(self, x: Tensor | QuantisedRows) -> Tensor:
+        """(…, in) → (…, out)."""
+        assert isinstance(x, Tensor)
+        if not takes(x):
+            return super().forward(x * self.factors)
+        rows = level_and_quantise(x.reshape(-1, self.in_features), self.factors)
+        product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
+        return scale(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
+
+
+class SiblingLinear(nn.Module):
+    """One of several linears that are called with the same tensor, one after the other.
+
+    All of them are one product, which the first call computes: `shared` remembers the last one of each
+    thread. So they must be called with the very same object, which nobody changes in between.
+    """
+
+    def __init__(self, shared: SharedProduct, columns: slice) -> None:
+        super().__init__()
+        self._shared, self._columns = shared, columns
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, out)."""
+        return self._shared(x)[..., self._columns]
+
+
+class SharedProduct:
+    """The product of several linears with one input; the last one of each thread is remembered."""
+
+    def __init__(self, linear: nn.Module) -> None:
+        self._linear = linear
+        self._last = local()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, the outputs of all)."""
+        if getattr(self._last, "input", None) is not x:
+            self._last.input, self._last.product = x, self._linear(x)
+        product: Tensor = self._last.product
+        return product
+
+
+class RMSNorm(nn.Module):
+    """A norm by the root of the mean of the squares, in one pass where there are compiled operations."""
+
+    gain: Tensor  # (in)
+
+    def __init__(self, gain: Tensor, epsilon: float) -> None:
+        super().__init__()
+        self.register_buffer("gain", gain.contiguous(), persistent=False)
+        self.epsilon = epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, in)."""
+        if not takes(x):
+            return x * (x.square().mean(-1, keepdim=True) + self.epsilon).rsqrt() * self.gain
+        return rms_norm(x.reshape(-1, x.size(-1)).contiguous(), self.gain, self.epsilon).view(x.shape)
+
+
+@dataclass(frozen=True)
+class LevelWeights:
+    """Rounded weights with the factors of their inputs: all that `LevelInt8Linear` needs but the bias."""
+
+    integers: Tensor  # (out, in)
+    scales: Tensor  # (out)
+    factors: Tensor  # (in)
+
+    @classmethod
+    def of(cls, weight: Tensor, largest: Tensor) -> LevelWeights:
+        """Round weights (out, in) for inputs whose channels are at most `largest` (in).
+
+        They have 8 bits, for CPUs on which `adds_exactly` is true.
+        """
+        weights = weight.abs().amax(0)
+        share = largest.clamp(min=_TINY) ** LEVEL / weights.clamp(min=_TINY) ** (1 - LEVEL)
+        share = torch.where((weights == 0) | (largest == 0), 1, share)
+        return cls(*round_weights(weight * share, FULL_WEIGHT_LIMIT), 1 / share)
+
+
+# How much of the difference between input channels goes into the weights. For Gemma-3-270M, 0.6 is best: 0.4
+# and 0.5 lose a third and a tenth more, 0.8 as much.
+LEVEL = 0.6
+_TINY = 1e-5
+
+
+def round_weights(weight: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """Round weights (out, in) to integers of at most `limit`, with a scale per output channel."""
+    # A channel of zeros has any scale; NaN must stay NaN, for the caller to see.
+    largest = weight.abs().amax(1)
+    scales = torch.where(largest == 0, 1, largest / limit)
+    return (weight / scales[:, None]).round().to(torch.int8), scales
 
 
 @cache

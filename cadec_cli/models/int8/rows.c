@@ -84,6 +84,18 @@ void cadec_round(const float *x, int64_t stride, int64_t rows, int64_t width, ui
     }
 }
 
+/* The same for rows whose numbers are multiplied by a factor for each column; `scratch` has room for a row. */
+void cadec_level_round(const float *x, int64_t stride, int64_t rows, int64_t width, const float *factors,
+                       float *scratch, uint8_t *out, float *largest) {
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x + r * stride;
+        LANES_OF_A_LOOP
+        for (int64_t i = 0; i < width; i++) scratch[i] = row[i] * factors[i];
+        largest[r] = largest_of(scratch, width);
+        round_row(scratch, width, largest[r], out + r * width);
+    }
+}
+
 /* What rounding left over, times 254, rounded likewise: from -½ … ½ to -127 … 127. */
 void cadec_round_left_over(const float *x, int64_t stride, int64_t rows, int64_t width, const float *largest,
                            const uint8_t *rounded, uint8_t *out) {
@@ -119,6 +131,17 @@ void cadec_norm_round(const float *x, int64_t rows, int64_t width, const float *
                       float epsilon, float *scratch, uint8_t *out, float *largest) {
     norm by = {gain, offset, epsilon, scratch};
     for (int64_t r = 0; r < rows; r++) largest[r] = norm_round_row(x + r * width, width, by, out + r * width);
+}
+
+/* A norm by the mean of the squares, without a mean or an offset. */
+void cadec_rms_norm(const float *x, int64_t rows, int64_t width, const float *gain, float epsilon, float *out) {
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x + r * width;
+        float *made = out + r * width;
+        float inverse = 1.0f / sqrtf(sum_of_squares(row, width, 0.0f) / (float)width + epsilon);
+        LANES_OF_A_LOOP
+        for (int64_t i = 0; i < width; i++) made[i] = row[i] * inverse * gain[i];
+    }
 }
 
 /* Products with the scales of their rows, and the bias, which may be none. */

@@ -153,6 +153,23 @@ class LineText:
             if token.special and index != self.boundary and "unk" not in token.content
         }
 
+    @property
+    def special_tokens(self) -> frozenset[int]:
+        """The ids of tokens that no text has."""
+        return frozenset(self._special)
+
+    def tokens_of_pieces(self, pieces: Sequence[str]) -> set[int]:
+        """The ids that pieces of words or lines have, each as it is, by itself and at the start of a line."""
+        texts = [whole_characters(piece) for piece in pieces]
+        lines = [f"{_ANCHOR}{self._boundary_text}{text}" for text in texts]
+        alone, after = (
+            self._tokenizer.encode_batch(some, add_special_tokens=False) for some in (texts, lines)
+        )
+        before = len(self._before)
+        return {index for made in alone for index in made.ids} | {
+            index for made in after for index in made.ids[before:]
+        }
+
     def encode_lines(self, sentences: Sequence[str]) -> list[int]:
         """The ids of several sentences, one per line, tokenized as running text."""
         lines = self._boundary_text.join(as_line(sentence) for sentence in sentences)

@@ -112,6 +112,27 @@ def test_norms(level: str, width: int) -> None:
     assert ((meant(made) - norm(x)).abs() <= half_steps(made) + 1e-4).all()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_columns_are_multiplied_and_rows_rounded(level: str, width: int) -> None:
+    rows, factors = torch.randn(5, width + 3)[:, :width] * 9, torch.rand(width) + 0.1
+    rounded = kernels.level_and_quantise(rows, factors)
+    expected = rows * factors
+    torch.testing.assert_close(rounded.largest, expected.abs().amax(1))
+    assert ((meant(rounded) - expected).abs() <= half_steps(rounded)).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_norms_by_the_mean_of_squares(level: str, width: int) -> None:
+    rows, gain = torch.randn(5, width) * 4, torch.randn(width)
+    made = kernels.rms_norm(rows, gain, 1e-6)
+    torch.testing.assert_close(made, F.rms_norm(rows, (width,), gain, 1e-6), rtol=1e-5, atol=1e-6)
+    alone = torch.cat([kernels.rms_norm(row[None], gain, 1e-6) for row in rows])
+    assert torch.equal(made, alone)
+    rows[1, 0] = float("nan")
+    spoilt = kernels.rms_norm(rows, gain, 1e-6)
+    assert spoilt[1].isnan().all() and torch.equal(spoilt[[0, 2, 3, 4]], made[[0, 2, 3, 4]])
+
+
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(level: str, name: str) -> None:
     # One row per number: then it is the largest, and comes through rounding as it is.
