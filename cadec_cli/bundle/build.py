@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from converters import Drift
 
 MODEL_CARD = "MODEL_CARD.md"
+# Hypotheses per sentence for a fitted D-LM: docs/benchmarks.md has accuracy against time.
+SHORT_NBEST = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,7 @@ class BundleRequest:
     documents: Mapping[str, Path] = field(default_factory=dict)  # models of several sentences, by kind
     name: str = ""
     defaults: DecodingDefaults | None = None
+    nbest_given: bool = False  # whether the size of n-best lists in `defaults` is the user's choice
     half: bool = False  # store weights in float16; they are float32 again when loaded
     compute_types: Sequence[str] = ()  # to convert the S-NMT to
     card: Path | None = None
@@ -148,6 +151,7 @@ class BundleContents:
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
     reverse: Bundle | None
+    short_lists: bool  # whether lists become short if the D-LM is fitted
     vocabulary: str | None  # `fit` or `full`, to be made so; None: the D-LM's files stay as they are
 
     @property
@@ -209,6 +213,7 @@ class _Checks:
             probes=request.probes,
             kept=kept,
             reverse=reverse,
+            short_lists=kept is None and not request.nbest_given,
             vocabulary=self._vocabulary(language),
         )
 
@@ -475,6 +480,8 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
         choose_vocabulary(Bundle(directory, manifest), contents.vocabulary)
         known = {name: one for name, one in manifest.files.items() if name not in CHANGED_BY_VOCABULARY}
         manifest = _manifest(directory, contents, language.links, converted.conversions, known)
+        if contents.short_lists and is_fitted(Bundle(directory, manifest)):
+            manifest = replace(manifest, defaults=replace(manifest.defaults, nbest=SHORT_NBEST))
     if contents.pairs:
         lengths = lengths_of_pairs(Bundle(directory, manifest), contents.pairs)
         manifest = replace(manifest, lengths=lengths)

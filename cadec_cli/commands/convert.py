@@ -296,6 +296,7 @@ def convert(
                 ),
                 name=name,
                 defaults=defaults,
+                nbest_given=flags.get("nbest") is not None,
                 pairs=_sentence_pairs(*lengths_from, most=max_input) if lengths_from is not None else [],
                 half=half,
                 compute_types=compute_type or [],

@@ -48,6 +48,7 @@ FORMAT = "1"
 _AGAIN = "build the bundle again with `cadec convert`"
 _TOKENS, _OUTPUT, _OUTPUT_BIAS = "fitted.tokens", "fitted.output", "fitted.output_bias"
 _PARTS = ("integers", "scales", "factors")
+_DESCRIBED = "cadec"  # the name of the file's description, in JSON
 _GROUPS = "groups"  # linears with the same input, which are one product
 _INPUT_TABLE, _OUTPUT_TABLE = "input_table", "output_table"
 
@@ -116,7 +117,7 @@ def load_int8(directory: Path) -> Network | None:
     of transformers.
     """
     with _opened(directory / FITTED) as file:
-        described = file.metadata() or {}
+        described = _described(file, directory)
         if (
             described.get("weights") != "int8"
             or described.get("transformers") != _version()
@@ -329,7 +330,8 @@ def _place(directory: Path, table: Tensor) -> str:
 
 
 def _save(path: Path, tensors: dict[str, Tensor], described: dict[str, str]) -> None:
-    save_file(tensors, path, {"format": FORMAT, **described})
+    # In one value: several would be in any order, and the file another one each time.
+    save_file(tensors, path, {_DESCRIBED: json.dumps({"format": FORMAT, **described})})
     path.chmod((path.parent / "tokenizer.json").stat().st_mode)  # created with access for its owner only
 
 
@@ -342,6 +344,17 @@ def _opened(path: Path) -> Iterator[Any]:
                 yield file
         except SafetensorError as error:
             raise CadecError(f"{path} is damaged: {error}", _AGAIN) from None
+
+
+def _described(file: Any, directory: Path) -> dict[str, str]:
+    """What the file says of itself: texts by name."""
+    try:
+        found = json.loads((file.metadata() or {})[_DESCRIBED])
+    except (KeyError, ValueError):
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise CadecError(f"{directory / FITTED} is not of format {FORMAT}", _AGAIN)
+    return found
 
 
 def _version() -> str:

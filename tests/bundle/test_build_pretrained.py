@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import BundleRequest, build_bundle
+from cadec_cli.bundle.build import SHORT_NBEST, BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest
-from cadec_cli.bundle.parts import is_pretrained
+from cadec_cli.bundle.parts import is_fitted, is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
@@ -250,3 +250,64 @@ def test_settings_of_an_s_n_m_t_are_checked(built: Path, tmp_path: Path) -> None
         sign_again(copy)
         with pytest.raises(CadecError):
             _ = load_models(Bundle.open(copy)).translation
+
+
+# Fitting a D-LM to its S-NMT
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit tiny vocabularies too, although they hardly become smaller."""
+    monkeypatch.setattr("converters.language.fit._MOST", 1.0)
+
+
+@pytest.mark.usefixtures("fits")
+def test_a_pretrained_pair_is_fitted_and_its_lists_are_short(models: Path, tmp_path: Path) -> None:
+    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    assert exit_code(convert(*pair, "-o", tmp_path / "fit")) == 0
+    fitted = Bundle.open(tmp_path / "fit")
+    language = fitted.settings("lm")
+    assert isinstance(language, LanguageSettings) and language.vocabulary is not None
+    assert is_fitted(fitted) and fitted.defaults.nbest == SHORT_NBEST
+    assert exit_code(convert(*pair, "--nbest", 20, "-o", tmp_path / "long")) == 0
+    assert Bundle.open(tmp_path / "long").defaults.nbest == 20
+    assert exit_code(convert(*pair, "--vocabulary", "full", "-o", tmp_path / "full")) == 0
+    full = Bundle.open(tmp_path / "full")
+    assert not is_fitted(full) and full.defaults.nbest == 20
+    # From one to the other, and back: the same files.
+    assert exit_code(convert(tmp_path / "full", "--vocabulary", "fit", "-o", tmp_path / "again")) == 0
+    assert Bundle.open(tmp_path / "again").manifest.files == fitted.manifest.files
+    assert exit_code(convert(tmp_path / "fit", "--vocabulary", "full", "-o", tmp_path / "back")) == 0
+    assert Bundle.open(tmp_path / "back").manifest.files == full.manifest.files
+
+
+@pytest.mark.usefixtures("fits")
+def test_a_fitted_model_stays_so_and_fits_a_new_translation_model(models: Path, tmp_path: Path) -> None:
+    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    assert exit_code(convert(*pair, "-o", tmp_path / "a")) == 0
+    assert exit_code(convert(tmp_path / "a", "--context", 2, "-o", tmp_path / "b")) == 0
+    first, second = Bundle.open(tmp_path / "a"), Bundle.open(tmp_path / "b")
+    assert second.manifest.files == first.manifest.files and second.defaults.nbest == SHORT_NBEST
+    languages = ("--source-language", "en", "--target-language", "ru")
+    assert exit_code(convert(tmp_path / "a", "--nmt", models / "nllb", *languages, "-o", tmp_path / "c")) == 0
+    third = Bundle.open(tmp_path / "c")
+    assert (
+        is_fitted(third)
+        and third.manifest.files["lm/fitted.safetensors"] != first.manifest.files["lm/fitted.safetensors"]
+    )
+
+
+def test_vocabulary_is_about_a_pretrained_language_model(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(convert("--nmt", models / "marian", "--vocabulary", "fit", "-o", tmp_path / "a")) == 1
+    assert "--vocabulary is for a pretrained D-LM" in capsys.readouterr().err
+    assert exit_code(convert("--nmt", models / "marian", "--vocabulary", "half", "-o", tmp_path / "a")) == 2
+
+
+@pytest.mark.usefixtures("fits")
+def test_info_tells_the_vocabulary(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    assert exit_code(convert(*pair, "-o", tmp_path / "fit")) == 0
+    assert exit_code(["info", str(tmp_path / "fit")]) == 0
+    assert "tokens that fit" in capsys.readouterr().out

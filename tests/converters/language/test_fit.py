@@ -174,6 +174,7 @@ def _too_large(tensors: dict[str, Tensor]) -> None:
         (_floats, {}),
         (_unsorted, {}),
         (_too_large, {}),
+        (None, {"format": "2"}),
         (None, {"groups": "{}"}),
         (None, {"groups": '[["model.layers.0.mlp.up_proj"]]'}),
         (None, {"input_table": "[]"}),
@@ -187,11 +188,11 @@ def test_damage_is_one_clear_error(
     place = made(tmp_path, "llama", "spm-bpe")
     fit(place)
     with safe_open(place / FITTED, framework="pt") as file:
-        metadata = dict(file.metadata())
+        metadata = json.loads(file.metadata()["cadec"])
     tensors = load_file(place / FITTED)
     if damage is not None:
         damage(tensors)
-    save_file(tensors, place / FITTED, {**metadata, **described})
+    save_file(tensors, place / FITTED, {"cadec": json.dumps({**metadata, **described})})
     with pytest.raises(CadecError) as error:
         load(place)
     assert str(place) in str(error.value)
