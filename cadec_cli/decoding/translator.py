@@ -29,7 +29,7 @@ from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, join_first_hypotheses
-from cadec_cli.decoding.units import WAVE, Splitter, Unit, Wave, batches, map_batch, waves
+from cadec_cli.decoding.units import SMALL_WAVE, WAVE, Splitter, Unit, Wave, batches, map_batch, waves
 from cadec_cli.engines.protocols import AnyTerm, Models, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context
@@ -148,6 +148,7 @@ class Translator:
             units,
             state,
             State.at_start(len(whole), contexts),
+            wave=_wave_size(self.models, self.options),
             prepare=self._preparation(whole, units, before, store),
             finish=lambda unit, part: self._finish(unit, part, state.documents[unit.document]),
             checkpoint=checkpoint,
@@ -373,6 +374,7 @@ def choose(
         units,
         State(0, {}),
         State.at_start(len(lists), contexts),
+        wave=_wave_size(models, options),
         prepare=lambda batch: map_batch(
             batch,
             lambda here: [
@@ -381,6 +383,13 @@ def choose(
         ),
         finish=lambda unit, part: _finish(unit, part, placing() if unit.core.tags else None),
     )
+
+
+def _wave_size(models: Models, options: TranslationOptions) -> int:
+    """Return the size of waves: small with a slow D-LM, unless it would often read its window again."""
+    language = models.language if options.weighted_objective.uses_lm else None
+    batched = language is None or isinstance(language, SideBySide)
+    return WAVE if batched or options.rolling else SMALL_WAVE
 
 
 def _unit(document: int, number: int, nbest: NBest, options: TranslationOptions, language: str) -> Unit:
@@ -418,23 +427,25 @@ def _in_step(
     state: State,
     at_start: State,
     *,
+    wave: int = WAVE,
     prepare: Preparation,
     finish: Finish,
     checkpoint: Callable[[State], None] | None = None,
 ) -> Iterator[Translation]:
     """Run a search over documents, wave by wave, and put the parts of each sentence together.
 
-    `state` is kept up to date; documents that it lacks begin as in `at_start`.
+    `state` is kept up to date; documents that it lacks begin as in `at_start`. `wave` is the size of waves.
     """
     # A search settles the units of a document in their order: these come next.
-    read = Counter(number for wave in itertools.islice(waves(documents), state.taken) for number, _ in wave)
+    taken = itertools.islice(waves(documents, wave), state.taken)
+    read = Counter(number for before in taken for number, _ in before)
     coming = {
         number: iter(documents[number][read[number] - len(document.lists) :])
         for number, document in state.documents.items()
     }
 
     def prepare_waves() -> Iterator[Wave[Any]]:
-        for batch, done in batches(documents, state.taken):
+        for batch, done in batches(documents, wave, state.taken):
             prepared: Sequence[Wave[Any]] = ()
             for place in range(done, len(batch)):
                 state.forget()

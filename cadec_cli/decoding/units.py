@@ -103,8 +103,8 @@ def _halves(text: str) -> list[str]:
 
 
 # Items of a wave, and the most documents that are in step. A translation can be resumed between two waves, so
-# that a wave of a slow model must not take long.
-WAVE = 16
+# that a wave of a slow model must not take long: a D-LM that gains nothing from batches has smaller ones.
+WAVE, SMALL_WAVE = 16, 4
 # Items that are prepared at once, in waves. The first are few, so that the first translations appear soon.
 FIRST_BATCH, BATCH = 16, 256
 
@@ -140,15 +140,15 @@ class Wave(Generic[Item]):
         return number in self.ending and step + 1 == len(self.documents[number])
 
 
-def waves(documents: Sequence[Sequence[Item]]) -> Iterator[Wave[Item]]:
-    """Yield wave after wave until all documents are used up; when one ends, the next one joins.
+def waves(documents: Sequence[Sequence[Item]], size: int = WAVE) -> Iterator[Wave[Item]]:
+    """Yield waves of `size` items until all documents are used up; when one ends, the next one joins.
 
     Waves depend on the lengths of the documents alone, so that a resumed translation meets the same ones.
     """
     waiting = (number for number, items in enumerate(documents) if items)
-    position = dict.fromkeys(itertools.islice(waiting, WAVE), 0)
+    position = dict.fromkeys(itertools.islice(waiting, size), 0)
     while position:
-        share = max(1, WAVE // len(position))
+        share = max(1, size // len(position))
         ending = frozenset(
             number for number, first in position.items() if first + share >= len(documents[number])
         )
@@ -157,22 +157,24 @@ def waves(documents: Sequence[Sequence[Item]]) -> Iterator[Wave[Item]]:
             ending,
         )
         position = {number: first + share for number, first in position.items() if number not in ending}
-        position |= dict.fromkeys(itertools.islice(waiting, WAVE - len(position)), 0)
+        position |= dict.fromkeys(itertools.islice(waiting, size - len(position)), 0)
 
 
-def batches(documents: Sequence[Sequence[Item]], taken: int = 0) -> Iterator[tuple[list[Wave[Item]], int]]:
+def batches(
+    documents: Sequence[Sequence[Item]], size: int = WAVE, taken: int = 0
+) -> Iterator[tuple[list[Wave[Item]], int]]:
     """Yield the waves in batches that are prepared together, and how many waves of each are already taken.
 
     Batches of which all waves are among the first `taken` are left out. They depend on lengths alone, too.
     """
-    size, batch, items, first = FIRST_BATCH, list[Wave[Item]](), 0, 0
-    for number, wave in enumerate(waves(documents), 1):
+    enough, batch, items, first = FIRST_BATCH, list[Wave[Item]](), 0, 0
+    for number, wave in enumerate(waves(documents, size), 1):
         batch.append(wave)
         items += sum(map(len, wave.documents.values()))
-        if items >= size:
+        if items >= enough:
             if number > taken:
                 yield batch, max(0, taken - first)
-            size, batch, items, first = min(2 * size, BATCH), [], 0, number
+            enough, batch, items, first = min(2 * enough, BATCH), [], 0, number
     if batch:
         yield batch, max(0, taken - first)
 

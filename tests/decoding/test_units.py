@@ -119,8 +119,8 @@ def test_batches_have_all_waves_and_what_was_taken_is_left_out(
     assert [wave for batch in whole for wave in batch] == list(waves(texts))
     sizes = [sum(len(list(wave)) for wave in batch) for batch in whole]
     assert all(size < BATCH + WAVE for size in sizes) and (not sizes or sizes[0] < FIRST_BATCH + WAVE)
-    rest = [wave for batch, done in batches(texts, taken) for wave in batch[done:]]
+    rest = [wave for batch, done in batches(texts, taken=taken) for wave in batch[done:]]
     assert rest == list(waves(texts))[taken:]
-    assert [batch for batch, _ in batches(texts, taken)] == whole[
-        len(whole) - len(list(batches(texts, taken))) :
+    assert [batch for batch, _ in batches(texts, taken=taken)] == whole[
+        len(whole) - len(list(batches(texts, taken=taken))) :
     ]

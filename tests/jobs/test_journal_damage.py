@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.decoding import units
+from cadec_cli.decoding import translator, units
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.translator import Translator
@@ -130,7 +130,8 @@ def made(
 
 @pytest.fixture(autouse=True)
 def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "WAVE", 2)
+    monkeypatch.setattr(translator, "WAVE", 2)
+    monkeypatch.setattr(translator, "SMALL_WAVE", 2)
     monkeypatch.setattr(units, "FIRST_BATCH", 4)
     monkeypatch.setattr(units, "BATCH", 8)
 
