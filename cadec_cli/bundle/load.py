@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TranslationModel,
     )
 
-# A context manager that is entered while a model is loaded, with the model's name.
+# A context manager that is entered while a model is loaded, with the model's name and size.
 Loading = Callable[[str], AbstractContextManager[Any]]
 
 
@@ -83,7 +83,7 @@ class LoadedModels:
         if not self.bundle.has_translation:
             raise CadecError(f"{self.bundle.directory} has no S-NMT and can't translate")
         engine = translation_engine(self.bundle.engine("nmt"))
-        with self._loading("the S-NMT"):
+        with self._loading(f"the S-NMT{self._size(f'ct2/{self._machine.compute_type}', 'nmt')}"):
             return engine.load(self.bundle.part("nmt"), self.languages, self._machine, self._note)
 
     @cached_property
@@ -92,7 +92,7 @@ class LoadedModels:
         if not self.bundle.has_lm:
             return None
         engine = language_engine(self.bundle.engine("lm"))
-        with self._loading("the D-LM"):
+        with self._loading(f"the D-LM{self._size('lm')}"):
             return engine.load(self.bundle.part("lm"), self.languages, self._machine, self._note)
 
     @cached_property
@@ -117,7 +117,7 @@ class LoadedModels:
         if name not in self.bundle.document_kinds:
             return None
         if name not in self._documents:
-            with self._loading(f"the {name} model"):
+            with self._loading(f"the {name} model{self._size(name)}"):
                 self._documents[name] = DOCUMENT_LOADERS[name](
                     self.bundle.part(name), self._machine, self._note, lambda: self.translation
                 )
@@ -140,8 +140,17 @@ class LoadedModels:
                 f"use {option('search', 'rerank')}; or, with a model of Hugging Face, `cadec convert "
                 f"{option('for-beam')}`",
             )
-        with self._loading("the S-NMT's network"):
+        with self._loading(f"the S-NMT's network{self._size('nmt')}"):
             return load(self.bundle.part("nmt"), self.languages, self._machine, self._note)
+
+    def _size(self, *parts: str) -> str:
+        """Return the size of the weights in the first of some parts that the bundle has, for a message."""
+        files = self.bundle.manifest.files.items()
+        sizes = (
+            max((file.size for name, file in files if name.startswith(f"{part}/")), default=0)
+            for part in parts
+        )
+        return f", {next(filter(None, sizes), 0) / 1e6:,.0f} MB"
 
     def seed(self, register: str) -> Sequence[str]:
         """Return formal or informal sentences of the target language: the bundle's own, else ours."""

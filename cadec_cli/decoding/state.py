@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cadec_cli.decoding.translation import Choice, TranslatedPart
@@ -76,31 +76,36 @@ class DocumentState:
 
 @dataclass
 class State:
-    """The states of all documents between two waves; the search has read `taken` pieces of each."""
+    """The states of the documents in step, by their numbers, after `taken` waves."""
 
     taken: int
-    documents: list[DocumentState]
+    documents: dict[int, DocumentState]
 
     @classmethod
     def at_start(cls, documents: int, contexts: Sequence[Context] | None = None) -> State:
-        """Return the state before the first wave; `contexts` has the context before each document."""
+        """Return the state before all documents begin; `contexts` has the context before each."""
         before = contexts if contexts is not None else [Context()] * documents
         if len(before) != documents:
             raise ValueError(f"{len(before)} contexts for {documents} documents")
-        return cls(0, [DocumentState([PartialPath(context=context)]) for context in before])
+        states = (DocumentState([PartialPath(context=context)]) for context in before)
+        return cls(0, dict(enumerate(states)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as plain data."""
-        return {"taken": self.taken, "documents": [state.to_json() for state in self.documents]}
+        documents = {str(number): state.to_json() for number, state in self.documents.items()}
+        return {"taken": self.taken, "documents": documents}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> State:
         """Restore a state."""
-        return cls(data["taken"], [DocumentState.from_json(state) for state in data["documents"]])
+        documents = data["documents"].items()
+        return cls(
+            data["taken"], {int(number): DocumentState.from_json(state) for number, state in documents}
+        )
 
     def forget(self) -> None:
         """Drop the engines' memory, so that a resumed run and an uninterrupted one compute the same."""
-        for state in self.documents:
+        for state in self.documents.values():
             for partial in state.beam:
                 partial.context = partial.context.without_memory()
 
@@ -116,6 +121,18 @@ def part_of(data: dict[str, Any]) -> TranslatedPart:
     """Restore a part, without its unit."""
     choice = _choice(data["choice"]) if data["choice"] is not None else None
     return TranslatedPart(_nbest(data), choice, data.get("placed"))
+
+
+def list_json(nbest: NBest) -> dict[str, Any]:
+    """Return a list from which nothing is chosen yet as plain data, with the counts of defects."""
+    return {**_nbest_json(nbest), "defects": [one.defects for one in nbest.hypotheses]}
+
+
+def list_of(data: dict[str, Any]) -> NBest:
+    """Restore a list from which nothing is chosen yet."""
+    nbest = _nbest(data)
+    counted = zip(nbest.hypotheses, data["defects"], strict=True)
+    return replace(nbest, hypotheses=tuple(replace(one, defects=count) for one, count in counted))
 
 
 def _nbest_json(nbest: NBest) -> dict[str, Any]:

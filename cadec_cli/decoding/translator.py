@@ -7,9 +7,12 @@ document stays in memory.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from hashlib import sha256
+from typing import Any, Protocol
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
@@ -26,8 +29,8 @@ from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, join_first_hypotheses
-from cadec_cli.decoding.units import Splitter, Unit, Wave, waves
-from cadec_cli.engines.protocols import AnyTerm, Models, Passage, TranslationModel
+from cadec_cli.decoding.units import SMALL_WAVE, WAVE, Splitter, Unit, Wave, batches, map_batch, waves
+from cadec_cli.engines.protocols import AnyTerm, Models, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -36,8 +39,10 @@ from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.protected.core import Core, core_between
 
-# Turns the units of a wave into the items that a search reads.
-Preparation = Callable[[Wave[Unit]], Wave[Any]]
+# Turns the units of some waves into the items that a search reads.
+Preparation = Callable[[Sequence[Wave[Unit]]], Sequence[Wave[Any]]]
+# (sentences of a batch that have their lists, sentences of the batch)
+Listing = Callable[[int, int], None]
 # Turns the choice for a unit, made for its core, into a part of the translation.
 Finish = Callable[[Unit, TranslatedPart], TranslatedPart]
 
@@ -53,6 +58,18 @@ class Listed:
     texts: tuple[str, ...]
 
 
+class ListStore(Protocol):
+    """Keeps n-best lists, so that a resumed translation need not make them again."""
+
+    def recall(self, key: str) -> list[NBest] | None:
+        """Return the lists that were kept with a key; None if there are none."""
+        ...
+
+    def keep(self, key: str, lists: list[NBest]) -> None:
+        """Keep lists, which depend on nothing but the key, the models and the options."""
+        ...
+
+
 class Translator:
     """Models and options, ready to translate."""
 
@@ -63,16 +80,19 @@ class Translator:
         extra_terms: tuple[AnyTerm, ...] = (),
         *,
         language: str = "",
+        listing: Listing = lambda done, total: None,
     ) -> None:
         """Load the models that the options need.
 
         The language is that of the source. If it is given, text in other scripts is copied unchanged.
+        `listing` is called while the lists of the next sentences are made.
         """
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
         self.search = build(models, self.options, with_defect_term(extra_terms, self.options))
         self._from_lists = search_kind(self.options.search).needs == LISTS
+        self._listing = listing
         self._protected = protect(models.translation, language) if self.options.protect else None
         self._splitter = Splitter(
             self._fits,
@@ -102,13 +122,15 @@ class Translator:
         before: Sequence[Sequence[str]] | None = None,
         start: State | None = None,
         checkpoint: Callable[[State], None] | None = None,
+        store: ListStore | None = None,
     ) -> Iterator[Translation]:
         """Translate several documents in step; each one's sentences come in order.
 
         A document is a `Document` or a sequence of sentences. `contexts` has the context before each
         document, in the D-LM's ids; `before` has the source sentences before each, for models that read them.
         `checkpoint` is called between waves with the state of the translation; passed as `start`, together
-        with the same documents, that state resumes the translation exactly.
+        with the same documents, that state resumes the translation exactly. `store` keeps the n-best lists of
+        the sentences after that state.
 
         A string in the place of a document, or of all of them, is a TypeError: it would be translated letter
         by letter.
@@ -120,12 +142,14 @@ class Translator:
             )
         whole = [Document.of(document) for document in documents]
         units = [self._splitter.units(number, document) for number, document in enumerate(whole)]
-        state = start or State.at_start(len(whole), contexts)
+        state = start or State(0, {})
         return _in_step(
             self.search,
             units,
             state,
-            prepare=self._preparation(whole, units, before),
+            State.at_start(len(whole), contexts),
+            wave=_wave_size(self.models, self.options),
+            prepare=self._preparation(whole, units, before, store),
             finish=lambda unit, part: self._finish(unit, part, state.documents[unit.document]),
             checkpoint=checkpoint,
         )
@@ -147,12 +171,14 @@ class Translator:
         """Choose again for the parts of one sentence, from the lists that they were chosen from."""
         units = [self._unit_of(part) for part in parts]
         lists = [self._shorten(unit, part.nbest) for unit, part in zip(units, parts, strict=True)]
-        state = State.at_start(1, [context])
+        state = State(0, {})
+        coming = iter(lists)
         found = _in_step(
             self.search,
             [[replace(unit, document=0) for unit in units]],
             state,
-            prepare=lambda wave: wave.map(lambda here: lists[wave.taken : wave.taken + len(here)]),
+            State.at_start(1, [context]),
+            prepare=lambda batch: map_batch(batch, lambda here: itertools.islice(coming, len(here))),
             finish=lambda unit, part: self._finish(unit, part, state.documents[0]),
         )
         return [part for one in found for part in one.parts]
@@ -205,6 +231,33 @@ class Translator:
         if self._protected is not None:
             return self._protected.nbest(cores, count)
         return self.models.translation.nbest([core.text for core in cores], count)
+
+    def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
+        """Make n-best lists, as many at a time as the model takes, and report how many are made.
+
+        Sentences of about one length are translated together, as engines batch them.
+        """
+        model = self.models.translation
+        size = model.batch_size if isinstance(model, SideBySide) else WAVE
+        order = sorted(range(len(cores)), key=lambda number: (len(cores[number].text), cores[number].text))
+        made: dict[int, NBest] = {}
+        for first in range(0, len(order), size):
+            self._listing(first, len(order))
+            here = order[first : first + size]
+            made.update(zip(here, self._stored([cores[number] for number in here], store), strict=True))
+        self._listing(len(order), len(order))
+        return [made[number] for number in range(len(cores))]
+
+    def _stored(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
+        """Return the lists that the store has of these cores; if it has none, make them and store them."""
+        if store is None:
+            return self._nbest(cores)
+        key = sha256(repr(cores).encode("utf-8", "surrogatepass")).hexdigest()
+        lists = store.recall(key)
+        if lists is None:
+            lists = self._nbest(cores)
+            store.keep(key, lists)
+        return lists
 
     def _unit_of(self, part: TranslatedPart) -> Unit:
         """Return the unit of a part; make one for a part that was read from a file."""
@@ -268,13 +321,16 @@ class Translator:
         documents: Sequence[Document],
         units: Sequence[Sequence[Unit]],
         before: Sequence[Sequence[str]] | None,
+        store: ListStore | None,
     ) -> Preparation:
         """Return the function that makes the search's input: n-best lists, passages or texts."""
         if self._from_lists:
-            return lambda wave: wave.map(lambda here: self._nbest([unit.core for unit in here]))
+            return lambda batch: map_batch(
+                batch, lambda here: self._nbest_lists([unit.core for unit in here], store)
+            )
         search = self.search
         if not isinstance(search, PassageSearch):
-            return lambda wave: wave.map(lambda here: [unit.core.text for unit in here])
+            return lambda batch: map_batch(batch, lambda here: [unit.core.text for unit in here])
         earlier = [
             [self._splitter.core(text, speakers=document.speakers).text for text in sources]
             for document, sources in zip(documents, before or [()] * len(documents), strict=True)
@@ -287,7 +343,7 @@ class Translator:
         def passage(unit: Unit) -> Passage:
             return search.model.passage(texts[unit.document], len(earlier[unit.document]) + unit.piece)
 
-        return lambda wave: wave.map(lambda here: map(passage, here))
+        return lambda batch: map_batch(batch, lambda here: map(passage, here))
 
 
 def choose(
@@ -316,14 +372,24 @@ def choose(
     return _in_step(
         build(models, options, with_defect_term(extra_terms, options)),
         units,
+        State(0, {}),
         State.at_start(len(lists), contexts),
-        prepare=lambda wave: wave.map(
+        wave=_wave_size(models, options),
+        prepare=lambda batch: map_batch(
+            batch,
             lambda here: [
                 _list_to_choose_from(unit, lists[unit.document][unit.piece], options) for unit in here
-            ]
+            ],
         ),
         finish=lambda unit, part: _finish(unit, part, placing() if unit.core.tags else None),
     )
+
+
+def _wave_size(models: Models, options: TranslationOptions) -> int:
+    """Return the size of waves: small with a slow D-LM, unless it would often read its window again."""
+    language = models.language if options.weighted_objective.uses_lm else None
+    batched = language is None or (isinstance(language, SideBySide) and language.batch_size > 1)
+    return WAVE if batched or options.rolling else SMALL_WAVE
 
 
 def _unit(document: int, number: int, nbest: NBest, options: TranslationOptions, language: str) -> Unit:
@@ -359,26 +425,41 @@ def _in_step(
     search: Search,
     documents: Sequence[Sequence[Unit]],
     state: State,
+    at_start: State,
     *,
+    wave: int = WAVE,
     prepare: Preparation,
     finish: Finish,
     checkpoint: Callable[[State], None] | None = None,
 ) -> Iterator[Translation]:
-    """Run a search over documents, wave by wave, and put the parts of each sentence together."""
+    """Run a search over documents, wave by wave, and put the parts of each sentence together.
+
+    `state` is kept up to date; documents that it lacks begin as in `at_start`. `wave` is the size of waves.
+    """
+    # A search settles the units of a document in their order: these come next.
+    taken = itertools.islice(waves(documents, wave), state.taken)
+    read = Counter(number for before in taken for number, _ in before)
+    coming = {
+        number: iter(documents[number][read[number] - len(document.lists) :])
+        for number, document in state.documents.items()
+    }
 
     def prepare_waves() -> Iterator[Wave[Any]]:
-        for wave in waves(documents, state.taken):
-            state.taken = wave.taken
-            state.forget()
-            if checkpoint is not None:
-                checkpoint(state)
-            yield prepare(wave)
+        for batch, done in batches(documents, wave, state.taken):
+            prepared: Sequence[Wave[Any]] = ()
+            for place in range(done, len(batch)):
+                state.forget()
+                if checkpoint is not None:
+                    checkpoint(state)
+                for number in batch[place].documents.keys() - state.documents.keys():
+                    state.documents[number] = at_start.documents[number]
+                    coming[number] = iter(documents[number])
+                prepared = prepared or prepare(batch)
+                yield prepared[place]
+                for number in batch[place].ending:
+                    del state.documents[number], coming[number]
+                state.taken += 1
 
-    # A search settles the units of a document in their order: these come next.
-    coming = [
-        iter(units[min(state.taken, len(units)) - len(document.lists) :])
-        for units, document in zip(documents, state.documents, strict=True)
-    ]
     for number, part in search.run(prepare_waves(), state):
         unit = next(coming[number])
         parts = state.documents[number].parts

@@ -5,12 +5,13 @@ list through waves and searches to the finished translation, so that nothing abo
 twice: which document and sentence it belongs to, the part of its text that is translated (its core), and
 where a person finds the sentence in its file.
 
-Waves are the next few items of every document, prepared in one batch. Items are units, n-best lists, texts or
-passages: whatever a search reads.
+Waves are the next few items of the documents in step; several waves are prepared in one batch. Items are
+units, n-best lists, texts or passages: whatever a search reads.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -101,8 +102,11 @@ def _halves(text: str) -> list[str]:
     return [text[:middle].strip(), text[middle:].strip()]
 
 
-# Items of all documents together. The first wave is small, so that the first translations appear soon.
-FIRST_WAVE, WAVE = 32, 256
+# Items of a wave, and the most documents that are in step. A translation can be resumed between two waves, so
+# that a wave of a slow model must not take long: a D-LM that gains nothing from batches has smaller ones.
+WAVE, SMALL_WAVE = 16, 4
+# Items that are prepared at once, in waves. The first are few, so that the first translations appear soon.
+FIRST_BATCH, BATCH = 16, 256
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
@@ -110,46 +114,74 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True)
 class Wave(Generic[Item]):
-    """The next few items of every document."""
+    """The next few items of the documents in step, by the numbers of the documents."""
 
-    taken: int  # items of each document in the waves before
-    documents: list[list[Item]]
-    ends: list[bool]  # for each document, whether this is the end of it
+    documents: dict[int, list[Item]]
+    ending: frozenset[int]  # the documents that end with this wave
 
     def __iter__(self) -> Iterator[tuple[int, Item]]:
         """Yield all items with the numbers of their documents, document by document."""
-        return ((number, item) for number, items in enumerate(self.documents) for item in items)
+        return ((number, item) for number, items in self.documents.items() for item in items)
 
-    def map(self, batch: Callable[[list[Item]], Iterable[Other]]) -> Wave[Other]:
-        """Return the wave with other items, made of all items in one call; `batch` keeps their order."""
-        made = iter(batch([item for _, item in self]))
-        return Wave(self.taken, [[next(made) for _ in items] for items in self.documents], self.ends)
+    def map(self, function: Callable[[list[Item]], Iterable[Other]]) -> Wave[Other]:
+        """Return the wave with other items, made of all items in one call; `function` keeps their order."""
+        made = iter(function([item for _, item in self]))
+        return Wave(
+            {number: [next(made) for _ in items] for number, items in self.documents.items()}, self.ending
+        )
 
     def steps(self) -> Iterator[dict[int, Item]]:
         """Yield the first item of every document that has one, by document number; then the second; …"""
-        for step in range(max(map(len, self.documents))):
-            yield {number: items[step] for number, items in enumerate(self.documents) if step < len(items)}
+        for step in range(max(map(len, self.documents.values()))):
+            yield {number: items[step] for number, items in self.documents.items() if step < len(items)}
 
     def is_last(self, number: int, step: int) -> bool:
         """Tell whether a document ends with this step of the wave."""
-        return self.ends[number] and step + 1 == len(self.documents[number])
+        return number in self.ending and step + 1 == len(self.documents[number])
 
 
-def waves(documents: Sequence[Sequence[Item]], taken: int = 0) -> Iterator[Wave[Item]]:
-    """Yield wave after wave until all documents are used up; those before `taken` are skipped.
+def waves(documents: Sequence[Sequence[Item]], size: int = WAVE) -> Iterator[Wave[Item]]:
+    """Yield waves of `size` items until all documents are used up; when one ends, the next one joins.
 
-    Where waves begin depends on the lengths of the documents alone, so that a resumed translation meets the
-    same waves.
+    Waves depend on the lengths of the documents alone, so that a resumed translation meets the same ones.
     """
-    position = 0
-    size = FIRST_WAVE
-    while live := sum(position < len(items) for items in documents):
-        share = max(1, size // live)
-        if position >= taken:
-            yield Wave(
-                position,
-                [list(items[position : position + share]) for items in documents],
-                [position + share >= len(items) for items in documents],
-            )
-        position += share
-        size = WAVE
+    waiting = (number for number, items in enumerate(documents) if items)
+    position = dict.fromkeys(itertools.islice(waiting, size), 0)
+    while position:
+        share = max(1, size // len(position))
+        ending = frozenset(
+            number for number, first in position.items() if first + share >= len(documents[number])
+        )
+        yield Wave(
+            {number: list(documents[number][first : first + share]) for number, first in position.items()},
+            ending,
+        )
+        position = {number: first + share for number, first in position.items() if number not in ending}
+        position |= dict.fromkeys(itertools.islice(waiting, size - len(position)), 0)
+
+
+def batches(
+    documents: Sequence[Sequence[Item]], size: int = WAVE, taken: int = 0
+) -> Iterator[tuple[list[Wave[Item]], int]]:
+    """Yield the waves in batches that are prepared together, and how many waves of each are already taken.
+
+    Batches of which all waves are among the first `taken` are left out. They depend on lengths alone, too.
+    """
+    enough, batch, items, first = FIRST_BATCH, list[Wave[Item]](), 0, 0
+    for number, wave in enumerate(waves(documents, size), 1):
+        batch.append(wave)
+        items += sum(map(len, wave.documents.values()))
+        if items >= enough:
+            if number > taken:
+                yield batch, max(0, taken - first)
+            enough, batch, items, first = min(2 * enough, BATCH), [], 0, number
+    if batch:
+        yield batch, max(0, taken - first)
+
+
+def map_batch(
+    batch: Sequence[Wave[Item]], function: Callable[[list[Item]], Iterable[Other]]
+) -> list[Wave[Other]]:
+    """Return the waves with other items, made of all items in one call; `function` keeps their order."""
+    made = iter(function([item for wave in batch for _, item in wave]))
+    return [wave.map(lambda items: itertools.islice(made, len(items))) for wave in batch]

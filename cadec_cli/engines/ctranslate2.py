@@ -100,6 +100,8 @@ _DAMAGED = "its weights or vocabulary are damaged, or another model's: copy or d
 
 # Padded source tokens of one of CTranslate2's batches, times the beam.
 BATCH_TOKENS = 2048
+# Sentences of a call that keep every core busy, or a GPU.
+SENTENCES_PER_WORKER, SENTENCES_ON_GPU = 16, 256
 LIMIT_STEP = 16  # tokens by which the limits of calls differ
 
 
@@ -155,14 +157,16 @@ class CTranslate2Model:
         # For the pieces of the sentence; the framing is not counted.
         self._source_room = positions - self._framing.source_size
         self._target_room = positions - 1 - len(self._framing.target_begin)
+        # One batch per core: several cores that share a batch wait for each other more than they compute.
+        workers = min(threads or available_cores(), available_cores()) if device == "cpu" else 1
+        self.batch_size = SENTENCES_PER_WORKER * workers if device == "cpu" else SENTENCES_ON_GPU
         load = partial(
             ctranslate2.Translator,
             str(model),
             device=device,
             device_index=device_index,
             compute_type=usable_compute_type(compute_type, device),
-            # One batch per core: several cores that share a batch wait for each other more than they compute.
-            inter_threads=min(threads or available_cores(), available_cores()) if device == "cpu" else 1,
+            inter_threads=workers,
             intra_threads=1,
         )
         try:

@@ -143,11 +143,14 @@ def check_temperatures(model: object, temperatures: Sequence[float]) -> None:
 
 @runtime_checkable
 class SideBySide(Protocol):
-    """A language model that scores several tries in the time of one, so that tries should be batched."""
+    """A model that computes several items in the time of one, so that they should be batched.
+
+    Items are tries for a language model, sentences for a translation model.
+    """
 
     @property
     def batch_size(self) -> int:
-        """The number of tries to score at once."""
+        """The number of items to compute at once; more at once would not be faster."""
         ...
 
 

@@ -193,6 +193,12 @@ class TransformersLanguageModel:
         self._chunk = max(1, LOGIT_BYTES // (4 * network.predicted))
         self._texts = [Context(tuple(tuple(text.encode(line)) for line in lines)) for lines in no_context]
 
+    @property
+    def batch_size(self) -> int:
+        """One trie per core, if each core has a row of its own."""
+        in_parts = self.fast and self.network.attends_in_parts and self.network.device.type == "cpu"
+        return torch.get_num_threads() if in_parts else 1
+
     @torch.inference_mode()
     def score(
         self,
@@ -306,8 +312,7 @@ class TransformersLanguageModel:
             rows = rows_of(blocks, ROW)
             return [scored for row in rows for scored in self._score_row(row, scoring_options, remember)]
         # One core for each row: cores that share one wait for each other after every operation.
-        cores = torch.get_num_threads() if self.network.device.type == "cpu" else 1
-        numbers = distribute(blocks, ROW, cores)
+        numbers = distribute(blocks, ROW, self.batch_size)
         made = self._cores.map(
             lambda row: self._score_row([blocks[number] for number in row], scoring_options, remember),
             numbers,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,7 @@ from cadec_cli.jobs.journal import Gap, Journal
 from cadec_cli.jobs.json_lines import journal_record, json_line
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.context import Context
+from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats import TextFile
@@ -92,6 +94,7 @@ class FileTranslation:
     below: float = FLAG_BELOW
     before: Context = field(default_factory=Context)
     side_output: SideOutput | None = None
+    clock: Callable[[], float] = time.monotonic  # by which the journal is written
 
     @cached_property
     def judge(self) -> Judge:
@@ -191,7 +194,7 @@ class FileTranslation:
             return _InMemoryJournal()
         if self.plan.starts_over:
             remove_if_unlocked(self.plan.journal)
-        return (Journal.resume if resume else Journal.begin)(self.plan.journal, header)
+        return (Journal.resume if resume else Journal.begin)(self.plan.journal, header, self.clock)
 
     def _record(self, document: int, sentence: int, made: Any) -> SegmentRecord:
         file, number = self._places[document]
@@ -222,16 +225,17 @@ class FileTranslation:
                     f"{gap.path} has sentences that the input does not have",
                     f"start over with {option('force')}",
                 )
-        yield from self._from(journal.start, journal.checkpoint)
+        yield from self._from(journal.start, journal)
 
     def _from(
-        self, start: State | None, checkpoint: Callable[[State], None] | None = None
+        self, start: State | None, journal: Journal | _InMemoryJournal | None = None
     ) -> Iterator[Translation]:
         return self.translator.translate_documents(
             self.documents,
             contexts=self.contexts,
             start=start,
-            checkpoint=checkpoint,
+            checkpoint=None if journal is None else journal.checkpoint,
+            store=journal,
         )
 
     def _write(self, done: Mapping[tuple[int, int], Any], json_lines: bool, written: Written) -> None:
@@ -352,6 +356,12 @@ class _InMemoryJournal:
 
     def checkpoint(self, state: State) -> None:
         self.kept = len(self.outputs)
+
+    def recall(self, key: str) -> None:
+        return None
+
+    def keep(self, key: str, lists: list[NBest]) -> None:
+        pass
 
     def finish(self) -> None:
         pass

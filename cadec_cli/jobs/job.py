@@ -2,7 +2,8 @@
 
 Every way to translate begins here: files in step or document by document, a stream, n-best lists, a session,
 a worker process. Inputs are read and outputs planned here too. Knows nothing of terminals: `note` is called
-with messages for the user, `loading` is entered while a model is loaded.
+with messages for the user, `loading` is entered while a model is loaded, and `listing` is called while n-best
+lists are made.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class TranslationJob:
     most: int = MAX_INPUT_BYTES  # bytes of `after`
     note: Callable[[str], None] = silence
     loading: Callable[[str], AbstractContextManager[Any]] = nullcontext
+    listing: Callable[[int, int], None] = lambda done, total: None
 
     @classmethod
     def open(
@@ -107,6 +109,7 @@ class TranslationJob:
         most: int = MAX_INPUT_BYTES,
         note: Callable[[str], None] = silence,
         loading: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+        listing: Callable[[int, int], None] = lambda done, total: None,
     ) -> TranslationJob:
         """Open a job with the requested models; options that they can't serve are a CadecError.
 
@@ -117,7 +120,18 @@ class TranslationJob:
         if not isinstance(options, TranslationOptions):
             options = with_flags(default_options(bundle), options or {})
         before = after if isinstance(after, Path) else tuple(after or ())
-        return cls(request, bundle, languages, options, before, below, most=most, note=note, loading=loading)
+        return cls(
+            request,
+            bundle,
+            languages,
+            options,
+            before,
+            below,
+            most=most,
+            note=note,
+            loading=loading,
+            listing=listing,
+        )
 
     @classmethod
     def open_repair(
@@ -151,7 +165,8 @@ class TranslationJob:
     @cached_property
     def translator(self) -> Translator:
         """Models and options, ready to translate."""
-        return Translator(self.models, self.options, language=self.languages.source_code)
+        language = self.languages.source_code
+        return Translator(self.models, self.options, language=language, listing=self.listing)
 
     @cached_property
     def judge(self) -> Judge:

@@ -3,18 +3,24 @@
 Every record names its sentence or its moment, so the order of records does not matter. A snapshot says how
 much of each document was translated by then. A sentence whose record was lost is therefore noticed, and is
 translated again from the snapshot before it.
+
+Snapshots are taken by time, between waves. Where a wave ends never depends on time, so neither does a result.
+The n-best lists of the next waves are recorded too if they take long to make.
 """
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cadec_cli.decoding.state import State
+from cadec_cli.decoding.state import State, list_json, list_of
+from cadec_cli.decoding.units import BATCH, WAVE
 from cadec_cli.errors import CadecError, option
 from cadec_cli.fs.append_log import (
     START_OVER_HINT,
@@ -24,8 +30,11 @@ from cadec_cli.fs.append_log import (
     close_on_error,
     damage_report,
 )
+from cadec_cli.method.hypotheses import NBest
 
 Sentence = tuple[int, int]  # the number of its document, and its number in the document
+
+SAVE_EVERY = 2.0  # seconds between snapshots; a fast translation has one for every BATCH sentences, too
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,13 @@ class Journal:
     """The journal of one translation, open for appending.
 
     `outputs` are the outputs of all sentences up to `start`, where the translation continues, except those in
-    `gaps`, which must be added before the first checkpoint. `damage` is a message for the user.
+    `gaps`, which must be added before the first checkpoint. `damage` is a message for the user; `clock`
+    returns seconds.
     """
 
     resume_hint = f"the same command with {option('resume')} continues"
 
-    def __init__(self, log: AppendLog) -> None:
+    def __init__(self, log: AppendLog, clock: Callable[[], float] = time.monotonic) -> None:
         self.outputs: dict[Sentence, Any] = {}
         self.start: State | None = None
         self.gaps: tuple[Gap, ...] = ()
@@ -63,18 +73,27 @@ class Journal:
         self.kept = 0  # how many outputs a resumed translation need not make again
         self._log = log
         self._done: Counter[int] = Counter()
+        self._taken = 0
+        self._lists: dict[str, list[Any]] = {}
+        self._has_lists = False
+        self._new_lists: list[tuple[str, list[NBest]]] = []
+        self._clock, self._saved, self._listed = clock, clock(), clock()
 
     @classmethod
-    def begin(cls, path: Path, header: Mapping[str, Any]) -> Journal:
+    def begin(
+        cls, path: Path, header: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
+    ) -> Journal:
         """Start a journal; a CadecError if there is one already, of an unfinished translation."""
-        return cls(AppendLog.begin(path, LogHeader("translation", header)))
+        return cls(AppendLog.begin(path, LogHeader("translation", header)), clock)
 
     @classmethod
-    def resume(cls, path: Path, header: Mapping[str, Any]) -> Journal:
+    def resume(
+        cls, path: Path, header: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
+    ) -> Journal:
         """Open a journal, up to its last undamaged snapshot; start one if there is none."""
         log = AppendLog.resume(path, LogHeader("translation", header))
         with close_on_error(log):
-            journal = cls(log)
+            journal = cls(log, clock)
             journal._restore()
         return journal
 
@@ -85,11 +104,35 @@ class Journal:
         self._log.append({"document": document, "sentence": sentence, "output": output})
 
     def checkpoint(self, state: State) -> None:
-        """Record the state of the search; everything added so far is complete up to here."""
-        done = [self._done[number] for number in range(len(state.documents))]
+        """Record the state of the search if it is time; everything added so far is complete up to here."""
+        self._listed = self._clock()
+        self._new_lists.clear()  # they were quick to make
+        new = len(self.outputs) - self.kept
+        enough = new >= min(max(self.kept, WAVE), BATCH)  # a short translation has snapshots, too
+        moved = new or state.taken != self._taken  # a lattice may move on and settle nothing
+        if not enough and (not moved or self._clock() - self._saved < SAVE_EVERY):
+            return
+        done = [self._done[number] for number in range(max(self._done, default=-1) + 1)]
         self._log.append({"snapshot": state.to_json(), "done": done})
         self.kept = len(self.outputs)
         self._log.sync()
+        self._taken, self._saved = state.taken, self._clock()
+
+    def recall(self, key: str) -> list[NBest] | None:
+        """Return the n-best lists that an interrupted run kept with a key; None if there are none."""
+        try:
+            return [list_of(data) for data in self._lists[key]]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+
+    def keep(self, key: str, lists: list[NBest]) -> None:
+        """Keep n-best lists; they are recorded if making them, and those before them, has taken long."""
+        self._new_lists.append((key, lists))
+        if self._clock() - self._listed >= SAVE_EVERY:
+            for made, of_batch in self._new_lists:
+                self._log.append({"key": made, "lists": [list_json(nbest) for nbest in of_batch]})
+            self._new_lists.clear()
+            self._has_lists, self._listed = True, self._clock()
 
     def finish(self) -> None:
         """Remove the journal after the output is written."""
@@ -101,7 +144,7 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and not self.outputs:  # an empty journal is of no use
+        if error is not None and not (self.outputs or self._has_lists):  # an empty journal is of no use
             self._log.remove()
         self._log.close()
 
@@ -114,7 +157,9 @@ class Journal:
         snapshots = found.keep(self._log)
         if snapshots:
             self.start = _state(self._log, snapshots[-1].position)
-        self.outputs, self.kept = found.outputs, len(found.outputs)
+            self._taken = self.start.taken
+        self.outputs, self.kept, self._lists = found.outputs, len(found.outputs), found.lists
+        self._has_lists = bool(found.lists)
         self._done.update(document for document, _ in self.outputs)
         self.gaps = tuple(_gaps(self._log, snapshots, self.outputs))
         lost = sum(len(gap.lost) for gap in self.gaps)
@@ -123,9 +168,9 @@ class Journal:
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """How many sentences of each document were done at a moment of the search."""
+    """How many sentences of each document that had begun were done at a moment of the search."""
 
-    taken: int
+    taken: int  # waves
     done: tuple[int, ...]
     position: LinePosition
 
@@ -141,18 +186,26 @@ class _Records:
     outputs: dict[Sentence, Any] = field(default_factory=dict)
     positions: dict[Sentence, LinePosition] = field(default_factory=dict)
     snapshots: list[_Snapshot] = field(default_factory=list)
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    list_positions: dict[str, LinePosition] = field(default_factory=dict)
 
     def take(self, record: Any, position: LinePosition) -> bool:
         """Add a record; return False if it is not valid."""
         match record:
-            case {"snapshot": {"taken": int(taken), "documents": [*documents]}, "done": [*done]}:
-                if len(done) != len(documents) or not all(type(count) is int for count in done):
+            case {"snapshot": {"taken": int(taken), "documents": {}}, "done": [*done]}:
+                if not all(type(count) is int for count in done):
                     return False
                 self.snapshots.append(_Snapshot(taken, tuple(done), position))
             case {"document": int(document), "sentence": int(sentence), "output": output}:
                 if (document, sentence) not in self.outputs:  # a repeated line counts once
                     self.outputs[document, sentence] = output
                     self.positions[document, sentence] = position
+            case {"key": str(key), "lists": [*lists]}:
+                self.lists.pop(key, None)  # the newest are the last
+                self.lists[key] = lists
+                self.list_positions[key] = position
+                while sum(map(len, self.lists.values())) > BATCH + WAVE:  # those before the last batch
+                    del self.lists[next(iter(self.lists))]
             case _:
                 return False
         return True
@@ -166,6 +219,7 @@ class _Records:
             if snapshots and snapshots[-1].has(sentence)
         }
         kept = [snapshot.position for snapshot in snapshots]
+        kept += [self.list_positions[key] for key in self.lists]
         kept += [self.positions[sentence] for sentence in self.outputs]
         kept.sort(key=lambda position: position.start)
         moved = dict(zip(kept, log.keep(kept), strict=True))
@@ -176,10 +230,12 @@ def _gaps(log: AppendLog, snapshots: list[_Snapshot], outputs: dict[Sentence, An
     """The gaps between each snapshot and the next."""
     before: _Snapshot | None = None
     for snapshot in snapshots:
-        earlier = before.done if before is not None else (0,) * len(snapshot.done)
+        earlier = before.done if before is not None else ()
         lost = frozenset(
             (document, sentence)
-            for document, (first, end) in enumerate(zip(earlier, snapshot.done, strict=False))
+            for document, (first, end) in enumerate(
+                itertools.zip_longest(earlier[: len(snapshot.done)], snapshot.done, fillvalue=0)
+            )
             for sentence in range(first, end)
             if (document, sentence) not in outputs
         )

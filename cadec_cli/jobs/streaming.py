@@ -85,7 +85,7 @@ class StreamTranslation:
 
     def _translate_batch(self, documents: Sequence[_OpenDocument]) -> Iterator[Translation]:
         """Translate the new sentences of some documents, in step."""
-        state = State(0, [document.state for document in documents])
+        state = State(0, dict(enumerate(document.state for document in documents)))
         made = self.translator.translate_documents([document.came for document in documents], start=state)
         for translation in document_by_document(made, [len(document.came) for document in documents]):
             document = documents[translation.document]

@@ -17,6 +17,7 @@ from rich.progress import (
     Progress,
     SpinnerColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_LENGTH = 2000  # characters of a message
+_WIDTH = len("n-best 128/256")  # characters before a bar, so that it stays in its place
 
 
 class SafeConsole(Console):
@@ -55,6 +57,8 @@ class SafeConsole(Console):
 stderr = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 _state = {"quiet": False, "debug": False, "drawing": False}
+# The bar of `track` that is drawn, its task and what it says.
+_bar: list[tuple[Progress, TaskID, str]] = []
 
 
 def set_quiet(quiet: bool) -> None:
@@ -137,19 +141,33 @@ def track(items: Iterable[T], description: str, total: int | None = None, unit: 
         yield from items
         return
     with progress(unit) as bar:
-        task = bar.add_task(visible(description), total=total)
-        for item in items:
-            yield item
-            bar.advance(task)
+        task = bar.add_task(visible(description).ljust(_WIDTH), total=total)
+        _bar.append((bar, task, description))
+        try:
+            for item in items:
+                yield item
+                bar.advance(task)
+        finally:
+            _bar.pop()
+
+
+def preparing(what: str, done: int, total: int) -> None:
+    """Say in the bar of `track` how much of the next work is prepared; once all is, the bar is as before."""
+    if _bar:
+        bar, task, description = _bar[-1]
+        now = f"{what} {done}/{total}" if done < total else description
+        bar.update(task, description=visible(now).ljust(_WIDTH))
 
 
 @contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Show that something is being loaded, for as long as it is, unless something else is drawn already."""
+    """Show that something is being loaded, and for how long, unless something else is drawn already."""
     if not live() or _state["drawing"]:
         yield
         return
-    with _drawing(), stderr.status(_harmless(f"loading {what} …"), spinner_style="dim"):
+    columns = SpinnerColumn(style="dim"), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with _drawing(), Progress(*columns, console=stderr, transient=True) as shown:
+        shown.add_task(visible(f"loading {what} …"), total=None)
         yield
 
 

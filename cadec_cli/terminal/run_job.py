@@ -50,6 +50,7 @@ def open_job(
             most=most,
             note=console.note,
             loading=console.loading,
+            listing=show_listing,
         )
 
 
@@ -57,6 +58,11 @@ def open_models(request: ModelRequest) -> LoadedModels:
     """Open the requested models, and show that they are loading."""
     with console.loading("models"):
         return request.models_of(request.open_bundle(), note=console.note, loading=console.loading)
+
+
+def show_listing(done: int, total: int) -> None:
+    """Show how many of the next sentences have their n-best lists."""
+    console.preparing("n-best", done, total)
 
 
 # Flags

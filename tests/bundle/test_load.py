@@ -1,8 +1,11 @@
 """A bundle's models as loaded: what is kept in memory, and for whom."""
 
+import contextlib
 import gc
 import json
+import re
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,21 @@ def test_one_copy_of_the_d_lm_is_kept(
         assert read_from_disk() is None, "the float32 network is still there beside its int8 copy"
     else:
         assert read_from_disk() is language.network
+
+
+def test_it_is_said_which_model_is_loaded_and_how_large_it_is(bundle: Bundle) -> None:
+    said: list[str] = []
+
+    @contextlib.contextmanager
+    def loading(what: str) -> Iterator[None]:
+        said.append(what)
+        yield
+
+    models = load_models(bundle, device="cpu", loading=loading)
+    assert not said
+    assert models.language is models.language and models.translation is models.translation
+    first, second = said
+    assert re.fullmatch(r"the D-LM, \d+ MB", first) and re.fullmatch(r"the S-NMT, \d+ MB", second)
 
 
 def test_the_beam_s_s_n_m_t_has_int8_weights_where_the_compute_type_says_so(bundle: Bundle) -> None:

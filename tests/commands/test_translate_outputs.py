@@ -148,6 +148,7 @@ def test_ctrl_c_says_how_much_is_done_and_resume_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "checkpoint", interrupted)
+        patch.setattr("cadec_cli.jobs.journal.SAVE_EVERY", 0)
         assert run("a.txt", "--lines", "-o", "out.txt") == 130
     told = re.search(
         rf"interrupted: (\d+) of {len(sentences)} sentences are done; .* with --resume continues",

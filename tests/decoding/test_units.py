@@ -3,10 +3,12 @@
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cadec_cli.decoding.state import part_json, part_of
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.decoding.units import Splitter
+from cadec_cli.decoding.units import BATCH, FIRST_BATCH, WAVE, Splitter, batches, waves
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
@@ -89,3 +91,36 @@ def test_a_part_from_a_file_gets_its_unit_when_it_is_needed() -> None:
     stored = part_of(part_json(part))
     assert stored == part and stored.unit is None
     assert translator.with_hypothesis(stored, 1).text == "- JOHN: Venu tien."
+
+
+documents = st.lists(st.integers(0, 40), max_size=60).map(
+    lambda lengths: [[(number, item) for item in range(count)] for number, count in enumerate(lengths)]
+)
+
+
+@given(documents)
+def test_waves_are_small_and_have_every_item_once_in_the_order_of_its_document(
+    texts: list[list[tuple[int, int]]],
+) -> None:
+    met: list[list[tuple[int, int]]] = [[] for _ in texts]
+    for wave in waves(texts):
+        assert 0 < len(list(wave)) <= WAVE
+        for number, item in wave:
+            met[number].append(item)
+        assert wave.ending == {one for one in wave.documents if len(met[one]) == len(texts[one])}
+    assert met == texts
+
+
+@given(documents, st.integers(0, 150))
+def test_batches_have_all_waves_and_what_was_taken_is_left_out(
+    texts: list[list[tuple[int, int]]], taken: int
+) -> None:
+    whole = [batch for batch, done in batches(texts) if not done]
+    assert [wave for batch in whole for wave in batch] == list(waves(texts))
+    sizes = [sum(len(list(wave)) for wave in batch) for batch in whole]
+    assert all(size < BATCH + WAVE for size in sizes) and (not sizes or sizes[0] < FIRST_BATCH + WAVE)
+    rest = [wave for batch, done in batches(texts, taken=taken) for wave in batch[done:]]
+    assert rest == list(waves(texts))[taken:]
+    assert [batch for batch, _ in batches(texts, taken=taken)] == whole[
+        len(whole) - len(list(batches(texts, taken=taken))) :
+    ]

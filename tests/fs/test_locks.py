@@ -1,5 +1,6 @@
 """Work that another process is at is left alone, whatever a user asks for; two can't hold one lock."""
 
+import itertools
 import multiprocessing
 import os
 import stat
@@ -13,7 +14,7 @@ import cadec_cli.fs.locks
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.locks import lock, open_lock_file, open_locked, remove_if_unlocked, remove_locked
-from cadec_cli.jobs.journal import Journal
+from cadec_cli.jobs.journal import SAVE_EVERY, Journal
 from cadec_cli.main import exit_code
 
 FAST = ["--threads", "1", "--quiet"]
@@ -74,10 +75,10 @@ def test_a_journal_in_use_is_neither_begun_nor_taken_up_by_another(tmp_path: Pat
 
 
 def journal_of(path: Path, sentences: int) -> bytes:
-    with Journal.begin(path, {"input": "a"}) as journal:
+    with Journal.begin(path, {"input": "a"}, itertools.count(step=SAVE_EVERY).__next__) as journal:
         for number in range(sentences):
             journal.add(0, number, {"text": str(number)})
-            journal.checkpoint(State(number, [DocumentState()]))
+            journal.checkpoint(State(number, {0: DocumentState()}))
     return path.read_bytes()
 
 
@@ -112,11 +113,11 @@ def test_a_journal_is_claimed_all_the_while_it_is_taken_up(
 
     monkeypatch.setattr("cadec_cli.fs.atomic._sync", take_up_too)
     monkeypatch.setattr("cadec_cli.fs.append_log.open_locked", open_later)
-    journal = Journal.resume(path, {"input": "a"})
+    journal = Journal.resume(path, {"input": "a"}, itertools.count(step=SAVE_EVERY).__next__)
     take_up_too()
     assert told and all("another process" in message for message in told)
     journal.add(0, 4, {"text": "4"})
-    journal.checkpoint(State(4, [DocumentState()]))
+    journal.checkpoint(State(4, {0: DocumentState()}))
     journal.__exit__(None, None, None)
     monkeypatch.undo()
     again = Journal.resume(path, {"input": "a"})

@@ -1,5 +1,6 @@
 """A damaged journal costs what was damaged: what is resumed is the undisturbed translation, byte for byte."""
 
+import itertools
 import json
 import random
 import re
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.decoding import units
+from cadec_cli.decoding import translator, units
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedTranslation
 from cadec_cli.decoding.translator import Translator
@@ -18,7 +19,7 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.fs.append_log import LogHeader
 from cadec_cli.jobs.in_step import FileTranslation, SegmentRecord, SideOutput
-from cadec_cli.jobs.journal import Journal
+from cadec_cli.jobs.journal import SAVE_EVERY, Journal
 from cadec_cli.jobs.output_names import OutputPlan
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
@@ -97,7 +98,9 @@ def made(
         path.write_text("\n\n".join("\n".join(rng.choices(sentences, k=count)) for count in lengths) + "\n")
         files.append(read_text_file(path, language="en"))
     place = directory / "out"
-    work = FileTranslation(translator, files, below=0.6, side_output=report(place) if side_output else None)
+    beside = report(place) if side_output else None
+    every_wave = itertools.count(step=SAVE_EVERY).__next__
+    work = FileTranslation(translator, files, below=0.6, side_output=beside, clock=every_wave)
 
     class FullError(Exception):
         """It ends before the last few sentences."""
@@ -127,8 +130,10 @@ def made(
 
 @pytest.fixture(autouse=True)
 def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "FIRST_WAVE", 4)
-    monkeypatch.setattr(units, "WAVE", 8)
+    monkeypatch.setattr(translator, "WAVE", 2)
+    monkeypatch.setattr(translator, "SMALL_WAVE", 2)
+    monkeypatch.setattr(units, "FIRST_BATCH", 4)
+    monkeypatch.setattr(units, "BATCH", 8)
 
 
 def table_case(directory: Path, **options: Any) -> Case:
@@ -178,7 +183,7 @@ def test_whatever_happened_to_it_the_output_is_the_same(name: str, tmp_path: Pat
 def test_every_bit_of_a_record_counts(tmp_path: Path) -> None:
     """A letter of a translation that became another used to be a wrong line, with exit code 0."""
     case = table_case(tmp_path)
-    place = case.journal.index(b'"text": "bondia') + len(b'"text": "b')
+    place = case.journal.index(b'"output": {"text": "bondia') + len(b'"output": {"text": "b')
     changed = case.journal[:place] + b"a" + case.journal[place + 1 :]
     assert b'"text": "bandia' in changed
     outputs, told = case.resumed(tmp_path / "out", changed)
@@ -188,7 +193,7 @@ def test_every_bit_of_a_record_counts(tmp_path: Path) -> None:
 
 def test_damage_costs_the_waves_that_it_is_in(tmp_path: Path) -> None:
     case = table_case(tmp_path)
-    lines = case.journal.splitlines(keepends=True)
+    lines = [line for line in case.journal.splitlines(keepends=True) if b'"key"' not in line]
     outputs = [number for number, line in enumerate(lines) if b'"output"' in line]
     snapshots = [number for number, line in enumerate(lines) if b'"snapshot"' in line]
 
@@ -210,8 +215,9 @@ def test_damage_costs_the_waves_that_it_is_in(tmp_path: Path) -> None:
 def test_it_is_sound_again_once_it_was_resumed_and_can_be_killed_at_any_time(tmp_path: Path) -> None:
     case = table_case(tmp_path, search="lattice", paths=3)
     lines = case.journal.splitlines(keepends=True)
-    lines[4] = b"\0" + lines[4][1:]
-    del lines[9]
+    outputs = [number for number, line in enumerate(lines) if b'"output"' in line]
+    lines[outputs[1]] = b"\0" + lines[outputs[1]][1:]
+    del lines[outputs[5]]
     work = placed(case.work, tmp_path / "out")
     assert work.plan is not None and work.plan.journal is not None
     path = work.plan.journal
@@ -246,7 +252,7 @@ def test_what_is_well_sealed_and_yet_not_ours_is_one_error(tmp_path: Path) -> No
     snapshot = json.loads(lines[last][17:])
     for forged in (
         {**snapshot, "done": [50] * len(snapshot["done"])},
-        {**snapshot, "snapshot": {**snapshot["snapshot"], "documents": [{}] * len(snapshot["done"])}},
+        {**snapshot, "snapshot": {**snapshot["snapshot"], "documents": {"0": {}}}},
     ):
         lines[last] = log.encode(forged)
         with pytest.raises(CadecError):

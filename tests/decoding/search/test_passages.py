@@ -60,8 +60,8 @@ def test_documents_in_step_are_translated_as_if_alone(models: LoadedModels, sear
 def test_a_translation_goes_on_from_any_checkpoint(
     models: LoadedModels, search: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cadec_cli.decoding.units.FIRST_WAVE", 6)
-    monkeypatch.setattr("cadec_cli.decoding.units.WAVE", 9)
+    monkeypatch.setattr("cadec_cli.decoding.translator.WAVE", 6)
+    monkeypatch.setattr("cadec_cli.decoding.units.BATCH", 9)
     states: list[tuple[int, object]] = []
     done: list[Translation] = []
     translator = Translator(models, TranslationOptions(search=search))

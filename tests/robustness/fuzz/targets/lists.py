@@ -1,6 +1,7 @@
 """What commands leave for each other, and what people write for them: lists, sets, sessions, journals."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -9,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from tests.robustness.fuzz.target import Target
 from tests.robustness.fuzz.targets import parts
 from tests.robustness.fuzz.targets.parts import text
@@ -204,10 +206,12 @@ def session_log(directory: Path) -> None:
 def journal_seed(directory: Path) -> None:
     """A journal as a translation leaves it when it is killed."""
     from cadec_cli.decoding.state import State
-    from cadec_cli.jobs.journal import Journal
+    from cadec_cli.jobs.journal import SAVE_EVERY, Journal
 
-    with Journal.begin(directory / "journal", TABLE) as journal:
+    slow = itertools.count(step=SAVE_EVERY).__next__
+    with Journal.begin(directory / "journal", TABLE, slow) as journal:
         for sentence in range(3):
+            journal.keep(str(sentence), [_list(sentence)])
             journal.add(0, sentence, _output(0, sentence))
             journal.checkpoint(State.at_start(2))
         journal.add(1, 0, _output(1, 0))
@@ -217,6 +221,12 @@ def _output(document: int, sentence: int) -> dict[str, object]:
     return {"text": f"Ответ {document} {sentence}", "parts": []}
 
 
+def _list(sentence: int) -> NBest:
+    return NBest(
+        f"Sentence {sentence}", (Hypothesis("Ответ", -0.5, (1, 2), defects=0), Hypothesis("Да", -2.0))
+    )
+
+
 def journal(directory: Path) -> None:
     """Damage costs what it damages: what is taken up is what was written."""
     from cadec_cli.jobs.journal import Journal
@@ -224,6 +234,9 @@ def journal(directory: Path) -> None:
     with Journal.resume(directory / "journal", TABLE) as found:
         for (document, sentence), output in found.outputs.items():
             assert output == _output(document, sentence), f"a wrong line: {output}"
+        for sentence in range(3):
+            kept = found.recall(str(sentence))
+            assert kept in (None, [_list(sentence)]), f"a wrong list: {kept}"
 
 
 def done_seed(directory: Path) -> None:
