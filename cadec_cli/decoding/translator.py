@@ -29,8 +29,8 @@ from cadec_cli.decoding.search import Search, build
 from cadec_cli.decoding.search.passages import PassageSearch
 from cadec_cli.decoding.state import DocumentState, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, join_first_hypotheses
-from cadec_cli.decoding.units import SMALL_WAVE, WAVE, Splitter, Unit, Wave, batches, map_batch, waves
-from cadec_cli.engines.protocols import AnyTerm, Models, Passage, SideBySide, TranslationModel
+from cadec_cli.decoding.units import WAVE, Splitter, Unit, Wave, batches, map_batch, waves
+from cadec_cli.engines.protocols import AnyTerm, Models, Paced, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
@@ -387,9 +387,8 @@ def choose(
 
 def _wave_size(models: Models, options: TranslationOptions) -> int:
     """Return the size of waves: small with a slow D-LM, unless it would often read its window again."""
-    language = models.language if options.weighted_objective.uses_lm else None
-    batched = language is None or (isinstance(language, SideBySide) and language.batch_size > 1)
-    return WAVE if batched or options.rolling else SMALL_WAVE
+    language: object = models.language if options.weighted_objective.uses_lm else None
+    return language.wave_size if isinstance(language, Paced) and not options.rolling else WAVE
 
 
 def _unit(document: int, number: int, nbest: NBest, options: TranslationOptions, language: str) -> Unit:

@@ -103,10 +103,10 @@ def _halves(text: str) -> list[str]:
 
 
 # Items of a wave, and the most documents that are in step. A translation can be resumed between two waves, so
-# that a wave of a slow model must not take long: a D-LM that gains nothing from batches has smaller ones.
-WAVE, SMALL_WAVE = 16, 4
+# that a wave must not take long: a slow D-LM says how many it takes (`engines.protocols.Paced`).
+WAVE = 64
 # Items that are prepared at once, in waves. The first are few, so that the first translations appear soon.
-FIRST_BATCH, BATCH = 16, 256
+FIRST_BATCH, BATCH = 32, 256
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")

@@ -155,6 +155,16 @@ class SideBySide(Protocol):
 
 
 @runtime_checkable
+class Paced(Protocol):
+    """A slow language model, which says after how many sentences the work should be kept."""
+
+    @property
+    def wave_size(self) -> int:
+        """Sentences that it chooses for in about two seconds."""
+        ...
+
+
+@runtime_checkable
 class StepwiseTranslation(Protocol):
     """A translation model that the beam steps token by token."""
 

@@ -10,7 +10,6 @@ import pytest
 
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.decoding.units import WAVE
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.jobs.in_step import FileTranslation, Track
 from cadec_cli.jobs.journal import SAVE_EVERY
@@ -72,8 +71,12 @@ def killed_after(count: int, seconds: list[float], each: float) -> Track:
     ("search", "rolling"), [("rerank", False), ("rerank", True), ("lattice", False), ("beam", False)]
 )
 def test_a_kill_costs_a_few_seconds_and_resumed_is_uninterrupted(
-    work: Callable[[str, bool], tuple[FileTranslation, Path]], search: str, rolling: bool
+    work: Callable[[str, bool], tuple[FileTranslation, Path]],
+    search: str,
+    rolling: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("cadec_cli.decoding.translator.WAVE", 16)
     whole, output = work(search, rolling)
     whole.to_files(json_lines=True, resume=False)
     expected = output.read_bytes()
@@ -94,7 +97,7 @@ def test_a_kill_costs_a_few_seconds_and_resumed_is_uninterrupted(
     for before, after, each in zip(done, done[1:], (0.1, 1.0, 5.0), strict=False):
         lost = before + 47 - after
         # The lattice settles a whole document at once, or nearly; what is open is in the snapshot.
-        assert search == "lattice" or lost <= SAVE_EVERY / each + WAVE + 1
+        assert search == "lattice" or lost <= SAVE_EVERY / each + 16 + 1
 
 
 @pytest.mark.parametrize("lengths", [[100], [3] * 50, [1, 40, 2, 0, 17]])

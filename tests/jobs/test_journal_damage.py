@@ -131,7 +131,6 @@ def made(
 @pytest.fixture(autouse=True)
 def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translator, "WAVE", 2)
-    monkeypatch.setattr(translator, "SMALL_WAVE", 2)
     monkeypatch.setattr(units, "FIRST_BATCH", 4)
     monkeypatch.setattr(units, "BATCH", 8)
 
