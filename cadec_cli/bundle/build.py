@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 MODEL_CARD = "MODEL_CARD.md"
 # Hypotheses per sentence for a fitted D-LM: docs/benchmarks.md has accuracy against time.
-SHORT_NBEST = 8
+SHORT_NBEST = 12
 
 
 @dataclass(frozen=True, kw_only=True)
