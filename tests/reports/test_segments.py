@@ -120,6 +120,10 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    # So that something is kept of a text of 84 sentences.
+    for module in ("decoding.translator", "jobs.journal"):
+        monkeypatch.setattr(f"cadec_cli.{module}.WAVE", 16)
+
     def command(output: str, *more: str) -> int:
         files = ["-o", str(tmp_path / output), *more]
         return exit_code(

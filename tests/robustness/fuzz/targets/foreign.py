@@ -115,6 +115,16 @@ def stored_language_files(directory: Path) -> None:
     open_language_model(str(language()), note=_silent, no_context={"fr": (("Oui.",),)}).write(directory)
 
 
+def fitted_language_files(directory: Path) -> None:
+    from unittest.mock import patch
+
+    from converters.language.fit import fit_language_model
+
+    stored_language_files(directory)
+    with patch("converters.language.fit._MOST", 1.0):  # tiny vocabularies hardly become smaller
+        fit_language_model(directory, [f" {word}" for word in SENTENCE.split()], "fr", _silent)
+
+
 def stored_translation_files(directory: Path) -> None:
     """What a bundle keeps of another toolkit's S-NMT."""
     import shutil
@@ -185,6 +195,17 @@ def stored_language(directory: Path) -> None:
     )
     ids = model.text.encode(SENTENCE)
     assert all(0 <= index < len(model.text.vocabulary) for index in ids)
+
+
+def fitted_language(directory: Path) -> None:
+    import torch
+
+    from cadec_cli.engines.transformers_lm import load_language_model
+
+    model = load_language_model(
+        directory, language="fr", device=torch.device("cpu"), compute_type="int8", note=_silent
+    )
+    assert model.network.fitted is not None and len(model.network.fitted) > 0
 
 
 def stored_translation(directory: Path) -> None:
@@ -347,6 +368,14 @@ TARGETS = {
         copied(_part("stored-language", stored_language_files)),
         ("language-model.json", "config.json", "tokenizer.json"),
         load=stored_language,
+    ),
+    "fitted language model of a bundle": opened(
+        ("cadec_cli/models/fitted_lm.py",),
+        copied(_part("fitted-language", fitted_language_files)),
+        ("fitted.safetensors",),
+        {"fitted.safetensors": SAFETENSORS},
+        load=fitted_language,
+        share=0.2,
     ),
     "translation model of a bundle": opened(
         ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}sentencepiece.py"),
