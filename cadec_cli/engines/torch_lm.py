@@ -16,7 +16,7 @@ from torch import Tensor
 
 from cadec_cli.engines.growing_trees import NextTokens, Trees
 from cadec_cli.engines.threads import Cores, cores_for, is_small
-from cadec_cli.engines.trie_rows import Block, Layout, distribute, smooth
+from cadec_cli.engines.trie_rows import Block, Layout, distribute, in_order_of_blocks, smooth
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.method.options import ScoringOptions
@@ -207,12 +207,7 @@ class TorchLanguageModel:
             return self._score_row([blocks[number] for number in row], scoring_options, remember)
 
         made = self._cores.map(score_row, rows, small=self._small) if cores > 1 else map(score_row, rows)
-        by_number = {
-            number: scored
-            for row, of_row in zip(rows, made, strict=True)
-            for number, scored in zip(row, of_row, strict=True)
-        }
-        return [by_number[number] for number in range(len(blocks))]
+        return in_order_of_blocks(rows, made)
 
     @torch.inference_mode()  # inference mode is per thread
     def _score_row(

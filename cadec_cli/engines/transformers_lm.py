@@ -28,7 +28,15 @@ from cadec_cli.arrays import Floats
 from cadec_cli.engines.growing_trees import NextTokens, Trees
 from cadec_cli.engines.protocols import LanguageModel, trie_for
 from cadec_cli.engines.threads import Cores
-from cadec_cli.engines.trie_rows import Block, Keys, Layout, distribute, edge_log_probs, rows_of
+from cadec_cli.engines.trie_rows import (
+    Block,
+    Keys,
+    Layout,
+    distribute,
+    edge_log_probs,
+    in_order_of_blocks,
+    rows_of,
+)
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, room
 from cadec_cli.method.hypotheses import Ids
@@ -322,12 +330,7 @@ class TransformersLanguageModel:
             lambda row: self._score_row([blocks[number] for number in row], scoring_options, remember),
             numbers,
         )
-        by_number = {
-            number: scored
-            for row, of_row in zip(numbers, made, strict=True)
-            for number, scored in zip(row, of_row, strict=True)
-        }
-        return [by_number[number] for number in range(len(blocks))]
+        return in_order_of_blocks(numbers, made)
 
     @torch.inference_mode()  # inference mode is per thread
     def _score_row(

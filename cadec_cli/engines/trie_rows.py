@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +111,18 @@ def distribute(blocks: Sequence[Block], size: int, cores: int) -> list[list[int]
         row.append(number)
         heapq.heappush(rows, (taken + blocks[number].size, index, row))
     return [row for _, _, row in rows]
+
+
+def in_order_of_blocks(
+    rows: Sequence[Sequence[int]], scored: Iterable[Sequence[ScoredTrie]]
+) -> list[ScoredTrie]:
+    """Return the scored tries of rows of blocks, given by number, in the order of the blocks."""
+    by_number = {
+        number: trie
+        for row, of_row in zip(rows, scored, strict=True)
+        for number, trie in zip(row, of_row, strict=True)
+    }
+    return [by_number[number] for number in range(len(by_number))]
 
 
 class Layout:
