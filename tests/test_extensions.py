@@ -105,13 +105,13 @@ MINE = Objective(
 
 
 class Echo:
-    """How many characters the sentences before have."""
+    """How many characters the sentences before have, sources and translations."""
 
     names = ("echo",)
 
     def terms_after(self, lists, contexts):
         return [
-            {"echo": [float(len(" ".join(context)))] * len(nbest.hypotheses)}
+            {"echo": [float(sum(len(p.source + p.target) for p in context))] * len(nbest.hypotheses)}
             for nbest, context in zip(lists, contexts)
         ]
 
@@ -120,7 +120,6 @@ ECHO = Term(
     "echo",
     "length of the context",
     lambda models, options: Echo(),
-    needs=("language",),
     reads_context=True,
 )
 ECHOING = Objective("echoing", lambda t, w: t["nmt"] + t["echo"], ("nmt", "echo"))
@@ -282,13 +281,16 @@ def test_a_term_that_reads_the_context(installed: Path, text: Path) -> None:
     found = cadec(installed, "translate", text, "--json", "--objective", "echoing").splitlines()
     first, second = map(json.loads, found)
     assert {hypothesis["echo"] for hypothesis in first["hypotheses"]} == {0}
-    assert {hypothesis["echo"] for hypothesis in second["hypotheses"]} == {len(first["translation"])}
+    assert {hypothesis["echo"] for hypothesis in second["hypotheses"]} == {
+        len(first["source"] + first["translation"])
+    }
 
 
 def test_contrastive_tests_score_with_them(installed: Path, tmp_path: Path) -> None:
     group = {
         "source": "You see.",
         "context": ["Привет."],
+        "context_source": ["Hello."],
         "candidates": ["Ты видишь.", "Вы видите."],
         "truth": 1,
     }
@@ -300,7 +302,7 @@ def test_contrastive_tests_score_with_them(installed: Path, tmp_path: Path) -> N
     mine = cadec(installed, "score-contrastive", *asked, "--objective", "mine").splitlines()
     assert [json.loads(line)["preferred"] for line in mine] == [0, 1]
     echo = cadec(installed, "score-contrastive", *asked[:1], "--objective", "echoing").splitlines()
-    assert [json.loads(line)["echo"] for line in echo] == [len("Привет.")] * 2
+    assert [json.loads(line)["echo"] for line in echo] == [len("Hello.Привет.")] * 2
 
 
 @pytest.fixture

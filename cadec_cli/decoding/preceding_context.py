@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import UsageError
-from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import AUTO, TranslationOptions
 
@@ -23,10 +23,11 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
     return dataclasses.replace(options.policy, seed=_ids(models, models.seed(options.formality)))
 
 
-def context_of(models: Models, options: TranslationOptions, sentences: Iterable[str]) -> Context:
+def context_of(models: Models, options: TranslationOptions, sentences: Sequence[str]) -> Context:
     """The context made of preceding sentences, limited to those that the D-LM can read."""
     check_context(options)
-    whole = Context(_ids(models, sentences))
+    pairs = tuple(Pair("", sentence) for sentence in sentences)
+    whole = Context(_ids(models, sentences), pairs=pairs)
     return options.policy.read(whole, models.reader.positions) if models.reader is not None else whole
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from cadec_cli.arrays import Floats
 from cadec_cli.engines.protocols import LanguageModel, SideBySide, check_temperatures, trie_for
-from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Ids, NBest
 from cadec_cli.method.objectives import FREE
 from cadec_cli.method.options import ScoringOptions
@@ -177,6 +177,11 @@ class Column:
     terms: dict[str, Floats]
     trie: Trie | None  # absent if no D-LM reads it
 
+    def extend(self, before: Context, index: int, memory: object | None = None) -> Context:
+        """The context after a hypothesis; `memory` is the D-LM's memory of it."""
+        pair = Pair(self.nbest.source, self.nbest.hypotheses[index].text)
+        return before.followed_by(self.ids[index], memory, pair)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -194,7 +199,7 @@ class Request:
 
     def following(self, scorer: Scorer) -> Request:
         """The request for the next column if this one's first hypothesis is chosen."""
-        before = scorer.policy.trim(self.before.followed_by(self.column.ids[0]))
+        before = scorer.policy.trim(self.column.extend(self.before, 0))
         column, *upcoming = self.upcoming
         return Request(column, before, scorer.context(before, column.ids), upcoming)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cadec_cli.decoding.translation import Choice, TranslatedPart
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 
 
@@ -47,6 +47,7 @@ class DocumentState:
             {
                 "total": partial.total,
                 "context": partial.context.own,  # without the seed, which the search adds
+                "pairs": [(pair.source, pair.target) for pair in partial.context.pairs],
                 "open": [dataclasses.asdict(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
@@ -69,7 +70,8 @@ class DocumentState:
                 key = (id(partial), choice.index)
                 partial = known.setdefault(key, PartialPath(choice=choice, before=partial))
             # The newest path is never shared: it has a total and a context of its own.
-            context = Context(_sentences(stored["context"]))
+            pairs = tuple(Pair(source, target) for source, target in stored["pairs"])
+            context = Context(_sentences(stored["context"]), pairs=pairs)
             beam.append(PartialPath(stored["total"], context, partial.choice, partial.before))
         return cls(beam, [_nbest(item) for item in data["lists"]], [part_of(item) for item in data["parts"]])
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cadec_cli.errors import CadecError, UsageError, option
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import Ids, NBest
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import ScoringOptions
@@ -321,8 +321,8 @@ class ContextTerm(Protocol):
         """The names of the terms."""
         ...
 
-    def terms_after(self, lists: Sequence[NBest], contexts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-        """The terms of every list after its context: target sentences in order."""
+    def terms_after(self, lists: Sequence[NBest], contexts: Sequence[Sequence[Pair]]) -> list[dict[str, Any]]:
+        """The terms of every list after its context: the last sentences and their translations, in order."""
         ...
 
 

@@ -4,13 +4,25 @@ One policy decides, for every command, which preceding sentences are read. By de
 read again each time. A rolling window holds everything since it began, and the engine's memory of that; when
 the positions run out, a new window starts with the last k sentences. A seed (sentences that show how people
 are addressed) stays at the head of the window throughout the document.
+
+Beside the ids that the D-LM reads, a context has its sentences as texts, each with its source, for terms that
+read both languages.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeVar
 
 from cadec_cli.method.hypotheses import Ids
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A sentence of a document and its translation, as texts; a source that is not known is empty."""
+
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +30,15 @@ class Context:
     """Target sentences before the current one, oldest first, in the D-LM's ids without boundaries.
 
     `memory` is the engine's memory of the first `remembered` tokens of c̃ (never all: the last token is the
-    root of the next trie). The first `pinned` sentences are a seed, which is truncated last.
+    root of the next trie). The first `pinned` sentences are a seed, which is truncated last. `pairs` are the
+    texts of the last of the document's own sentences, and their sources.
     """
 
     sentences: tuple[Ids, ...] = ()
     memory: object | None = None
     remembered: int = 0
     pinned: int = 0
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def length(self) -> int:
@@ -46,7 +60,9 @@ class Context:
             length -= len(own[0] if own else seed[0]) + 1
             seed, own = (seed, own[1:]) if own else (seed[1:], own)
         kept = (*seed, *own)
-        return self if len(kept) == len(self.sentences) else Context(kept, pinned=len(seed))
+        if len(kept) == len(self.sentences):
+            return self
+        return Context(kept, pinned=len(seed), pairs=_last(self.pairs, len(own)))
 
     @property
     def own(self) -> tuple[Ids, ...]:
@@ -55,23 +71,27 @@ class Context:
 
     def last(self, count: int) -> Context:
         """The seed and the last `count` sentences after it."""
-        own = self.own[-count:] if count else ()
-        return Context((*self.sentences[: self.pinned], *own), pinned=self.pinned)
+        seed, own = self.sentences[: self.pinned], _last(self.own, count)
+        return Context((*seed, *own), pinned=self.pinned, pairs=_last(self.pairs, count))
 
     def with_seed(self, seed: tuple[Ids, ...]) -> Context:
         """The same sentences with this seed instead of any other; memory is kept if the seed is the same."""
         if self.sentences[: self.pinned] == seed:
             return self
-        return Context((*seed, *self.own), pinned=len(seed))
+        return Context((*seed, *self.own), pinned=len(seed), pairs=self.pairs)
 
-    def followed_by(self, sentence: Ids, memory: object | None = None) -> Context:
-        """The context of the next sentence; `memory` covers all of c̃ and the sentence."""
+    def followed_by(self, sentence: Ids, memory: object | None = None, pair: Pair | None = None) -> Context:
+        """The context of the next sentence; `memory` covers all of c̃ and the sentence.
+
+        Without the sentence's texts, no earlier ones are known either.
+        """
         remembered = self.length + len(sentence) if memory is not None else 0
-        return replace(self, sentences=(*self.sentences, sentence), memory=memory, remembered=remembered)
+        pairs = (*self.pairs, pair) if pair is not None else ()
+        return Context((*self.sentences, sentence), memory, remembered, self.pinned, pairs)
 
     def without_memory(self) -> Context:
         """The same sentences without the engine's memory of them."""
-        return Context(self.sentences, pinned=self.pinned)
+        return Context(self.sentences, pinned=self.pinned, pairs=self.pairs)
 
 
 @dataclass(frozen=True)
@@ -93,9 +113,20 @@ class ContextPolicy:
         """Drop the sentences that no later sentence will read."""
         return before if self.rolling else before.last(max(self.sentences, 1))
 
+    def pairs(self, before: Context) -> tuple[Pair, ...]:
+        """The preceding sentences that terms read as texts: the last few, however many the D-LM reads."""
+        return _last(before.pairs, self.sentences)
+
     def future(self, before: Context) -> tuple[Ids, ...]:
         """The preceding sentences that later choices depend on."""
         return before.own if self.rolling else before.last(self.sentences).own
+
+
+Item = TypeVar("Item")
+
+
+def _last(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:
+    return items[-count:] if count else ()
 
 
 def room(positions: int, longest: int) -> int:

@@ -69,8 +69,7 @@ class Term:
 
     `build(models, options)` returns what computes it (a `ContextFreeTerm` or a `ContextTerm` of
     `engines.protocols`), given the values of all its options by name. It may be named by a string such as
-    "package.module:function". `needs` are the models that must be there, names from NEEDS. A `ContextTerm`
-    needs the D-LM, whose contexts it reads.
+    "package.module:function". `needs` are the models that must be there, names from NEEDS.
     """
 
     name: str

@@ -19,7 +19,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context, room
+from cadec_cli.method.context import Context, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
@@ -69,6 +69,17 @@ class Entry:
     def text(self) -> str:
         """The translation: the person's text if it was edited, else the models'."""
         return self.edited if self.edited is not None else " ".join(part.text for part in self.parts)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The sentence as context for models that read both languages: a pair for every part."""
+        if self.edited is not None or not self.parts:
+            return (Pair(self.source, self.text),)
+        return tuple(
+            Pair(part.source, part.chosen_hypothesis.text)
+            for part in self.parts
+            if part.chosen_hypothesis is not None
+        )
 
     @property
     def last_part(self) -> TranslatedPart:
@@ -138,7 +149,8 @@ class Session:
             fitting = Context(tuple(ids for _, ids in encoded)).truncate(self.models.reader.positions)
             encoded = encoded[len(encoded) - len(fitting.sentences) :]
         self.after = tuple(text for text, _ in encoded)
-        self._after = tuple(ids for _, ids in encoded)
+        pairs = tuple(Pair("", text) for text in self.after)
+        self._after = Context(tuple(ids for _, ids in encoded), pairs=pairs)
 
     @property
     def current(self) -> list[Entry]:
@@ -300,7 +312,7 @@ class Session:
 
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
         """Return the context before a sentence of the current document; without a place, before the next."""
-        start = self._after if len(self.documents) == 1 else ()
+        start = self._after if len(self.documents) == 1 else Context()
         return context_after(self.current[:place], options or self.options, start)
 
     def undo(self) -> Entry | None:
@@ -396,16 +408,16 @@ class Session:
 
 
 def context_after(
-    entries: Sequence[Entry], options: TranslationOptions, start: Sequence[Ids] = ()
+    entries: Sequence[Entry], options: TranslationOptions, start: Context | None = None
 ) -> Context:
     """Return the context after entries, with `start` before them.
 
     A rolling window is as long as at the newest entry, and has the current translations.
     """
-    everything = (*start, *(ids for entry in entries for ids in entry.context_ids))
-    if not options.policy.rolling:
-        return Context(everything)
+    start = start or Context()
+    everything = (*start.sentences, *(ids for entry in entries for ids in entry.context_ids))
+    pairs = (*start.pairs, *(pair for entry in entries for pair in entry.pairs))
     newest = next((entry for entry in reversed(entries) if entry.context_ids), None)
-    if newest is None:
-        return Context(everything)
-    return Context(everything[-(len(newest.read) - newest.pinned + 1) :])
+    if options.policy.rolling and newest is not None:
+        everything = everything[-(len(newest.read) - newest.pinned + 1) :]
+    return Context(everything, pairs=pairs)

@@ -48,12 +48,9 @@ def _search(
     models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
-    reads_context = any(isinstance(source, ContextTerm) for source in extra_terms)
-    if reads_context and models.language is None:
-        raise CadecError(f"{objective.name} reads the context, which needs a D-LM, and this bundle has none")
     return LatticeSearch(
         penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
-        models.language if objective.uses_lm or reads_context else None,
+        models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,
         policy=context_policy(models, options),
@@ -218,9 +215,7 @@ class LatticeSearch:
         terms: list[dict[str, Floats]] = [{} for _ in requests]
         for source in self.extra_terms:
             if isinstance(source, ContextTerm) and self.objective.uses(*source.names):
-                assert self.language is not None, "the search was built with a D-LM"
-                decode = self.language.text.decode
-                contexts = [list(map(decode, request.context.sentences)) for request in requests]
+                contexts = [self.policy.pairs(request.before) for request in requests]
                 found = source.terms_after([request.column.nbest for request in requests], contexts)
                 for own, given in zip(terms, found, strict=True):
                     own |= {name: np.asarray(values) for name, values in given.items()}
@@ -252,7 +247,7 @@ class LatticeSearch:
         seen = set()
         for negative, rank, index in ordered:
             one = extensions[rank]
-            future = self.policy.future(one.path.context.followed_by(one.column.ids[index]))
+            future = self.policy.future(one.column.extend(one.path.context, index))
             if self.width > 1 and future in seen:
                 continue
             seen.add(future)
@@ -263,11 +258,11 @@ class LatticeSearch:
         return kept
 
     def _next_context(self, extension: _Extension, index: int) -> Context:
-        ids, conditional = extension.column.ids[index], extension.conditional
+        column, conditional = extension.column, extension.conditional
         if not self.policy.rolling:
-            return self.policy.trim(extension.path.context.followed_by(ids))
+            return self.policy.trim(column.extend(extension.path.context, index))
         memory = conditional.memory_after(index) if conditional is not None else None
-        return extension.context.followed_by(ids, memory)
+        return column.extend(extension.context, index, memory)
 
 
 def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:

@@ -31,7 +31,7 @@ from cadec_cli.engines.protocols import (
 from cadec_cli.errors import CadecError, as_usage_error, option
 from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import (
     CONDITIONAL,
@@ -283,14 +283,14 @@ class ContrastiveModels:
         lists = self._lists(of_set, chunk)
         if not isinstance(source, ContextTerm):
             return source.terms(lists)
-        scorer = self.scorer
-        assert scorer is not None, "the context is read as the D-LM reads it"
-        contexts = [
-            self._context(of_set, group, scorer, self._candidate_ids(of_set, group)).sentences
-            for group in chunk
-        ]
-        decode = scorer.language.text.decode
-        return source.terms_after(lists, [list(map(decode, context)) for context in contexts])
+        return source.terms_after(lists, [self._pairs(of_set, group) for group in chunk])
+
+    def _pairs(self, of_set: ContrastiveSet, group: Group) -> Sequence[Pair]:
+        """A group's context as texts. Sources that the set does not have are empty."""
+        sources = [self.wording.source(of_set, text) for text in group.context_source]
+        targets = [self.wording.target(of_set, text) for text in group.context]
+        sources = ["" for _ in targets[len(sources) :]] + sources[max(0, len(sources) - len(targets)) :]
+        return self.policy.pairs(Context(pairs=tuple(map(Pair, sources, targets))))
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
         """Groups as n-best lists with texts alone; their log-probabilities are 0."""
@@ -408,10 +408,9 @@ def contrastive_models(
     extra_terms = {
         one.names: one for chosen in objectives for one in build_terms(opened, chosen, (), term_options)
     }
-    reads_context = any(isinstance(one, ContextTerm) for one in extra_terms.values())
     models = ContrastiveModels(
         opened.translation if any(chosen.uses(NMT) for chosen in objectives) else None,
-        opened.language if reads_context or any(chosen.uses_lm for chosen in objectives) else None,
+        opened.language if any(chosen.uses_lm for chosen in objectives) else None,
         scoring_options,
         ContextPolicy(bundle.defaults.context if context is None else context),
         Wording(opened.languages.source_code, opened.languages.target_code),
