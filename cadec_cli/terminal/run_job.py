@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from cadec_cli.jobs.job import TranslationJob
     from cadec_cli.jobs.model_request import ModelRequest
     from cadec_cli.jobs.streaming import StreamTranslation
-    from cadec_cli.parallel import WorkerPool
-    from cadec_cli.parallel.shard import Shard
+    from cadec_cli.parallel import JobShard, WorkerPool
 
 
 def open_job(
@@ -83,7 +82,11 @@ def check_flags(
 
 
 def check_by_document(
-    inputs: Sequence[Path], output: str | None, shard: Shard | None, report: Path | None, shown: Sequence[str]
+    inputs: Sequence[Path],
+    output: str | None,
+    shard: JobShard | None,
+    report: Path | None,
+    shown: Sequence[str],
 ) -> None:
     """Refuse flags and inputs that don't work document by document."""
     asked = "--shard" if shard is not None else "--workers or --engine ray"
