@@ -83,8 +83,7 @@ def eval_contrastive(
     import json
     import sys
 
-    from cadec_cli.evaluation.contrastive.results import evaluate
-    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, score_sets, scorers
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, evaluate, score_sets, scorers
     from cadec_cli.evaluation.contrastive.sets import read_set
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import ScoringOptions

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 from cadec_cli.reports.page import Figures, Page, write_page
