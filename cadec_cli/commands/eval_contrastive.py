@@ -87,7 +87,7 @@ def eval_contrastive(
     from cadec_cli.evaluation.contrastive.sets import read_set
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import ScoringOptions
-    from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
+    from cadec_cli.reports.explained import SHOWN, write_contrastive_page
     from cadec_cli.terminal import console
     from cadec_cli.terminal.run_job import open_models
     from cadec_cli.terminal.views import contrastive as views

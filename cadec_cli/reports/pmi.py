@@ -8,8 +8,7 @@ from pathlib import Path
 from cadec_cli.evaluation.pmi.analysis import Analysis, Outlier, OutputOutliers, Panel
 from cadec_cli.evaluation.pmi.figure import panels_figure
 from cadec_cli.plotting import can_draw, figure_bytes
-from cadec_cli.reports.page import Figures, Page, Picture, write_page
-from cadec_cli.reports.segments import ReportSegment, plain
+from cadec_cli.reports.page import Figures, Page, Picture, ReportSegment, plain, write_page
 
 
 def write_pmi_page(

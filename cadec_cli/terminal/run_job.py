@@ -137,7 +137,7 @@ def output_request(
 
 def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Path]) -> SideOutput | None:
     """The requested report, which is made along with the translation; None if there is no request."""
-    from cadec_cli.reports.translations import translation_report
+    from cadec_cli.reports.explained import translation_report
 
     if path is None:
         return None
