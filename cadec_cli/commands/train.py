@@ -37,7 +37,7 @@ def truecaser(
 
     Example: cadec train truecaser plays.txt.xz -l ru -o truecaser.json
     """
-    from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.errors import CadecError
     from cadec_cli.fs.atomic import atomic_file
     from cadec_cli.terminal import console
@@ -89,7 +89,7 @@ def tokenizer(
     import itertools
     import tempfile
 
-    from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.fs.atomic import check_marker
     from cadec_cli.terminal import console
     from cadec_cli.text.languages import check_language
