@@ -89,9 +89,8 @@ def eval_contrastive(
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.reports.explained import SHOWN, write_contrastive_page
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.run_job import open_models
+    from cadec_cli.terminal.run_job import open_models, threads_each, worker_pool
     from cadec_cli.terminal.views import contrastive as views
-    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     check_outputs([report], inputs=sets, force=force)
     kept = errors or (SHOWN if report is not None else 0)

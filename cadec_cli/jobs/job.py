@@ -35,6 +35,7 @@ from cadec_cli.jobs.in_step import (
     FileTranslation,
     Segment,
     SideOutput,
+    StreamTranslation,
     segment_maker,
     translation_settings,
 )
@@ -47,16 +48,22 @@ from cadec_cli.jobs.output_names import (
     is_template,
 )
 from cadec_cli.jobs.outputs import OutputRequest
-from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
 from cadec_cli.method.terms import term_origin
 from cadec_cli.parallel import JobShard, Task
-from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
+from cadec_cli.text.formats import (
+    CHARACTERS,
+    StreamedText,
+    TextFile,
+    format_named,
+    format_of,
+    read_text_file,
+    stream_lines,
+)
 from cadec_cli.text.formats.layout import SubtitleStyle
-from cadec_cli.text.formats.stream import CHARACTERS, StreamedText, stream_lines
 
 
 @dataclass(frozen=True)
