@@ -38,7 +38,7 @@ from cadec_cli.models.pretrained_settings import (
     write_settings,
 )
 from cadec_cli.text.token_text import TokenText
-from cadec_cli.text.tokenizers.lines import PROBES, LineText
+from cadec_cli.text.tokenizers.line_text import PROBES, LineText
 from converters.request import Note
 
 # A byte, or a part of a character that is not complete, as `display_tokens` shows it.

@@ -32,14 +32,17 @@ from cadec_cli.models.huggingface import (
 from cadec_cli.models.pretrained_settings import TextSettings, TranslationSettings, check_configuration
 from converters.request import PretrainedRequest
 from converters.translation.huggingface_families import (
+    ORDINARY,
     START,
     Direction,
     ModelDescription,
+    Original,
+    Sides,
+    agreeing_sides,
     direction_of,
     family_of,
     start_of,
 )
-from converters.translation.huggingface_tokenizers import ORDINARY, Original, Sides, agreeing_sides
 from converters.verify import Drift, stated_licence, weights_checksum
 
 _NEVER = -1e4  # a bias that rules a token out, also in float16

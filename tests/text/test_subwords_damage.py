@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import Subwords
-from cadec_cli.text.tokenizers.lines import read_tokenizer
+from cadec_cli.text.tokenizers.line_text import read_tokenizer
 from cadec_cli.text.tokenizers.vocabulary import SentencePieceText, Vocabulary
 from converters.translation.tokenizer_files import sentencepiece_pieces
 

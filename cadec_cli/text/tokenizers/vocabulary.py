@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_errors
-from cadec_cli.text.tokenizers.lines import read_tokenizer, whole_characters
+from cadec_cli.text.tokenizers.line_text import read_tokenizer, whole_characters
 
 
 @dataclass(frozen=True, kw_only=True)

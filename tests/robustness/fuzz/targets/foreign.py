@@ -230,7 +230,7 @@ def _tried_text(found: Any) -> None:
 
 
 def line_text(directory: Path) -> None:
-    from cadec_cli.text.tokenizers.lines import LineText
+    from cadec_cli.text.tokenizers.line_text import LineText
 
     found = LineText.load(directory / "tokenizer.json", boundary="\n", start=None)
     ids = found.encode(SENTENCE)
@@ -318,12 +318,12 @@ TARGETS = {
         {"model.pt": member("data.pkl")},
     ),
     "CTranslate2 directory": opened(
-        ("converters/translation/ctranslate2.py", "converters/translation/ctranslate2.py"),
+        ("converters/translation/ctranslate2_models.py", "converters/translation/ctranslate2_models.py"),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
     ),
     "CTranslate2 directory, converted": opened(
-        ("converters/translation/ctranslate2.py",),
+        ("converters/translation/ctranslate2_models.py",),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
         load=_converted("ru"),
@@ -384,7 +384,7 @@ TARGETS = {
         load=stored_translation,
         share=1.0,
     ),
-    "tokenizer.json of lines": Target((f"{TEXTS}lines.py",), line_text_seed, line_text),
+    "tokenizer.json of lines": Target((f"{TEXTS}line_text.py",), line_text_seed, line_text),
     "tokenizer.json": Target((f"{TEXTS}vocabulary.py",), line_text_seed, tokenizers_text),
     "SentencePiece of others": Target(
         (f"{TEXTS}vocabulary.py",), copied(marian), sentencepiece_text, ("source.spm",), share=1.5
