@@ -30,7 +30,7 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.jobs.journal import Gap, Journal
 from cadec_cli.jobs.json_lines import journal_record, json_line
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions

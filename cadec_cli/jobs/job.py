@@ -40,14 +40,14 @@ from cadec_cli.jobs.in_step import (
     translation_settings,
 )
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.jobs.output_names import (
+from cadec_cli.jobs.outputs import (
     OutputPlan,
+    OutputRequest,
     common_journal,
     common_record,
     is_directory_of,
     is_template,
 )
-from cadec_cli.jobs.outputs import OutputRequest
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags

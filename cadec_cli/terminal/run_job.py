@@ -119,7 +119,7 @@ def output_request(
 ) -> OutputRequest:
     """Make the request for the output from its flags; contradictory flags are refused."""
     from cadec_cli.errors import as_usage_error
-    from cadec_cli.jobs.output_names import TemplateError, is_template
+    from cadec_cli.jobs.outputs import TemplateError, is_template
     from cadec_cli.text.formats.conversion import output_encoding
 
     wanted = OutputRequest(output, encoding, json_lines, force, resume)
