@@ -7,12 +7,13 @@ contains.
 
 The segments of a page are two versions of a sentence, why one was chosen, and the alternatives. Reports make
 them, `plain` turns them into JSON, and the page's script draws that. Values that were not computed are
-absent. Neither models nor files of translations are known here.
+absent. `changed_words` says where two versions differ, for pages and for terminals. Neither models nor files of translations are known here.
 """
 
 from __future__ import annotations
 
 import base64
+import difflib
 import hashlib
 import html
 import itertools
@@ -27,7 +28,31 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.fs.atomic import atomic_file
-from cadec_cli.text.word_diff import Stretch, changed_words
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a sentence; all of its words are in the other version too, or none of them."""
+
+    text: str
+    changed: bool
+
+
+def changed_words(before: str, after: str) -> tuple[list[Stretch], list[Stretch]]:
+    """Split both versions into stretches; joined, these are the sentences.
+
+    The space after a stretch belongs to it.
+    """
+    old, new = before.split(" "), after.split(" ")
+    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    left = [_stretch(old, first, last, tag != "equal") for tag, first, last, _, _ in codes if last > first]
+    right = [_stretch(new, first, last, tag != "equal") for tag, _, _, first, last in codes if last > first]
+    return left, right
+
+
+def _stretch(words: Sequence[str], first: int, last: int, changed: bool) -> Stretch:
+    return Stretch(" ".join(words[first:last]) + " " * (last < len(words)), changed)
+
 
 # Characters that could end the data block or count as line breaks, and surrogates.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")

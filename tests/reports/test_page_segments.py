@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from cadec_cli.main import exit_code
 from cadec_cli.method.objectives import DEFECT_COST
-from cadec_cli.reports.page import Page, ReportPart, ReportSegment, ReportToken, page_pieces, plain
-from cadec_cli.text.word_diff import changed_words
+from cadec_cli.reports.page import (
+    Page,
+    ReportPart,
+    ReportSegment,
+    ReportToken,
+    changed_words,
+    page_pieces,
+    plain,
+)
 from tests.helpers import made_up_pair
 from tests.helpers.report_parts import data_of, text_of
 

@@ -18,9 +18,9 @@ from cadec_cli.decoding.confidence import FlaggedSentence
 from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.jobs.in_step import FileTranslation, StreamTranslation
+from cadec_cli.reports.page import changed_words
 from cadec_cli.terminal import console
 from cadec_cli.terminal.console import SafeConsole, visible
-from cadec_cli.text.word_diff import changed_words
 
 if TYPE_CHECKING:
     from cadec_cli.text.formats import TextFile
