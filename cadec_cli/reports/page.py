@@ -7,7 +7,8 @@ contains.
 
 The segments of a page are two versions of a sentence, why one was chosen, and the alternatives. Reports make
 them, `plain` turns them into JSON, and the page's script draws that. Values that were not computed are
-absent. `changed_words` says where two versions differ, for pages and for terminals. Neither models nor files of translations are known here.
+absent. `changed_words` says where two versions differ, for pages and for terminals. Neither models nor files
+of translations are known here.
 """
 
 from __future__ import annotations
