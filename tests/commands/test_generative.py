@@ -62,7 +62,7 @@ def test_an_object_a_system_and_set(here: Path, capsys: pytest.CaptureFixture[st
     level, row, *_, theirs, oracle = own
     assert [one["kind"] for one in own] == ["sentence level", *["row"] * 4, "other", "oracle"]
     assert level["signature"] == "rule:words|lang:ru"
-    assert "over_sentence_level" not in level and "temperature" not in level
+    assert "over_baseline" not in level and "temperature" not in level
     assert (row["objective"], row["temperature"], row["context"], row["nbest"]) == ("c-score", 1.0, 2, 6)
     assert row["weight"] == {"lm": 1.0}
     assert (theirs["system"], theirs["right"], theirs["share"]) == ("theirs", 2, 0.5)
@@ -74,7 +74,7 @@ def test_an_object_a_system_and_set(here: Path, capsys: pytest.CaptureFixture[st
         assert one["right"] <= oracle["right"] or one["kind"] == "other"
         if one["kind"] in ("row", "other"):
             delta = 100 * (one["share"] - level["share"])
-            assert one["over_sentence_level"]["delta"] == pytest.approx(delta)
+            assert one["over_baseline"]["delta"] == pytest.approx(delta)
 
 
 def test_rows_are_what_translate_writes(
@@ -198,6 +198,10 @@ def test_bundles_that_lack_a_model(
         (["--inputs", "{here}/theirs.txt"], 1, "belongs to no set"),
         (["--search", "2-to-2"], 1, "has no 2-to-2 model"),
         (["--limit", "0"], 2, "--limit"),
+        (["--nbest", "0"], 2, "--nbest"),
+        (["--weight", "lots"], 2, "'lots' is not a weight"),
+        (["--baseline", "theirs"], 2, "no system 'theirs' to compare with"),
+        (["--system", "sentence level={here}/theirs.txt"], 2, "give the system another name"),
         (["--system", "a=-", "-"], 2, "standard input can be read only once"),
     ],
 )

@@ -34,7 +34,13 @@ _ELISIONS: dict[str, dict[str, str]] = {
     },
 }
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\uff07": "'"})
-_WORD = re.compile(r"([^\W_]+)('?)")
+# Scripts without spaces between words, of which every letter counts as a word; then letters and digits, with
+# the marks that follow them, such as vowel signs: these are no letters to `re`.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_MARKS = "".join(
+    chr(code) for code in range(0x300, 0x2000) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+)
+_WORD = re.compile(rf"([{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[^\W_][{_MARKS}]*)+)('?)")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # Between two words: the second one begins a sentence or a quotation.
 _BEGINS = re.compile(r"[.!?…:\"«»„“”\n–—]|(?:^|\s)-")
