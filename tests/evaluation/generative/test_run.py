@@ -33,6 +33,7 @@ DOCUMENTS = [
     ("...", "DO YOU LOVE ME?"),
     ("Did you see him?",),
 ]
+pytestmark = pytest.mark.usefixtures("own_state")
 SEARCHES, OBJECTIVES = ("rerank", "lattice", "beam"), ("c-score", "conditional-shallow-fusion")
 
 
@@ -99,7 +100,7 @@ def test_smaller_lists_are_the_beginnings_of_larger_ones(
     job: TranslationJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the lists of the largest size had been given to `rerank`, cut; they are made once."""
-    rows = rows_of(job.options, ["rerank", "lattice"], temperatures=[1, 4], sizes=[2, 5])
+    rows = rows_of(job.options, ["rerank", "lattice"], ["pmi"], sizes=[2, 5])
     made: list[int] = []
     nbest = job.models.translation.nbest
 
