@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cadec_cli.evaluation.contrastive.sets import SAMPLES
-from cadec_cli.evaluation.generative.results import Failure, Figure, SetResults, SystemResult
+from cadec_cli.evaluation.generative.results import INTERVALS, Failure, Figure, SetResults, SystemResult
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import Figures, Page, write_page
 from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, plain
@@ -57,7 +56,7 @@ def segment_of(results: SetResults, result: SystemResult, failed: Failure) -> Re
         item.source,
         failed.text,
         item.reference,
-        notes=(f"expected: {item.expected}", *filter(None, (item.rule,))),
+        notes=(f"expected: {item.expected}", *([f"rule: {item.rule}"] if item.rule else ())),
         parts=tuple(_parts(failed)),
     )
 
@@ -71,9 +70,9 @@ def _parts(failed: Failure) -> Iterator[ReportPart]:
                     text,
                     log_prob=log_prob,
                     chosen=text == failed.text,
-                    note="says it" if number in failed.sayers else "",
+                    note="says it" if text in failed.sayers else "",
                 )
-                for number, (text, log_prob) in enumerate(zip(listed.texts, listed.log_probs, strict=True))
+                for text, log_prob in zip(listed.texts, listed.log_probs, strict=True)
             ),
             failed.context,
         )
@@ -101,7 +100,7 @@ def _figures(results: SetResults) -> Iterator[Figures]:
         f"{of_set.name}: expected word said, %",
         ("system", f"said\n{count:,} items", over, *address),
         tuple(rows),
-        f"95 % intervals, of {SAMPLES:,} bootstrap samples of items; p is the paired bootstrap's.",
+        f"{INTERVALS}.",
     )
     if results.rules:
         yield Figures(
@@ -129,7 +128,7 @@ def _share(figure: Figure) -> str:
 
 
 def _with_over(figure: Figure) -> str:
-    over = _over(figure).replace("\n", "  ")
+    over = _over(figure)
     return _share(figure) + (f"\nΔ {over}" if over else "")
 
 

@@ -138,7 +138,7 @@ def test_the_report_has_the_failed_items(
         ("2", "Знаешь дорогу?"),
         ("4", ""),
     ]
-    assert theirs[0]["notes"] == ["expected: ты", "informal"]
+    assert theirs[0]["notes"] == ["expected: ты", "rule: informal"]
     assert text_of(theirs[0]["compared"]) == "Ты знаешь дорогу?"
     assert [figures["title"] for figures in data["figures"]] == [
         "own: expected word said, %",

@@ -1,11 +1,13 @@
 """Figures of generative tests: how often a system says the expected word, and addresses as references do.
 
-Shares have 95 % intervals. Systems are compared with one of them, the baseline, by paired bootstrap
-resampling over items; all systems see the same samples. A figure that can't be computed is absent.
+Shares have Wilson's 95 % intervals, which are right for few items and for shares near 0 and 1. Systems are
+compared with one of them, the baseline, by paired bootstrap resampling over items; all systems see the same
+samples. A figure that can't be computed is absent.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.errors import CadecError, option
-from cadec_cli.evaluation.contrastive.sets import SAMPLES, SEED, accuracy_interval
+from cadec_cli.evaluation.contrastive.sets import SAMPLES, SEED
 from cadec_cli.evaluation.generative.forms import Judging
 from cadec_cli.evaluation.generative.run import Hypotheses, Translated
 from cadec_cli.evaluation.generative.sets import GenerativeSet, Item, read_system
@@ -25,6 +27,11 @@ from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 
 LEVEL = "sentence level"
+INTERVALS = (
+    f"95 % intervals: Wilson's of shares, of {SAMPLES:,} bootstrap samples of items of differences, "
+    "with the p of the paired bootstrap"
+)
+_Z = 1.959964  # 95 % of a normal distribution are within so many standard deviations
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,10 @@ class Share:
     @classmethod
     def of(cls, right: int, items: int) -> Share:
         """Count, and compute the interval; there must be an item."""
-        return cls(right, items, *accuracy_interval(right, items))
+        share, extra = right / items, _Z**2 / items
+        middle = (share + extra / 2) / (1 + extra)
+        half = _Z * math.sqrt(share * (1 - share) / items + extra / (4 * items)) / (1 + extra)
+        return cls(right, items, min(middle - half, share), max(middle + half, share))
 
     @property
     def share(self) -> float:
@@ -89,7 +99,7 @@ class Failure:
     text: str
     context: tuple[str, ...] | None = None  # its own translations before, if it is one of ours
     hypotheses: Hypotheses | None = None  # the n-best list, if it is one of ours
-    sayers: frozenset[int] = frozenset()  # the hypotheses that say the word
+    sayers: frozenset[str] = frozenset()  # the hypotheses that say the word
 
 
 @dataclass(frozen=True)
@@ -275,7 +285,11 @@ def _failure(
     text = system.texts[number]
     if not system.documents:
         return Failure(item, text)
-    return Failure(item, text, system.documents[number][:-1], translated.last, sayers)
+    last, options = translated.last, system.options
+    if options is not None and search_kind(options.search).needs == LISTS:
+        last = last.beginning(options.nbest)  # the list that it chose from
+    saying = frozenset(translated.last.texts[place] for place in sayers)
+    return Failure(item, text, system.documents[number][:-1], last, saying)
 
 
 def _items_of_rules(items: Sequence[Item]) -> dict[str, list[int]]:

@@ -110,6 +110,15 @@ class Hypotheses:
     log_probs: tuple[float, ...]
     ranks: tuple[int, ...]
 
+    def beginning(self, size: int) -> Hypotheses:
+        """What a list of this size would have."""
+        kept = [number for number, rank in enumerate(self.ranks) if rank < size]
+        return Hypotheses(
+            tuple(self.texts[number] for number in kept),
+            tuple(self.log_probs[number] for number in kept),
+            tuple(self.ranks[number] for number in kept),
+        )
+
 
 @dataclass(frozen=True)
 class Translated:

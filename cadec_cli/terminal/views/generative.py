@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
-from cadec_cli.evaluation.generative.results import Figure, SetResults, SystemResult
+from cadec_cli.evaluation.generative.results import INTERVALS, Figure, SetResults, SystemResult
 from cadec_cli.method.objectives import CONDITIONAL
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
@@ -61,7 +61,7 @@ def shares(results: SetResults, options: TranslationOptions) -> Table:
 def by_rule(results: SetResults) -> Table:
     """The same rows for every rule of the set."""
     table = _table(f"{visible(results.generative_set.name)}: by rule, %")
-    table.columns[0].header = Text("rule")
+    table.columns[0].header, table.columns[0].max_width = Text("rule"), 32
     table.add_column("system", overflow="fold")
     table.add_column("said", no_wrap=True)
     _add_over(table, results)
@@ -154,8 +154,7 @@ def _add_over(table: Table, results: SetResults) -> None:
 
 def _caption(results: SetResults, options: TranslationOptions) -> str:
     settled = [f"context of {options.context} sentences", results.judging.signature]
-    how = f"95 % intervals of {SAMPLES:,} bootstrap samples of items, p of the paired bootstrap"
-    return f"{', '.join(settled)}; {how}"
+    return f"{', '.join(settled)}; {INTERVALS}"
 
 
 def _name(result: SystemResult) -> Text:

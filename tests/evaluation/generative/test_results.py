@@ -12,6 +12,7 @@ from cadec_cli.evaluation.generative.forms import Judging
 from cadec_cli.evaluation.generative.results import (
     LEVEL,
     SetResults,
+    Share,
     System,
     check_names,
     evaluate,
@@ -84,6 +85,20 @@ def test_any_system_can_be_the_baseline() -> None:
     assert forward.delta == 50.0 and forward.p == back.p
 
 
+def test_intervals_of_few_items() -> None:
+    """Wilson's, as published: 0 of 10 is below 0.28, and 9 of 10 between 0.60 and 0.98."""
+    none, most = Share.of(0, 10), Share.of(9, 10)
+    assert (none.low, round(none.high, 4)) == (0.0, 0.2775)
+    assert (round(most.low, 4), round(most.high, 4)) == (0.5958, 0.9821)
+    assert Share.of(10, 10).high == 1.0 and Share.of(400, 400).low > 0.99
+
+
+def test_a_failure_shows_the_list_that_the_row_chose_from() -> None:
+    last = Hypotheses(("a b", "c b", "a d", "e b"), (-1.0, -2.0, -3.0, -4.0), (0, 1, 1, 2))
+    assert last.beginning(2) == Hypotheses(("a b", "c b", "a d"), (-1.0, -2.0, -3.0), (0, 1, 1))
+    assert last.beginning(9) == last
+
+
 def test_names_of_systems() -> None:
     rows = [replace(TranslationOptions(), nbest=size) for size in (5, 20)]
     assert row_names(rows) == ["rerank: c-score × 1, T 1, 5-best", "rerank: c-score × 1, T 1, 20-best"]
@@ -101,7 +116,7 @@ def test_failures_say_what_the_list_had() -> None:
     found = results(texts, ["te", "te", "te"], [TEXTS[2]] * 3, failures=2)
     first, second = found.systems[0].failures
     assert (first.text, first.context) == (TEXTS[1], ("Salut.",))
-    assert first.sayers == {1}
+    assert first.sayers == {TEXTS[0]}
     assert second.item.name == "2" and second.sayers == frozenset()
     assert [one.item.name for one in found.systems[1].failures] == ["2", "3"]
     assert found.systems[1].failures[0].context == ("Bonjour.",)
