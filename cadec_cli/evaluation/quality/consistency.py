@@ -62,7 +62,7 @@ def repetitions(
     last: dict[tuple[int, str], str] = {}
     for number, document in enumerate(documents):
         for word in sorted(source.sentences[number] & renderings.keys()):
-            clear = target.sentences[number] & renderings[word]
+            clear = {renderings[word][stem] for stem in target.sentences[number] & renderings[word].keys()}
             if len(clear) != 1:
                 continue
             (rendering,) = clear
@@ -131,11 +131,15 @@ def _inflected(one: str, other: str) -> bool:
     equal = (first == second for first, second in zip(one, other, strict=False))
     common = len(list(itertools.takewhile(bool, equal)))
     rest = max(len(one), len(other)) - common
-    return common >= 3 and (rest <= min(3, common - 1) or (common >= 7 and rest <= 5))
+    return common >= 3 and rest <= (min(3, common - 1) if common < 6 else common - 2 if common < 8 else 5)
 
 
-def _renderings(source: _Side, target: _Side, documents: Sequence[int]) -> dict[str, frozenset[str]]:
-    """The renderings of names and terms; no two of one word are ever in the same sentence."""
+def _renderings(source: _Side, target: _Side, documents: Sequence[int]) -> dict[str, dict[str, str]]:
+    """The stems that render each name and term; those with the same value count as the same rendering.
+
+    No two stems of one word are ever in the same sentence. Stems of a term that begin alike are the same:
+    they may be forms with other vowels, or parts of speech. Names are taken as they are spelt.
+    """
     explained: dict[str, list[str]] = defaultdict(list)
     for stem, places in target.places.items():
         if len(places) >= _FEWEST and (word := _explanation(places, source)) is not None:
@@ -155,7 +159,10 @@ def _renderings(source: _Side, target: _Side, documents: Sequence[int]) -> dict[
             kept += _misspelt(word, kept, taken, source, target)
         here = source.places[word]
         if len(here & frozenset().union(*(target.places[stem] for stem in kept))) >= _COVERED * len(here):
-            renderings[word] = frozenset(kept)
+            beginnings: dict[str, str] = {}
+            for stem in kept:
+                beginnings.setdefault(stem[:2], stem)
+            renderings[word] = {stem: stem if is_name else beginnings[stem[:2]] for stem in kept}
     return renderings
 
 

@@ -62,6 +62,16 @@ def test_a_term_with_two_renderings() -> None:
     assert words(found) == [("thief", "вор", "грабитель")]
 
 
+def test_other_vowels_and_parts_of_speech_are_the_same() -> None:
+    found = read(
+        ("The father ran.", "Отец бежал."),
+        ("Some father hid.", "Спрятался отец."),
+        ("This father sang.", "Мы слышали отца."),
+        ("My father came.", "Дождались отца."),
+    )
+    assert len(found) == 3 and words(found) == []
+
+
 def test_what_is_doubtful_is_not_counted() -> None:
     once = read(
         ("The thief ran.", "Вор бежал."),
