@@ -216,11 +216,17 @@ def repl_bundle(
 
 
 @pytest.fixture
-def repl_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a REPL keeps sessions, which is this test's own."""
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where sessions and unfinished evaluations are kept, which is this test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "cadec"
+
+
+@pytest.fixture
+def repl_state(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where a REPL keeps sessions, which is this test's own."""
     monkeypatch.chdir(tmp_path)
-    yield tmp_path / "state" / "cadec"
+    yield own_state
     console.set_quiet(False)
 
 

@@ -24,6 +24,7 @@ from cadec_cli.terminal.flags import (
     contrastive_objectives,
     model_flags,
     one_of,
+    temperatures,
 )
 
 
@@ -38,13 +39,7 @@ def eval_contrastive(
             help="Objective to score with: {scorers}, or all. Can be repeated. [dim]\\[default: all][/dim]",
         ),
     ] = None,
-    temperature: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="Softmax temperature T of the D-LM; several are computed in one pass. "
-            "[dim]\\[default: the bundle's][/dim]"
-        ),
-    ] = None,
+    temperature: Annotated[list[float] | None, temperatures()] = None,
     weight: Weight = None,
     term: TermOptions = None,
     alpha: Alpha = 0.0,

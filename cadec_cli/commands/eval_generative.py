@@ -7,7 +7,6 @@ import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.method.objectives import OBJECTIVES
 from cadec_cli.method.searches import SEARCHES
 from cadec_cli.terminal.flags import (
     GENERATIVE_RULES,
@@ -19,11 +18,14 @@ from cadec_cli.terminal.flags import (
     Force,
     ItemWorkers,
     MaxInput,
+    Objectives,
     Report,
     TermOptions,
-    Weight,
+    list_size,
     model_flags,
     one_of,
+    temperatures,
+    weights,
 )
 
 
@@ -57,29 +59,17 @@ def eval_generative(
             "[dim]\\[default: the bundle's][/dim]",
         ),
     ] = None,
-    objective: Annotated[
-        list[str] | None,
-        one_of(
-            lambda: OBJECTIVES,
-            "--objective",
-            help="Objective to maximise: {objectives}. Can be repeated. [dim]\\[default: the bundle's][/dim]",
-        ),
-    ] = None,
-    temperature: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--temperature",
-            "-T",
-            help="Softmax temperature T of the D-LM. Can be repeated. [dim]\\[default: the bundle's][/dim]",
-        ),
-    ] = None,
-    weight: Weight = None,
+    objective: Objectives = None,
+    temperature: Annotated[list[float] | None, temperatures()] = None,
+    weight: Annotated[list[str] | None, weights("Can be repeated.")] = None,
     term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
     nbest: Annotated[
-        int | None,
-        typer.Option(help="Number of hypotheses per sentence. [dim]\\[default: the bundle's][/dim]", min=1),
+        list[int] | None,
+        list_size(
+            more="Can be repeated: lists are made in the largest size, and others are their beginnings."
+        ),
     ] = None,
     system: Annotated[
         list[str] | None,
@@ -97,6 +87,13 @@ def eval_generative(
             "own script does.",
         ),
     ] = False,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            help="The row to compare the others with, by its name in the table, such as that of a --system.",
+            metavar="NAME",
+        ),
+    ] = "sentence level",
     limit: Annotated[
         int | None,
         typer.Option(help="Translate only this many items of each set, spread evenly over it.", min=1),
@@ -106,6 +103,9 @@ def eval_generative(
     ] = False,
     report: Report = None,
     force: Force = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the same evaluation after it was interrupted.")
+    ] = False,
     max_input: MaxInput = MAX_INPUT_BYTES,
     workers: ItemWorkers = 0,
     engine: Engine = "processes",
@@ -119,24 +119,27 @@ def eval_generative(
 
     {"document": ["…", "…"], "expected": "te", "rule": "…", "reference": "…"}
 
-    There is one row for the sentence level, one per search, objective and temperature, one per system, and
-    one that tells how often any hypothesis of the n-best list says the word. Where references are given, and
-    the forms of address of the language are known, the table also has the share of items that are addressed
-    as in the reference: familiar (tu) or polite (vous). All rows share the n-best lists.
+    There is one row for the sentence level, one per search, objective, weight, temperature and size of lists,
+    one per system, and one that tells how often any hypothesis of the n-best list says the word. Where
+    references are given, and the forms of address of the language are known, the table also has the share of
+    items that are addressed as in the reference: familiar (tu) or polite (vous). All rows share the n-best
+    lists.
+
+    After Ctrl-C or a crash, the same command with --resume goes on; with --force it starts over.
 
     Example: cadec eval-generative formality.en-fr.jsonl --bundle en-fr --limit 50
 
     Example: cadec eval-generative set.jsonl --objective c-score --objective pmi -T 1 -T 4
 
-    Example: cadec eval-generative formality.json --system other=theirs.txt --report page.html
+    Example: cadec eval-generative formality.json --system other=theirs.txt --baseline other --report a.html
     """
     import json
     import sys
 
     from cadec_cli.errors import as_usage_error
     from cadec_cli.evaluation.generative.forms import Judging
-    from cadec_cli.evaluation.generative.results import evaluate, other_systems, systems_of
-    from cadec_cli.evaluation.generative.run import rows_of, translate_sets
+    from cadec_cli.evaluation.generative.results import check_names, evaluate, other_systems, systems_of
+    from cadec_cli.evaluation.generative.run import GenerativeWork, list_sizes, rows_of
     from cadec_cli.evaluation.generative.sets import read_sets, system_files
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.reports.generative import SHOWN, write_generative_page
@@ -152,31 +155,45 @@ def eval_generative(
     if sum(str(path) == "-" for path in read) > 1:
         raise typer.BadParameter("standard input can be read only once")
     pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
-    given = {"context": context, "nbest": nbest, "alpha": alpha}
-    job = open_job(models, {name: value for name, value in given.items() if value is not None})
+    job = open_job(models, {"context": context, "alpha": alpha})
     job.check_translates()
-    of_objective = {name: value for name, value in (("weight", weight), ("term", term)) if value is not None}
-    rows = rows_of(job.options, search or (), objective or (), temperature or (), of_objective)
+    with as_usage_error():
+        rows = rows_of(
+            job.options,
+            search or (),
+            objective or (),
+            temperature or (),
+            weight or (),
+            nbest or (),
+            term or (),
+        )
+        check_names(rows, list(files), baseline)
+    sizes = list_sizes(job.options, rows)
     generative_sets = read_sets(sets, inputs or (), limit, most=max_input)
     target = job.languages.target_code
     others = other_systems(files, generative_sets, target if last_sentence else None, most=max_input)
     judging = Judging(rule, target)
     results = []
-    threads = threads_each(models.threads)
-    translated_sets = translate_sets(generative_sets, job, rows, pool, threads)
-    for (one, of_set), of_others in zip(translated_sets, others, strict=True):
-        translated = list(console.track(of_set, one.name, len(one.items), "items"))
-        systems = [*systems_of(rows, translated), *of_others]
-        results.append(evaluate(one, judging, translated, systems, SHOWN if report is not None else 0))
-        if note := views.unsayable(results[-1]):
-            console.note(note)
-    if report is not None:
-        codes = (job.languages.source_code, target)
-        oracle = views.oracle_name(job.options)
-        write_generative_page(report, results, job.options, oracle=oracle, languages=codes)
-        console.note(f"report: {report}")
+    work = GenerativeWork(generative_sets, job, rows)
+    with work.log(resume=resume, start_over=force, warn=console.warn) as done:
+        if done is not None and (known := work.items_in(done)):
+            console.note(f"{known:,} items are done already")
+        translated_sets = work.translate(pool, threads_each(models.threads), done)
+        for (one, of_set), of_others in zip(translated_sets, others, strict=True):
+            translated = list(console.track(of_set, one.name, len(one.items), "items"))
+            systems = [*systems_of(rows, translated), *of_others]
+            shown = SHOWN if report is not None else 0
+            results.append(
+                evaluate(one, judging, translated, systems, sizes, baseline=baseline, failures=shown)
+            )
+            if note := views.unsayable(results[-1]):
+                console.note(note)
+        if report is not None:
+            codes = (job.languages.source_code, target)
+            write_generative_page(report, results, job.options, languages=codes)
+            console.note(f"report: {report}")
     if json_lines:
-        for record in views.records(results, job.options):
+        for record in views.records(results):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
     out = wide_console()

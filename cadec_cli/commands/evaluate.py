@@ -19,14 +19,16 @@ def evaluate(
         typer.Argument(metavar="HYP", help="Translations, one per line, a blank line between documents."),
     ],
     reference: Annotated[
-        Path | None, typer.Option("--ref", "-r", help="The reference; not needed for --pmi alone.")
+        Path | None,
+        typer.Option("--ref", "-r", help="The reference; not needed for --pmi or --consistency alone."),
     ] = None,
     baselines: Annotated[
         list[Path] | None,
         typer.Option("--baseline", help="Translations to compare HYP with. Can be repeated."),
     ] = None,
     source: Annotated[
-        Path | None, typer.Option("--src", help="The source, for the correlation of --pmi.")
+        Path | None,
+        typer.Option("--src", help="The source, for --consistency and the correlation of --pmi."),
     ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Write one JSON object per system.")] = False,
     language: Annotated[
@@ -71,6 +73,14 @@ def evaluate(
             rich_help_panel=_PMI,
         ),
     ] = False,
+    consistency: Annotated[
+        bool,
+        typer.Option(
+            "--consistency",
+            help="Report how often a name or term that recurs in a document is rendered as the last time; "
+            "needs --src.",
+        ),
+    ] = False,
     bundle: BundleOption = None,
     source_lm: Annotated[
         Path | None,
@@ -85,22 +95,31 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Measure translations: BLEU, chrF, multi-BLEU and PMI, with a paired bootstrap test against baselines.
+    """Measure translations: BLEU, chrF, multi-BLEU, PMI, consistency; baselines by paired bootstrap test.
 
     Differences are HYP minus the baseline, with a 95 % interval; p is two-sided. multi-BLEU is that of
     multi-bleu.perl, on text tokenised by Moses. Mean PMI, and its correlation with the source's (Pearson's R,
-    Spearman's ρ), leave out sentences without context.
+    Spearman's ρ), leave out sentences without context. Consistency counts the clear cases only, and lists
+    the words whose rendering changes.
 
     Example: cadec evaluate ours.ru --ref dev.ru --baseline sentence-level.ru --by document -l ru
 
     Example: cadec evaluate ours.ru --pmi --bundle en-ru --src dev.en --source-lm lm-en
+
+    Example: cadec evaluate ours.ru --consistency --src dev.en --baseline sentence-level.ru --by document
     """
-    if reference is None and not pmi:
-        raise typer.BadParameter("BLEU and chrF need a reference; --pmi does not", param_hint="--ref")
-    if (source is None) != (source_lm is None):
-        raise typer.BadParameter("--src and --source-lm go together", param_hint="--src")
-    if source is not None and not pmi:
-        raise typer.BadParameter("the source is compared by --pmi", param_hint="--src")
+    if reference is None and not (pmi or consistency):
+        raise typer.BadParameter(
+            "BLEU and chrF need a reference; --pmi and --consistency do not", param_hint="--ref"
+        )
+    if consistency and source is None:
+        raise typer.BadParameter("--consistency needs the source", param_hint="--src")
+    if source_lm is not None and (source is None or not pmi):
+        raise typer.BadParameter("it is for the PMI of the source: --pmi --src", param_hint="--source-lm")
+    if source is not None and source_lm is None and not consistency:
+        raise typer.BadParameter(
+            "the source is read by --consistency, and by --pmi with --source-lm", param_hint="--src"
+        )
     if pmi and tokenized:
         raise typer.BadParameter("--pmi reads text as people write it", param_hint="--tokenized")
 
@@ -134,8 +153,15 @@ def evaluate(
         models = quality.PMIOptions.open(
             find_bundle(bundle), source_lm, context=context, device=device, threads=threads
         )
-    sampling = quality.Sampling(by, samples, seed)
-    evaluation = quality.evaluate(texts, strings, models, sampling, counted=progress_bar, warn=console.warn)
+    evaluation = quality.evaluate(
+        texts,
+        strings,
+        models,
+        quality.Sampling(by, samples, seed),
+        consistency=quality.ConsistencyOptions(target=language or "") if consistency else None,
+        counted=progress_bar,
+        warn=console.warn,
+    )
     if json_lines:
         for record in views.records(evaluation):
             sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -10,14 +10,17 @@ import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.method.objectives import OBJECTIVES
 from cadec_cli.terminal.flags import (
     MODELS,
     PROTOCOLS,
+    ContextSize,
     Force,
     MaxInput,
+    Objective,
+    list_size,
     model_flags,
     one_of,
+    temperatures,
 )
 
 if TYPE_CHECKING:
@@ -33,20 +36,11 @@ def tune(
     ],
     reference: Annotated[Path, typer.Option("--ref", "-r", help="Its translation, line by line.")],
     models: ModelRequest = MODELS,
-    objective: Annotated[
-        str | None,
-        one_of(
-            lambda: OBJECTIVES,
-            "--objective",
-            help="Objective to maximise: {objectives}. [dim]\\[default: the bundle's][/dim]",
-        ),
-    ] = None,
+    objective: Objective = None,
     temperature: Annotated[
         list[float] | None,
-        typer.Option(
-            "--temperature",
-            "-T",
-            help="A temperature T to try. Can be repeated. With this alone, the weight of c-score stays.",
+        temperatures(
+            "A temperature T to try. Can be repeated. With this alone, the weight of c-score stays."
         ),
     ] = None,
     weight: Annotated[
@@ -66,14 +60,8 @@ def tune(
             "influence whose BLEU is not below the sentence-level baseline.",
         ),
     ] = "best",
-    context: Annotated[
-        int | None,
-        typer.Option(help="Number of sentences of context. [dim]\\[default: the bundle's][/dim]", min=0),
-    ] = None,
-    nbest: Annotated[
-        int | None,
-        typer.Option(help="Number of hypotheses per sentence. [dim]\\[default: the bundle's][/dim]", min=2),
-    ] = None,
+    context: ContextSize = None,
+    nbest: Annotated[int | None, list_size(2)] = None,
     contrastive: Annotated[
         list[Path] | None,
         typer.Option(
@@ -146,8 +134,7 @@ def tune(
     directory = find_bundle(models.bundle)
     saved = may_save(directory, save)
     asked = {"context": context, "nbest": nbest}
-    given = {name: value for name, value in asked.items() if value is not None}
-    job = open_job(dataclasses.replace(models, bundle=directory), given)
+    job = open_job(dataclasses.replace(models, bundle=directory), asked)
     defaults = job.bundle.defaults
     with as_usage_error():
         check_temperatures(job.loaded.reader, temperature or ())

@@ -1,8 +1,9 @@
 """Logs of what a translation by document has done: documents, identified by content, and finished files.
 
-`DoneDocuments` is the log of unfinished work. Since documents are found by content, files may be renamed,
-left out or reordered before the work is resumed. `FinishedFiles` stays beside the outputs, so that the same
-command recognises them. Memory holds only the position of each document's record.
+`DoneDocuments` is the log of unfinished work: of a translation, or of an evaluation of several. Since
+documents are found by content, files may be renamed, left out or reordered before the work is resumed.
+`FinishedFiles` stays beside the outputs, so that the same command recognises them. Memory holds only the
+position of each document's record.
 """
 
 from __future__ import annotations
@@ -60,21 +61,26 @@ class DoneDocuments:
         self._written: dict[str, str] = {}
 
     @classmethod
-    def begin(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
-        """Start a log; a CadecError if there is one already, of an unfinished translation."""
-        return cls(AppendLog.begin(path, _log_header(header)))
+    def begin(cls, path: Path, header: Mapping[str, Any], subject: str = "translation") -> DoneDocuments:
+        """Start a log; a CadecError if there is one already, of unfinished work on the same subject."""
+        return cls(AppendLog.begin(path, _log_header(header, subject)))
 
     @classmethod
-    def resume(cls, path: Path, header: Mapping[str, Any]) -> DoneDocuments:
-        """Open a log with its undamaged records; start one if there is none."""
-        log = AppendLog.resume(path, _log_header(header))
+    def resume(
+        cls, path: Path, header: Mapping[str, Any], subject: str = "translation", unit: str = "document"
+    ) -> DoneDocuments:
+        """Open a log with its undamaged records; start one if there is none.
+
+        `unit` is what messages call a document.
+        """
+        log = AppendLog.resume(path, _log_header(header, subject))
         with close_on_error(log):
             done = cls(log)
             found = _Records.read(log)
             moved = dict(zip(found.kept, log.keep(found.kept), strict=True))
             done._documents = {key: moved[position] for key, position in found.documents.items()}
             done._written = found.written
-            done.damage = damage_report(path, found.damaged, None, "document")
+            done.damage = damage_report(path, found.damaged, None, unit)
         return done
 
     def __contains__(self, key: str) -> bool:
@@ -174,8 +180,8 @@ class _Records:
         return True
 
 
-def _log_header(header: Mapping[str, Any]) -> LogHeader:
-    return LogHeader("translation", {"documents": "each by itself", **header})
+def _log_header(header: Mapping[str, Any], subject: str = "translation") -> LogHeader:
+    return LogHeader(subject, {"documents": "each by itself", **header})
 
 
 @dataclass(frozen=True, order=True)

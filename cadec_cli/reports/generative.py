@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cadec_cli.evaluation.contrastive.sets import SAMPLES
-from cadec_cli.evaluation.generative.results import Failure, Figure, SetResults, SystemResult
-from cadec_cli.evaluation.tuning.search import p_of
+from cadec_cli.evaluation.generative.results import INTERVALS, Failure, Figure, SetResults, SystemResult
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import (
     Figures,
@@ -28,10 +26,9 @@ def write_generative_page(
     results: Sequence[SetResults],
     options: TranslationOptions,
     *,
-    oracle: str,
     languages: tuple[str, str] = ("", ""),
 ) -> None:
-    """Write the results of systems on sets; `oracle` is the name of the figures of the n-best lists."""
+    """Write the results of systems on sets, which were translated with `options` where rows do not differ."""
     facts = {
         "sets": ", ".join(of_set.generative_set.name for of_set in results),
         "judged by": ", ".join(dict.fromkeys(of_set.judging.signature for of_set in results)),
@@ -44,7 +41,7 @@ def write_generative_page(
         ("source", "reference", "translation"),
         facts,
         languages,
-        tuple(figures for of_set in results for figures in _figures(of_set, oracle)),
+        tuple(figures for of_set in results for figures in _figures(of_set)),
         empty="No item failed.",
         groups="sets and systems",
     )
@@ -66,7 +63,7 @@ def segment_of(results: SetResults, result: SystemResult, failed: Failure) -> Re
         item.source,
         failed.text,
         item.reference,
-        notes=(f"expected: {item.expected}", *filter(None, (item.rule,))),
+        notes=(f"expected: {item.expected}", *([f"rule: {item.rule}"] if item.rule else ())),
         parts=tuple(_parts(failed)),
     )
 
@@ -80,19 +77,20 @@ def _parts(failed: Failure) -> Iterator[ReportPart]:
                     text,
                     log_prob=log_prob,
                     chosen=text == failed.text,
-                    note="says it" if number in failed.sayers else "",
+                    note="says it" if text in failed.sayers else "",
                 )
-                for number, (text, log_prob) in enumerate(zip(listed.texts, listed.log_probs, strict=True))
+                for text, log_prob in zip(listed.texts, listed.log_probs, strict=True)
             ),
             failed.context,
         )
 
 
-def _figures(results: SetResults, oracle: str) -> Iterator[Figures]:
+def _figures(results: SetResults) -> Iterator[Figures]:
     """A table of shares; then one by rule, if the set has rules."""
     of_set = results.generative_set
     count = len(of_set.items)
-    addressed = any(result.address is not None for result in results.systems)
+    addressed = results.has_addresses
+    over = f"over {results.baseline}"
     rows = [
         (
             result.system.name,
@@ -102,27 +100,32 @@ def _figures(results: SetResults, oracle: str) -> Iterator[Figures]:
         )
         for result in results.systems
     ]
-    last = (oracle, _share(results.oracle), "", *(("", "") if addressed else ()))
-    address = ("address as the reference's", "over sentence level") if addressed else ()
+    blank = ("", "") if addressed else ()
+    rows += [(oracle.name, _share(oracle.said), "", *blank) for oracle in results.oracles]
+    address = ("address as the reference's", over) if addressed else ()
     yield Figures(
         f"{of_set.name}: expected word said, %",
-        ("system", f"said\n{count:,} items", "over sentence level", *address),
-        (*rows, last),
-        f"95 % intervals, of {SAMPLES:,} bootstrap samples of items; p is the paired bootstrap's.",
+        ("system", f"said\n{count:,} items", over, *address),
+        tuple(rows),
+        f"{INTERVALS}.",
     )
-    if results.oracle_by_rule:
+    if results.rules:
         yield Figures(
             f"{of_set.name}: by rule, %",
-            ("rule", *(result.system.name for result in results.systems), oracle),
+            (
+                "rule",
+                *(result.system.name for result in results.systems),
+                *(oracle.name for oracle in results.oracles),
+            ),
             tuple(
                 (
-                    f"{rule}\n{figure.share.items:,} items",
+                    f"{rule}\n{items:,} {'item' if items == 1 else 'items'}",
                     *(_with_over(result.by_rule[rule]) for result in results.systems),
-                    _share(figure),
+                    *(_share(oracle.by_rule[rule]) for oracle in results.oracles),
                 )
-                for rule, figure in results.oracle_by_rule.items()
+                for rule, items in results.rules.items()
             ),
-            "Δ is the difference from the sentence level.",
+            f"Δ is the difference from {results.baseline}.",
         )
 
 
@@ -132,7 +135,7 @@ def _share(figure: Figure) -> str:
 
 
 def _with_over(figure: Figure) -> str:
-    over = _over(figure).replace("\n", "  ")
+    over = _over(figure)
     return _share(figure) + (f"\nΔ {over}" if over else "")
 
 
@@ -141,7 +144,7 @@ def _address(figure: Figure | None) -> str:
 
 
 def _over(figure: Figure | None) -> str:
-    if figure is None or (difference := figure.over_level) is None:
+    if figure is None or (difference := figure.over_baseline) is None:
         return ""
-    tested = f"\n{p_of(difference)}" if difference.p is not None else ""
+    tested = f"\n{difference.p_text}" if difference.p is not None else ""
     return f"{difference.delta:+.1f}\n{difference.low:+.1f}…{difference.high:+.1f}{tested}"

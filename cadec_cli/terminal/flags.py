@@ -382,14 +382,43 @@ MaxInput = Annotated[
         show_default=False,
     ),
 ]
-Weight = Annotated[
+
+
+def weights(more: str = "") -> Any:
+    """The option --weight; `more` is added to its help."""
+    default = "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]"
+    what = "Weights of the objective by name, such as lm=0.5; a bare number is the D-LM's."
+    return typer.Option("--weight", help=" ".join(filter(None, (what, more, default))), show_default=False)
+
+
+Weight = Annotated[str | None, weights()]
+_BUNDLES = "[dim]\\[default: the bundle's][/dim]"
+# What is tried: all values of an option that `tune` and the evaluations repeat for several.
+Objective = Annotated[
     str | None,
-    typer.Option(
-        help="Weights of the objective by name, such as lm=0.5; a bare number is the D-LM's. "
-        "[dim]\\[default: the bundle's for its own objective, else c-score 1, the fusions 0.1][/dim]",
-        show_default=False,
+    one_of(lambda: OBJECTIVES, "--objective", help=f"Objective to maximise: {{objectives}}. {_BUNDLES}"),
+]
+Objectives = Annotated[
+    list[str] | None,
+    one_of(
+        lambda: OBJECTIVES,
+        "--objective",
+        help=f"Objective to maximise: {{objectives}}. Can be repeated. {_BUNDLES}",
     ),
 ]
+
+
+def temperatures(help: str = f"Softmax temperature T of the D-LM. Can be repeated. {_BUNDLES}") -> Any:
+    """The option --temperature, which can be repeated."""
+    return typer.Option("--temperature", "-T", help=help, show_default=False)
+
+
+def list_size(least: int = 1, more: str = "") -> Any:
+    """The option --nbest; `more` is added to its help."""
+    help = " ".join(filter(None, ("Number of hypotheses per sentence.", more, _BUNDLES)))
+    return typer.Option("--nbest", help=help, min=least, show_default=False)
+
+
 TermOptions = Annotated[
     list[str] | None,
     typer.Option(

@@ -40,9 +40,10 @@ def open_job(
     below: float = FLAG_BELOW,
     most: int = MAX_INPUT_BYTES,
 ) -> TranslationJob:
-    """Open the requested job, and show that it is loading."""
+    """Open the requested job, and show that it is loading; options that are None were not given."""
     from cadec_cli.jobs.job import TranslationJob
 
+    options = {name: value for name, value in options.items() if value is not None}
     with console.loading("the bundle"):
         return TranslationJob.open(
             request,

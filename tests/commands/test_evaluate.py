@@ -107,14 +107,53 @@ def test_lower_case(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["good.txt"], "need a reference"),
         (["good.txt", "--ref", "ref.txt", "--by", "paragraph"], "is not one of sentence, document"),
-        (["good.txt", "--ref", "ref.txt", "--src", "ref.txt"], "go together"),
-        (["good.txt", "--ref", "ref.txt", "--src", "ref.txt", "--source-lm", "x"], "compared by --pmi"),
+        (["good.txt", "--ref", "ref.txt", "--src", "ref.txt"], "by --pmi with --source-lm"),
+        (["good.txt", "--ref", "ref.txt", "--src", "ref.txt", "--source-lm", "x"], "--pmi --src"),
+        (["good.txt", "--pmi", "--source-lm", "x"], "--pmi --src"),
+        (["good.txt", "--consistency"], "--consistency needs the source"),
         (["good.txt", "--pmi", "--tokenized"], "as people write it"),
     ],
 )
 def test_usage(arguments: list[str], told: str, texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["evaluate", *arguments]) == 2
     assert told in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+def test_consistency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = [
+        "I met Delfador.",
+        "Then Delfador left.",
+        "Give it to Delfador!",
+        "Who is Delfador?",
+        "It rained.",
+    ]
+    one = ["Я встретил Дельфадора.", "Тогда Дельфадор ушёл.", "Отдай Дельфадору!", "Кто Дельфадор?", "Шло."]
+    other = [*one[:2], "Отдай Делфадору!", *one[3:]]
+    for name, lines in (("a.en", source), ("one.ru", one), ("other.ru", other)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
+    asked = ("one.ru", "--consistency", "--src", "a.en", "--baseline", "other.ru", "-l", "ru")
+    alone = evaluated(capsys, *asked)
+    assert [set(record["figures"]) for record in alone] == [{"names"}] * 2
+    assert [round(record["figures"]["names"]["score"], 1) for record in alone] == [100.0, 33.3]
+    assert alone[1]["figures"]["names"]["difference"]["delta"] == pytest.approx(66.7, abs=0.1)
+    assert alone[0]["consistency"] == {"repetitions": 3, "changed": []}
+    assert [
+        (change["word"], change["before"], change["rendering"], change["sentence"])
+        for change in alone[1]["consistency"]["changed"]
+    ] == [("Delfador", "Дельфадор", "Делфадору", 2), ("Delfador", "Делфадору", "Дельфадор", 3)]
+    parts = [record["part"] for record in evaluated(capsys, *asked, "--ref", "one.ru")]
+    assert parts == ["hypothesis", "baseline", "reference"]
+    assert exit_code(["evaluate", *asked]) == 0
+    shown = capsys.readouterr().out
+    assert "other.ru: 3 names and 0 terms again, 2 of them rendered otherwise than before" in shown
+    assert "Delfador: Дельфадор → Делфадору  document 1, sentence 3 of the text" in shown
+    (tmp_path / "short.ru").write_text("Шло.\n", "utf-8")
+    (tmp_path / "short.en").write_text("It rained.\n", "utf-8")
+    assert exit_code(["evaluate", "short.ru", "--consistency", "--src", "short.en"]) == 1
+    assert "no name or term that recurs" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

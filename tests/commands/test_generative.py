@@ -13,6 +13,8 @@ from cadec_cli.text.pipeline import TextPipeline
 from tests.helpers.contrastive_parts import write_bundles
 from tests.helpers.report_parts import data_of, text_of
 
+pytestmark = pytest.mark.usefixtures("own_state")
+
 ITEMS = [
     (["Good morning, sir.", "May I help you?", "Do you know the way?"], "вы", "formal", "Вы знаете дорогу?"),
     (["Hey, darling.", "I missed you.", "Do you know the way?"], "ты", "informal", "Ты знаешь дорогу?"),
@@ -62,7 +64,7 @@ def test_an_object_a_system_and_set(here: Path, capsys: pytest.CaptureFixture[st
     level, row, *_, theirs, oracle = own
     assert [one["kind"] for one in own] == ["sentence level", *["row"] * 4, "other", "oracle"]
     assert level["signature"] == "rule:words|lang:ru"
-    assert "over_sentence_level" not in level and "temperature" not in level
+    assert "over_baseline" not in level and "temperature" not in level
     assert (row["objective"], row["temperature"], row["context"], row["nbest"]) == ("c-score", 1.0, 2, 6)
     assert row["weight"] == {"lm": 1.0}
     assert (theirs["system"], theirs["right"], theirs["share"]) == ("theirs", 2, 0.5)
@@ -74,7 +76,7 @@ def test_an_object_a_system_and_set(here: Path, capsys: pytest.CaptureFixture[st
         assert one["right"] <= oracle["right"] or one["kind"] == "other"
         if one["kind"] in ("row", "other"):
             delta = 100 * (one["share"] - level["share"])
-            assert one["over_sentence_level"]["delta"] == pytest.approx(delta)
+            assert one["over_baseline"]["delta"] == pytest.approx(delta)
 
 
 def test_rows_are_what_translate_writes(
@@ -136,7 +138,7 @@ def test_the_report_has_the_failed_items(
         ("2", "Знаешь дорогу?"),
         ("4", ""),
     ]
-    assert theirs[0]["notes"] == ["expected: ты", "informal"]
+    assert theirs[0]["notes"] == ["expected: ты", "rule: informal"]
     assert text_of(theirs[0]["compared"]) == "Ты знаешь дорогу?"
     assert [figures["title"] for figures in data["figures"]] == [
         "own: expected word said, %",
@@ -163,6 +165,56 @@ def test_workers_find_what_one_process_finds(
     alone = capsys.readouterr()
     assert run(*asked, "--workers", 2) == 0
     assert capsys.readouterr() == alone
+
+
+def test_an_interrupted_run_goes_on(
+    here: Path, own_state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = (here / "own.jsonl", "--json", "--nbest", 4)
+    monkeypatch.setattr(generative_run, "TOGETHER", 1)
+    assert run(*asked) == 0
+    alone = capsys.readouterr().out
+    translate = generative_run.DocumentTranslators.translate
+    done: list[object] = []
+
+    def interrupt(translators: Any, documents: Any) -> Any:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(documents)
+        return translate(translators, documents)
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(generative_run.DocumentTranslators, "translate", interrupt)
+        assert run(*asked) == 130
+    assert "2 of 4 items are done; the same command with --resume continues" in capsys.readouterr().err
+    assert run(*asked) == 1
+    refused = " ".join(capsys.readouterr().err.split())
+    assert "there is an unfinished evaluation" in refused and "--force" in refused
+    assert run(*asked, "--resume") == 0
+    shown = capsys.readouterr()
+    assert shown.out == alone
+    assert "2 items are done already" in shown.err
+    assert not list((own_state / "evaluations").iterdir())
+
+
+def test_several_weights_and_sizes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--weight", 0.5, "--weight", "lm=2", "--nbest", 3, "--nbest", 6, "--objective", "c-score")
+    theirs = ("--system", f"theirs={here / 'theirs.txt'}", "--baseline", "theirs")
+    assert run(here / "own.jsonl", *asked, *theirs, "--json") == 0
+    found = objects(capsys.readouterr().out)
+    assert [(one["kind"], one.get("weight", {}).get("lm"), one.get("nbest")) for one in found] == [
+        ("sentence level", None, 6),
+        *(("row", weight, size) for weight in (0.5, 2.0) for size in (3, 6)),
+        ("other", None, None),
+        ("oracle", None, 3),
+        ("oracle", None, 6),
+    ]
+    assert len({one["system"] for one in found}) == len(found)
+    assert ["over_baseline" in one for one in found] == [True] * 5 + [False] * 3
+    assert {one["baseline"] for one in found} == {"theirs"}
+    assert run(here / "own.jsonl", *asked, *theirs) == 0
+    shown = capsys.readouterr().out
+    assert "over theirs" in shown and "any of the 3-best" in shown and "× 2, T 4, 6-best" in shown
 
 
 def test_bundles_that_lack_a_model(
@@ -198,6 +250,10 @@ def test_bundles_that_lack_a_model(
         (["--inputs", "{here}/theirs.txt"], 1, "belongs to no set"),
         (["--search", "2-to-2"], 1, "has no 2-to-2 model"),
         (["--limit", "0"], 2, "--limit"),
+        (["--nbest", "0"], 2, "--nbest"),
+        (["--weight", "lots"], 2, "'lots' is not a weight"),
+        (["--baseline", "theirs"], 2, "no system 'theirs' to compare with"),
+        (["--system", "sentence level={here}/theirs.txt"], 2, "give the system another name"),
         (["--system", "a=-", "-"], 2, "standard input can be read only once"),
     ],
 )

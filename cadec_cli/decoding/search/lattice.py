@@ -237,6 +237,11 @@ class LatticeSearch:
         """The best continuations of all paths of a document, no two of them with the same future."""
         terms = [one.terms for one in extensions]
         scores = [one.scoring.scores(of_path) for one, of_path in zip(extensions, terms, strict=True)]
+        if any(np.isnan(of_path).any() for of_path in scores):
+            raise CadecError(
+                f"a score of {extensions[0].scoring.objective.name} is not a number",
+                "a model or one of the objective's terms may be damaged",
+            )
         # Ties go to the better path, then to the S-NMT's order.
         ordered = sorted(
             (-(one.path.total + float(score)), rank, index)

@@ -34,21 +34,34 @@ _ELISIONS: dict[str, dict[str, str]] = {
     },
 }
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\uff07": "'"})
-_WORD = re.compile(r"([^\W_]+)('?)")
+# Scripts without spaces between words, of which every letter counts as a word; then letters and digits, with
+# the marks that follow them, such as vowel signs: these are no letters to `re`.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_MARKS = "".join(
+    chr(code) for code in range(0x300, 0x2000) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+)
+_WORD = re.compile(rf"([{_UNSPACED}][{_MARKS}]*|(?:(?![{_UNSPACED}])[^\W_][{_MARKS}]*)+)('?)")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # Between two words: the second one begins a sentence or a quotation.
 _BEGINS = re.compile(r"[.!?…:\"«»„“”\n–—]|(?:^|\s)-")
 
 
 @dataclass(frozen=True)
-class _Word:
-    """A word in lower case, and the words that it may stand for, itself among them."""
+class Word:
+    """A word as it is written, and in lower case the words that it may stand for, itself among them."""
 
+    text: str
     readings: frozenset[str]
-    capital: bool = False  # it is capitalised, and not because a sentence begins
+    begins: bool = False  # a sentence or a quotation begins with it
+
+    @property
+    def capital(self) -> bool:
+        """Tell whether it has a capital that is not due to the beginning of a sentence."""
+        return self.text[0].isupper() and not self.begins
 
 
-def _words(text: str, language: str) -> Iterator[_Word]:
+def words_of(text: str, language: str) -> Iterator[Word]:
+    """The words of a text, as the language writes them."""
     text = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     elisions = _ELISIONS.get(base_language(language), {})
     end = 0
@@ -57,14 +70,14 @@ def _words(text: str, language: str) -> Iterator[_Word]:
         whole = elisions.get(word, "") if match[2] else ""
         readings = {f"{word}'", *whole.split()} if whole else {word}
         begins = number == 0 or _BEGINS.search(text[end : match.start()]) is not None
-        yield _Word(frozenset(readings), match[1][0].isupper() and not begins)
+        yield Word(match[1], frozenset(readings), begins)
         end = match.end()
 
 
 def says_words(text: str, expected: str, language: str) -> bool:
     """Tell whether the words of the expected form follow each other in a text, elided or not."""
-    wanted = [word.readings for word in _words(expected, language)]
-    said = [word.readings for word in _words(text, language)]
+    wanted = [word.readings for word in words_of(expected, language)]
+    said = [word.readings for word in words_of(text, language)]
     return bool(wanted) and any(
         all(one & other for one, other in zip(wanted, said[start:], strict=False))
         for start in range(len(said) - len(wanted) + 1)
@@ -170,7 +183,7 @@ def address(text: str, language: str) -> str | None:
     if forms is None:
         return None
     found = set()
-    for word in _words(text, language):
+    for word in words_of(text, language):
         if word.readings & forms.familiar:
             found.add("T")
         if word.readings & forms.polite and (word.capital or not forms.capitals):

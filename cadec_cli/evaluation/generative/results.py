@@ -1,11 +1,13 @@
 """Figures of generative tests: how often a system says the expected word, and addresses as references do.
 
-Shares have 95 % intervals. Systems are compared with the sentence level by paired bootstrap resampling over
-items; all systems see the same samples. A figure that can't be computed is absent.
+Shares have Wilson's 95 % intervals, which are right for few items and for shares near 0 and 1. Systems are
+compared with one of them, the baseline, by paired bootstrap resampling over items; all systems see the same
+samples. A figure that can't be computed is absent.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +16,22 @@ from typing import Any
 import numpy as np
 
 from cadec_cli.arrays import Floats
-from cadec_cli.evaluation.contrastive.sets import SAMPLES, SEED, accuracy_interval
+from cadec_cli.errors import CadecError, option
+from cadec_cli.evaluation.contrastive.sets import SAMPLES, SEED
 from cadec_cli.evaluation.generative.forms import Judging
 from cadec_cli.evaluation.generative.run import Hypotheses, Translated
 from cadec_cli.evaluation.generative.sets import GenerativeSet, Item, read_system
 from cadec_cli.evaluation.quality.measures import Difference, Resampling, difference
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.method.searches import search_kind
+from cadec_cli.method.searches import LISTS, search_kind
 
 LEVEL = "sentence level"
+INTERVALS = (
+    f"95 % intervals: Wilson's of shares, of {SAMPLES:,} bootstrap samples of items of differences, "
+    "with the p of the paired bootstrap"
+)
+_Z = 1.959964  # 95 % of a normal distribution are within so many standard deviations
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,10 @@ class Share:
     @classmethod
     def of(cls, right: int, items: int) -> Share:
         """Count, and compute the interval; there must be an item."""
-        return cls(right, items, *accuracy_interval(right, items))
+        share, extra = right / items, _Z**2 / items
+        middle = (share + extra / 2) / (1 + extra)
+        half = _Z * math.sqrt(share * (1 - share) / items + extra / (4 * items)) / (1 + extra)
+        return cls(right, items, min(middle - half, share), max(middle + half, share))
 
     @property
     def share(self) -> float:
@@ -48,10 +59,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Figure:
-    """A share, and how far it is above the sentence level's, in per cent."""
+    """A share, and how far it is above the baseline's, in per cent."""
 
     share: Share
-    over_level: Difference | None = None
+    over_baseline: Difference | None = None
 
     def record(self) -> dict[str, Any]:
         """The figure as plain data."""
@@ -62,8 +73,8 @@ class Figure:
             "share": share.share,
             "interval": [share.low, share.high],
         }
-        if self.over_level is not None:
-            found["over_sentence_level"] = self.over_level.record()
+        if self.over_baseline is not None:
+            found["over_baseline"] = self.over_baseline.record()
         return found
 
 
@@ -88,7 +99,7 @@ class Failure:
     text: str
     context: tuple[str, ...] | None = None  # its own translations before, if it is one of ours
     hypotheses: Hypotheses | None = None  # the n-best list, if it is one of ours
-    sayers: frozenset[int] = frozenset()  # the hypotheses that say the word
+    sayers: frozenset[str] = frozenset()  # the hypotheses that say the word
 
 
 @dataclass(frozen=True)
@@ -103,19 +114,54 @@ class SystemResult:
 
 
 @dataclass(frozen=True)
+class Oracle:
+    """How often some hypothesis of the n-best lists says the word: what choosing from them can reach."""
+
+    size: int  # of the lists
+    said: Figure
+    by_rule: Mapping[str, Figure]
+
+    @property
+    def name(self) -> str:
+        """The name of its row in tables."""
+        return f"any of the {self.size}-best"
+
+
+@dataclass(frozen=True)
 class SetResults:
     """The results of all systems on a set: the sentence level first."""
 
     generative_set: GenerativeSet
     judging: Judging
-    oracle: Figure  # some hypothesis of the n-best list says the word
-    oracle_by_rule: Mapping[str, Figure]
+    oracles: tuple[Oracle, ...]  # one per size of lists, in ascending order
     unsayable: int  # items whose expected form the rule never finds
     systems: tuple[SystemResult, ...]
+    baseline: str  # the name of the system that the others are compared with
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """The number of items of every rule of the set, the most frequent first."""
+        return {rule: figure.share.items for rule, figure in self.oracles[0].by_rule.items()}
+
+    @property
+    def has_addresses(self) -> bool:
+        """Tell whether the address of some item is known, in the reference and in a translation."""
+        return any(result.address is not None for result in self.systems)
 
 
-def row_name(options: TranslationOptions) -> str:
-    """The name of a row in tables: its search, objective, weights and temperature, as far as it uses them."""
+def row_names(rows: Sequence[TranslationOptions]) -> list[str]:
+    """The names of rows in tables; the size of their lists is named only if there are several."""
+    several = len({row.nbest for row in rows if search_kind(row.search).needs == LISTS}) > 1
+    return [
+        f"{_row_name(row)}, {row.nbest}-best"
+        if several and search_kind(row.search).needs == LISTS
+        else _row_name(row)
+        for row in rows
+    ]
+
+
+def _row_name(options: TranslationOptions) -> str:
+    """The search, objective, weights and temperature of a row, as far as it uses them."""
     if not search_kind(options.search).reads_context:
         return options.search
     used = options.weighted_objective
@@ -130,7 +176,7 @@ def systems_of(rows: Sequence[TranslationOptions], translated: Sequence[Translat
     """The sentence level and our rows as systems, from the translations of a set."""
     documents = [tuple(one.level for one in translated)]
     documents += [tuple(one.rows[number] for one in translated) for number in range(len(rows))]
-    named = [(LEVEL, None), *((row_name(row), row) for row in rows)]
+    named = [(LEVEL, None), *zip(row_names(rows), rows, strict=True)]
     return [
         System(name, tuple(sentences[-1] for sentences in of_system), options, of_system)
         for (name, options), of_system in zip(named, documents, strict=True)
@@ -151,23 +197,37 @@ def other_systems(
     ]
 
 
+def check_names(rows: Sequence[TranslationOptions], others: Sequence[str], baseline: str = LEVEL) -> None:
+    """Raise a CadecError, before the work, if two systems have one name or none has the baseline's."""
+    own = [LEVEL, *row_names(rows)]
+    if taken := [name for name in others if name in own]:
+        raise CadecError(f"{taken[0]!r} is the name of one of our own rows", "give the system another name")
+    if baseline not in (*own, *others):
+        known = ", ".join(map(repr, (*own, *others)))
+        raise CadecError(f"no system {baseline!r} to compare with", f"{option('baseline')} is one of {known}")
+
+
 def evaluate(
     generative_set: GenerativeSet,
     judging: Judging,
     translated: Sequence[Translated],
     systems: Sequence[System],
+    sizes: Sequence[int],
+    *,
+    baseline: str = LEVEL,
     failures: int = 0,
 ) -> SetResults:
     """Judge every translation of a set; the first system is the sentence level.
 
-    The first `failures` items that each system gets wrong are kept.
+    There is an oracle for every one of the sizes of lists. `baseline` names the system that the others are
+    compared with. The first `failures` items that each system gets wrong are kept.
     """
     items = generative_set.items
     sayers = [
         frozenset(number for number, text in enumerate(one.last.texts) if judging.says(text, item.expected))
         for item, one in zip(items, translated, strict=True)
     ]
-    oracle = _statistics([(bool(one), True) for one in sayers])
+    first = [system.name for system in systems].index(baseline)
     said = [
         _statistics(
             [(judging.says(text, item.expected), True) for item, text in zip(items, texts, strict=True)]
@@ -176,9 +236,11 @@ def evaluate(
     ]
     addressed = [_agreement(items, system.texts, judging) for system in systems]
     rules = _items_of_rules(items)
-    by_rule = {rule: _figures([of_system[numbers] for of_system in said]) for rule, numbers in rules.items()}
+    by_rule = {
+        rule: _figures([of_system[numbers] for of_system in said], first) for rule, numbers in rules.items()
+    }
     results = []
-    figures = zip(systems, said, _figures(said), _figures(addressed), strict=True)
+    figures = zip(systems, said, _figures(said, first), _figures(addressed, first), strict=True)
     for place, (system, of_system, figure, address) in enumerate(figures):
         wrong = np.flatnonzero(of_system[:, 0] == 0)[:failures].tolist()
         results.append(
@@ -193,11 +255,28 @@ def evaluate(
     return SetResults(
         generative_set,
         judging,
-        _known(_figures([oracle])[0]),
-        {rule: _known(_figures([oracle[numbers]])[0]) for rule, numbers in rules.items()},
+        tuple(_oracle(size, translated, sayers, rules) for size in sizes),
         sum(not judging.can_be_said(item.expected) for item in items),
         tuple(results),
+        baseline,
     )
+
+
+def _oracle(
+    size: int,
+    translated: Sequence[Translated],
+    sayers: Sequence[frozenset[int]],
+    rules: Mapping[str, Sequence[int]],
+) -> Oracle:
+    found = [
+        any(one.last.ranks[number] < size for number in numbers)
+        for one, numbers in zip(translated, sayers, strict=True)
+    ]
+
+    def figure(numbers: Sequence[int]) -> Figure:
+        return Figure(Share.of(sum(found[number] for number in numbers), len(numbers)))
+
+    return Oracle(size, figure(range(len(found))), {rule: figure(numbers) for rule, numbers in rules.items()})
 
 
 def _failure(
@@ -206,7 +285,11 @@ def _failure(
     text = system.texts[number]
     if not system.documents:
         return Failure(item, text)
-    return Failure(item, text, system.documents[number][:-1], translated.last, sayers)
+    last, options = translated.last, system.options
+    if options is not None and search_kind(options.search).needs == LISTS:
+        last = last.beginning(options.nbest)  # the list that it chose from
+    saying = frozenset(translated.last.texts[place] for place in sayers)
+    return Failure(item, text, system.documents[number][:-1], last, saying)
 
 
 def _items_of_rules(items: Sequence[Item]) -> dict[str, list[int]]:
@@ -233,14 +316,16 @@ def _agreement(items: Sequence[Item], texts: Sequence[str], judging: Judging) ->
     return _statistics([(one and pair[0] == pair[1], one) for one, pair in zip(known, pairs, strict=True)])
 
 
-def _figures(statistics: Sequence[Floats]) -> list[Figure | None]:
-    """The share of each system, compared with the first; None for a system of which nothing is counted."""
+def _figures(statistics: Sequence[Floats], first: int) -> list[Figure | None]:
+    """The share of each system, compared with `first`; None for a system of which nothing is counted."""
     sums = Resampling(np.arange(len(statistics[0])), SAMPLES, SEED).sums(np.hstack(statistics))
     samples = np.split(sums, len(statistics), axis=1)
     figures: list[Figure | None] = []
     for place, own in enumerate(statistics):
         right, count = (int(value) for value in own.sum(0))
-        over = _difference(own, statistics[0], samples[place], samples[0]) if place else None
+        over = None
+        if place != first:
+            over = _difference(own, statistics[first], samples[place], samples[first])
         figures.append(Figure(Share.of(right, count), over) if count else None)
     return figures
 

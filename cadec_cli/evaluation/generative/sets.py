@@ -160,10 +160,41 @@ def read_system(
             f"and {name_of(of_set.path)} has {of_set.in_file:,} items",
             "translations of another system have one line per item, an empty one if there is none",
         )
+    _check_lines(path, of_set, lines)
     texts = (_SEPARATOR.split(lines[place])[-1].strip() for place in of_set.places)
     if language is None:
         return tuple(texts)
     return tuple((split_sentences(text, language) or [""])[-1] for text in texts)
+
+
+# References that are looked for in a file of translations. A line is like a reference, or unlike it, if it
+# has so large a share of the words of both.
+_LOOKED_FOR = 50
+_LIKE, _UNLIKE = 0.6, 0.2
+
+
+def _check_lines(path: Path, of_set: GenerativeSet, lines: Sequence[str]) -> None:
+    """Refuse translations in another order: most references that are like a line are like another's."""
+    words = [frozenset(_SEPARATOR.split(line)[-1].lower().split()) for line in lines]
+    sample = of_set.sample(_LOOKED_FOR)
+    like = misplaced = 0
+    example = ""
+    for place, item in zip(sample.places, sample.items, strict=True):
+        wanted = frozenset((item.reference or "").lower().split())
+        if len(wanted) < 4:  # others may be like it by chance
+            continue
+        shares = [len(wanted & found) / len(wanted | found) for found in words]
+        best = max(range(len(shares)), key=shares.__getitem__)
+        if shares[best] >= _LIKE:
+            like += 1
+            if shares[place] < _UNLIKE:
+                misplaced += 1
+                example = example or f"line {best + 1} translates item {item.name}"
+    if misplaced >= 3 and 2 * misplaced > like:
+        raise CadecError(
+            f"{name_of(path)} is not in the order of {name_of(of_set.path)}: {example}",
+            "line N is the translation of item N of the whole set",
+        )
 
 
 def _expectation(layout: str | None = None) -> str:
@@ -248,16 +279,23 @@ def _sentences(path: Path, place: int, line: str) -> tuple[str, ...]:
 
 
 def _check_order(inputs: Path, name: str, items: Sequence[Item], found: Sequence[Item]) -> None:
-    """Refuse documents that are not those of the items: most of them end with other sentences."""
+    """Refuse documents that are not those of the items, or are in another order.
+
+    Published files may differ in a few characters, so a line may end with another sentence, if that is no
+    other item's and most lines are right.
+    """
+    sentences = {" ".join(item.source.split()): item.name for item in items}
     wrong = [
-        place
+        (place, other.source)
         for place, (item, other) in enumerate(zip(items, found, strict=True), 1)
         if item.source.split() != other.source.split()
     ]
-    if 2 * len(wrong) > len(items):
-        other = found[wrong[0] - 1].source
+    swapped = [(place, source) for place, source in wrong if " ".join(source.split()) in sentences]
+    if swapped or 2 * len(wrong) > len(items):
+        place, source = (swapped or wrong)[0]
+        owner = f", the sentence of item {sentences[' '.join(source.split())]}" if swapped else ""
         raise CadecError(
-            f"{name_of(inputs)} does not belong to {name}: line {wrong[0]} ends with {other[:60]!r}",
+            f"{name_of(inputs)} does not belong to {name}: line {place} ends with {source[:60]!r}{owner}",
             "the last sentence of a line is the item's “src segment”",
         )
 

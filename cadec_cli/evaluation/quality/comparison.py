@@ -30,6 +30,7 @@ from cadec_cli.evaluation.pmi.analysis import (
     pmi_statistics,
     spearman,
 )
+from cadec_cli.evaluation.quality.consistency import Repetition, repetitions
 from cadec_cli.evaluation.quality.measures import (
     FEWEST,
     Measure,
@@ -47,6 +48,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.method.context import ContextPolicy
 
 PMI, MULTI_BLEU = "PMI", "multi-BLEU"
+NAMES, TERMS = "names", "terms"  # consistency
 
 _FEW_DOCUMENTS = 10
 
@@ -140,6 +142,20 @@ class PMIOptions:
 
 
 @dataclass(frozen=True)
+class ConsistencyOptions:
+    """The languages of source and translations, as far as they are known: words are elided in some."""
+
+    source: str = ""
+    target: str = ""
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The share of repeated names, and that of repeated terms, rendered as the last time, in per cent."""
+        how = "same as before|stems:prefix|clear cases"
+        return [mean_measure(name, f"{how}:{name}") for name in (NAMES, TERMS)]
+
+
+@dataclass(frozen=True)
 class Sampling:
     """What the bootstrap resamples (`sentence` or `document`), and how often."""
 
@@ -170,6 +186,7 @@ class SystemResult:
     figures: Mapping[str, MeasuredFigure]
     source_pmi: Correlation | None
     script_line: str | None  # what multi-bleu.perl prints
+    repetitions: tuple[Repetition, ...] | None = None  # of names and terms
 
 
 @dataclass(frozen=True)
@@ -189,12 +206,13 @@ def evaluate(
     pmi: PMIOptions | None = None,
     sampling: Sampling | None = None,
     *,
+    consistency: ConsistencyOptions | None = None,
     counted: CountProgress = no_progress,
     warn: Warn = no_warning,
 ) -> Evaluation:
-    """Measure translations: against the reference, if there is one, and by their PMI, if `pmi` is given.
+    """Measure translations: against the reference, if there is one, and as `pmi` and `consistency` say.
 
-    The PMI of the reference is measured too.
+    The PMI and the consistency of the reference are measured too. Consistency needs the source.
     """
     sampling = sampling or Sampling()
     parts = [("hypothesis", texts.hypotheses), *(("baseline", text) for text in texts.baselines)]
@@ -203,12 +221,23 @@ def evaluate(
     if texts.reference is not None:
         measures += strings.measures
         statistics = [_counts(text, texts.reference, measures, counted) for text in texts.systems]
+    if texts.reference is not None and (pmi is not None or consistency is not None):
+        parts.append(("reference", texts.reference))
+        statistics.append({})
+    repeated: list[tuple[Repetition, ...] | None] = [None for _ in parts]
+    if consistency is not None:
+        measures += consistency.measures
+        repeated = [_repetitions(texts.source, text, consistency, counted) for _, text in parts]
+        for counts, of_text in zip(statistics, repeated, strict=True):
+            counts.update(_agreement(of_text or (), len(texts.hypotheses.sentences)))
+        if texts.reference is None and pmi is None and not any(statistics):
+            raise CadecError(
+                "no name or term that recurs in a document has a clear rendering",
+                "a longer text is needed; a blank line stands only between documents",
+            )
     correlations: list[Correlation | None] = [None for _ in parts]
     if pmi is not None:
         measures.append(pmi.measure)
-        if texts.reference is not None:
-            parts.append(("reference", texts.reference))
-            statistics.append({})
         source = None
         if pmi.source is not None and texts.source is not None:
             source = own_scores(pmi.source, texts.source, pmi.policy, counted)
@@ -242,9 +271,10 @@ def evaluate(
                 script_line(system.statistics[MULTI_BLEU].sum(0))
                 if MULTI_BLEU in system.statistics
                 else None,
+                of_system,
             )
-            for (part, _), system, figures_of_system, correlation in zip(
-                parts, systems, figures, correlations, strict=True
+            for (part, _), system, figures_of_system, correlation, of_system in zip(
+                parts, systems, figures, correlations, repeated, strict=True
             )
         ),
     )
@@ -264,6 +294,29 @@ def _counts(
                 counts.append(measure.count(hypothesis, wanted))
                 advance(1)
         statistics[measure.name] = np.array(counts, dtype=np.float64)
+    return statistics
+
+
+def _repetitions(
+    source: AlignedText | None, text: AlignedText, options: ConsistencyOptions, counted: CountProgress
+) -> tuple[Repetition, ...]:
+    if source is None:
+        raise CadecError("consistency is measured with the source", f"give it with {option('src')}")
+    with counted(f"consistency, {text.name}", len(text.sentences)) as advance:
+        found = repetitions(source.documents, text.documents, options.source, options.target)
+        advance(len(text.sentences))
+    return tuple(found)
+
+
+def _agreement(found: Sequence[Repetition], sentences: int) -> dict[str, Floats]:
+    """(100 × same, repeated) of every sentence, for names and terms; absent where nothing is repeated."""
+    statistics = {}
+    for name in (NAMES, TERMS):
+        of_kind = [one for one in found if one.is_name == (name == NAMES)]
+        if of_kind:
+            statistics[name] = np.zeros((sentences, 2))
+            for one in of_kind:
+                statistics[name][one.sentence] += (100.0 * one.is_same, 1.0)
     return statistics
 
 

@@ -311,6 +311,13 @@ class Difference:
         """Tell whether p is below 0.05; an untested difference is not significant."""
         return self.p is not None and self.p < 0.05
 
+    @property
+    def p_text(self) -> str:
+        """The p-value as people read it; empty if the difference is untested."""
+        if self.p is None:
+            return ""
+        return f"p = {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
+
     def record(self) -> dict[str, Any]:
         """The difference as plain data, without values that were not computed."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}

@@ -264,6 +264,7 @@ def _pick_texts(
 
 
 PROTOCOLS = ("best", "strongest")
+UNTESTED = f"fewer than {FEWEST} lines can't be tested"
 
 
 def choose(protocol: str, level: Point, points: Sequence[Point]) -> Point:
@@ -300,25 +301,18 @@ def decide(protocol: str, level: Point, points: Sequence[Point], present: Point)
     candidate = choose(protocol, level, points)
     if protocol != "best":
         (over_level,) = above(level, [candidate])
-        reason = (
-            f"{candidate.setting}: BLEU {over_level.delta:+.2f} over the sentence level ({p_of(over_level)})"
-        )
+        gain = f"BLEU {over_level.delta:+.2f} over the sentence level"
+        reason = f"{candidate.setting}: {gain} ({over_level.p_text or UNTESTED})"
         return Decision(candidate, reason, over_level)
     if candidate.bleu <= present.bleu:
         return Decision(present, f"{present.setting} stays: nothing tried has a higher BLEU")
     (over_present,) = above(present, [candidate])
     gain = f"BLEU {over_present.delta:+.2f} over {present.setting}"
+    tested = over_present.p_text or UNTESTED
     if over_present.significant:
-        return Decision(candidate, f"{candidate.setting}: {gain} ({p_of(over_present)})", over_present)
-    reason = f"within noise ({p_of(over_present)}): {present.setting} stays; {candidate.setting} has {gain}"
+        return Decision(candidate, f"{candidate.setting}: {gain} ({tested})", over_present)
+    reason = f"within noise ({tested}): {present.setting} stays; {candidate.setting} has {gain}"
     return Decision(present, reason, over_present)
-
-
-def p_of(difference: Difference) -> str:
-    """The p-value as text, or why there is none."""
-    if difference.p is None:
-        return f"fewer than {FEWEST} lines can't be tested"
-    return f"p = {difference.p:.2g}" if difference.p >= 0.001 else "p < 0.001"
 
 
 CHUNK = 256  # sentences translated at once

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from cadec_cli.evaluation.pmi.analysis import OutputOutliers, Panel
 from cadec_cli.evaluation.quality.comparison import Evaluation
+from cadec_cli.evaluation.quality.consistency import Repetition
 from cadec_cli.evaluation.quality.measures import FEWEST, MeasuredFigure
 from cadec_cli.evaluation.tuning.search import Decision
 from cadec_cli.terminal.console import visible
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from cadec_cli.reproduction.measurements import Results
     from cadec_cli.reproduction.scales import Scale
     from cadec_cli.reproduction.steps import Step
+
+
+# Words whose rendering changes, as many as are shown.
+_CHANGES = 10
 
 
 def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -48,6 +53,11 @@ def records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             record["source_pmi"] = {
                 name: value if value == value else None  # JSON has no NaN
                 for name, value in dataclasses.asdict(system.source_pmi).items()
+            }
+        if system.repetitions is not None:
+            record["consistency"] = {
+                "repetitions": len(system.repetitions),
+                "changed": [dataclasses.asdict(one) for one in system.repetitions if not one.is_same],
             }
         yield record
 
@@ -85,6 +95,23 @@ def show(evaluation: Evaluation) -> None:
     for name, system in zip(names, evaluation.systems, strict=True):
         if system.script_line is not None:
             out.print(Text(f"{name}: {system.script_line}"), soft_wrap=True)
+        if system.repetitions is not None:
+            for line in _consistency(name, system.repetitions):
+                out.print(line, soft_wrap=True)
+
+
+def _consistency(name: str, found: Sequence[Repetition]) -> Iterator[Text]:
+    """How many words were repeated, and the first that changed."""
+    changed = [one for one in found if not one.is_same]
+    named = sum(one.is_name for one in found)
+    counts = f"{named:,} names and {len(found) - named:,} terms again"
+    yield Text(f"{name}: {counts}, {len(changed):,} of them rendered otherwise than before")
+    for one in changed[:_CHANGES]:
+        place = f"document {one.document + 1}, sentence {one.sentence + 1} of the text"
+        words = f"{visible(one.word)}: {visible(one.before)} → {visible(one.rendering)}"
+        yield Text(f"  {words}").append(f"  {place}", "dim")
+    if len(changed) > _CHANGES:
+        yield Text(f"  … {len(changed) - _CHANGES:,} more: --json has all", "dim")
 
 
 def _names(evaluation: Evaluation) -> list[str]:

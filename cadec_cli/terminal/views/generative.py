@@ -10,17 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
-from cadec_cli.evaluation.generative.results import Figure, SetResults, SystemResult
-from cadec_cli.evaluation.tuning.search import p_of
+from cadec_cli.evaluation.generative.results import INTERVALS, Figure, SetResults, SystemResult
 from cadec_cli.method.objectives import CONDITIONAL
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.method.searches import search_kind
+from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.terminal.console import visible
-
-
-def oracle_name(options: TranslationOptions) -> str:
-    """The name of the row that tells what the lists hold."""
-    return f"any of the {options.nbest}-best"
 
 
 def unsayable(results: SetResults) -> str:
@@ -38,71 +32,74 @@ def everything(results: Sequence[SetResults], options: TranslationOptions) -> It
     """Tables of every set: shares, and shares by rule if the set has rules."""
     for of_set in results:
         yield shares(of_set, options)
-        if of_set.oracle_by_rule:
-            yield by_rule(of_set, options)
+        if of_set.rules:
+            yield by_rule(of_set)
 
 
 def shares(results: SetResults, options: TranslationOptions) -> Table:
-    """One row per system, the sentence level first and the lists' oracle last."""
+    """One row per system, the sentence level first and the lists' oracles last."""
     of_set = results.generative_set
     table = _table(f"{visible(of_set.name)}: expected word said, %")
     table.caption = _caption(results, options)
     count = len(of_set.items)
     drawn = "" if count == of_set.in_file else f" of {of_set.in_file:,}"
     table.add_column(Text("said").append(f"\n{count:,}{drawn} items", "dim"), no_wrap=True)
-    table.add_column("over sentence level", no_wrap=True)
-    addressed = any(result.address is not None for result in results.systems)
-    if addressed:
+    _add_over(table, results)
+    if results.has_addresses:
         table.add_column(Text("address").append("\nas the reference's", "dim"), no_wrap=True)
-        table.add_column("over sentence level", no_wrap=True)
+        _add_over(table, results)
     for result in results.systems:
         cells = [_share(result.said), _over(result.said)]
-        if addressed:
+        if results.has_addresses:
             cells += [_share(result.address, counted=True), _over(result.address)]
         table.add_row(_name(result), *cells)
-    table.add_row(Text(oracle_name(options), "dim"), _share(results.oracle))
+    for oracle in results.oracles:
+        table.add_row(Text(oracle.name, "dim"), _share(oracle.said))
     return table
 
 
-def by_rule(results: SetResults, options: TranslationOptions) -> Table:
+def by_rule(results: SetResults) -> Table:
     """The same rows for every rule of the set."""
     table = _table(f"{visible(results.generative_set.name)}: by rule, %")
-    table.columns[0].header = Text("rule")
+    table.columns[0].header, table.columns[0].max_width = Text("rule"), 32
     table.add_column("system", overflow="fold")
     table.add_column("said", no_wrap=True)
-    table.add_column("over sentence level", no_wrap=True)
-    for rule, oracle in results.oracle_by_rule.items():
-        count = oracle.share.items
+    _add_over(table, results)
+    for rule, count in results.rules.items():
         items = Text(f"{count:,} {'item' if count == 1 else 'items'}", "dim")
         names = itertools.chain([Text(visible(rule)), items], itertools.repeat(Text()))
         for result, name in zip(results.systems, names, strict=False):
             figure = result.by_rule[rule]
             table.add_row(name, _name(result), _share(figure), _over(figure, between="  "))
-        table.add_row(next(names), Text(oracle_name(options), "dim"), _share(oracle), end_section=True)
+        for oracle in results.oracles:
+            table.add_row(next(names), Text(oracle.name, "dim"), _share(oracle.by_rule[rule]))
+        table.add_section()
     return table
 
 
-def records(results: Sequence[SetResults], options: TranslationOptions) -> Iterator[dict[str, Any]]:
-    """All results as plain data, one object per set and system; the lists' oracle is the last of a set."""
+def records(results: Sequence[SetResults]) -> Iterator[dict[str, Any]]:
+    """All results as plain data, one object per set and system; the lists' oracles are the last of a set."""
     for of_set in results:
         for result in of_set.systems:
-            yield record(of_set, result, options)
-        yield {
-            **_shared(of_set, options),
-            "system": oracle_name(options),
-            "kind": "oracle",
-            **of_set.oracle.record(),
-            "by_rule": {rule: figure.record() for rule, figure in of_set.oracle_by_rule.items()},
-        }
+            yield record(of_set, result)
+        for oracle in of_set.oracles:
+            yield {
+                **_shared(of_set),
+                "system": oracle.name,
+                "kind": "oracle",
+                "nbest": oracle.size,
+                **oracle.said.record(),
+                "by_rule": {rule: figure.record() for rule, figure in oracle.by_rule.items()},
+            }
 
 
-def record(results: SetResults, result: SystemResult, options: TranslationOptions) -> dict[str, Any]:
+def record(results: SetResults, result: SystemResult) -> dict[str, Any]:
     """A result as plain data, with how it was obtained; what was not computed is absent."""
-    found: dict[str, Any] = {**_shared(results, options), "system": result.system.name}
+    found: dict[str, Any] = {**_shared(results), "system": result.system.name}
     if not result.system.documents:
         found["kind"] = "other"
     elif result.system.options is None:
-        found["kind"] = "sentence level"
+        found |= {"kind": "sentence level", "nbest": results.oracles[-1].size}
     else:
         found |= {"kind": "row", **_settings(result.system.options)}
     found |= result.said.record()
@@ -112,7 +109,7 @@ def record(results: SetResults, result: SystemResult, options: TranslationOption
     return found
 
 
-def _shared(results: SetResults, options: TranslationOptions) -> dict[str, Any]:
+def _shared(results: SetResults) -> dict[str, Any]:
     of_set = results.generative_set
     return {
         "set": str(of_set.path),
@@ -120,7 +117,7 @@ def _shared(results: SetResults, options: TranslationOptions) -> dict[str, Any]:
         "signature": results.judging.signature,
         "in_file": of_set.in_file,
         "unsayable": results.unsayable,
-        "nbest": options.nbest,
+        "baseline": results.baseline,
         "samples": SAMPLES,
     }
 
@@ -135,6 +132,8 @@ def _settings(options: TranslationOptions) -> dict[str, Any]:
         "objective": used.name,
         "weight": dict(used.weights),
     }
+    if search_kind(options.search).needs == LISTS:
+        settings["nbest"] = options.nbest
     if used.uses_lm:
         settings |= {"temperature": options.temperature, "alpha": options.alpha}
     if used.uses(CONDITIONAL):
@@ -148,10 +147,14 @@ def _table(title: str) -> Table:
     return table
 
 
+def _add_over(table: Table, results: SetResults) -> None:
+    """Add the column of differences from the baseline."""
+    table.add_column(Text("over ").append(visible(results.baseline)), no_wrap=True)
+
+
 def _caption(results: SetResults, options: TranslationOptions) -> str:
     settled = [f"context of {options.context} sentences", results.judging.signature]
-    how = f"95 % intervals of {SAMPLES:,} bootstrap samples of items, p of the paired bootstrap"
-    return f"{', '.join(settled)}; {how}"
+    return f"{', '.join(settled)}; {INTERVALS}"
 
 
 def _name(result: SystemResult) -> Text:
@@ -168,9 +171,9 @@ def _share(figure: Figure | None, *, counted: bool = False) -> Text:
 
 
 def _over(figure: Figure | None, between: str = "\n") -> Text:
-    if figure is None or (difference := figure.over_level) is None:
+    if figure is None or (difference := figure.over_baseline) is None:
         return Text()
     colour = ("green" if difference.delta > 0 else "red") if difference.significant else ""
     text = Text(f"{difference.delta:+5.1f}", colour)
     text.append(f"  {difference.low:+.1f}…{difference.high:+.1f}", "dim")
-    return text.append(f"{between}{p_of(difference)}" if difference.p is not None else "", "dim")
+    return text.append(f"{between}{difference.p_text}" if difference.p is not None else "", "dim")

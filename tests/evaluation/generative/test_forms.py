@@ -46,6 +46,11 @@ WORDS = st.lists(st.sampled_from(["tu", "es", "là", "vous", "Dis", "moi"]), min
         ("avec vous deux", "vous deux", "fr", True, True),
         ("vous, tous les deux", "vous deux", "fr", False, False),
         ("", "te", "fr", False, False),
+        ("你好吗？", "你", "zh", True, False),
+        ("你们好吗？", "您", "zh", False, False),
+        ("तुम कैसे हो?", "तु", "hi", False, False),  # vowel signs belong to their word
+        ("तुम कैसे हो?", "तुम", "hi", True, True),
+        ("คุณสบายดีไหม", "คุณ", "th", True, False),
     ],
 )
 def test_the_two_rules(text: str, expected: str, language: str, by_words: bool, by_ctxpro: bool) -> None:

@@ -172,6 +172,33 @@ def test_other_systems_have_a_line_for_every_item(seven: GenerativeSet, tmp_path
         read_system(written(path, "\n".join(lines)), sample)
 
 
+@pytest.mark.parametrize("limit", [10, 5])
+def test_translations_in_another_order(tmp_path: Path, limit: int) -> None:
+    words = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+    references = [" ".join(word + letter for letter in "abcdefg") for word in words]
+    of_set = read_set(own(tmp_path, *({**OWN, "reference": text} for text in references))).sample(limit)
+    inexact = [text.rpartition(" ")[0] + " x" for text in references]
+    assert read_system(written(tmp_path / "good", "\n".join(inexact)), of_set)
+    assert read_system(written(tmp_path / "bad", "\n".join(["nichts davon ist richtig"] * 10)), of_set)
+    swapped = written(tmp_path / "swapped", "\n".join([*inexact[:2][::-1], *inexact[2:]]))
+    assert read_system(swapped, of_set)  # two of many may be alike
+    moved = written(tmp_path / "moved", "\n".join([*inexact[1:], inexact[0]]))
+    with pytest.raises(CadecError, match=r"moved is not in the order of .*: line 10 translates item 1"):
+        read_system(moved, of_set)
+
+
+def test_documents_in_another_order(tmp_path: Path) -> None:
+    items = [{**CTXPRO, "src segment": f"I see you, {name}."} for name in ("Ann", "Bob", "Cy", "Dan")]
+    path = theirs(tmp_path, *items)
+    lines = [f"Hello.<eos> {item['src segment']}\n" for item in items]
+    assert len(read_set(path, written(tmp_path / "a", "".join(lines))).items) == 4
+    lines[0] = "Hello.<eos> I see you , Ann.\n"
+    assert len(read_set(path, written(tmp_path / "b", "".join(lines))).items) == 4
+    lines[2:] = lines[:1:-1]
+    with pytest.raises(CadecError, match=r"line 3 ends with 'I see you, Dan.', the sentence of item 4"):
+        read_set(path, written(tmp_path / "c", "".join(lines)))
+
+
 def test_systems_are_named() -> None:
     files = system_files(["a=x=1", "b=y", "a=z", "b=y"], 2)
     assert files == {"a": [Path("x=1"), Path("z")], "b": [Path("y"), Path("y")]}
