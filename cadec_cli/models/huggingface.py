@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models import parts_attention
-from cadec_cli.models.fitted_output import FittedOutput, Single
+from cadec_cli.models.fitted_output import Finish, FittedOutput, Single
 from cadec_cli.models.int8.linear import FineInt8Linear, int8_available
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.output_layer import TokenLogProbs, logit_log_probs
@@ -249,7 +249,7 @@ class Network:
             tokens,
             part,
             single_logits(lambda: output.weight, lambda: getattr(output, "bias", None)),
-            self.scale_logits,
+            self.finish,
         )
 
     @property
@@ -307,6 +307,12 @@ class Network:
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
         return self.scale_logits(self.model.get_output_embeddings()(hidden))
+
+    @property
+    def finish(self) -> Finish | None:
+        """What is done to the products of the output layer; None if they are the logits."""
+        cap = getattr(self.config, "final_logit_softcapping", None)
+        return self.scale_logits if cap or self._scale != 1 else None
 
     def scale_logits(self, logits: Tensor) -> Tensor:
         """Apply the architecture's scale and softcap to the logits of the output layer."""
