@@ -89,6 +89,7 @@ def _load_stepwise(
         start=settings.start,
         positions=settings.positions,
         limits=_limits(part, languages),
+        int8=machine.compute_type == "int8",
     )
 
 
