@@ -13,6 +13,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -45,21 +46,38 @@ def transformers_library() -> Any:
     return transformers
 
 
+_quiet_lock = Lock()
+_quiet: list[contextlib.ExitStack] = []  # one for each context that is open, in any thread
+
+
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """A context without its progress bars, warnings and advice: cadec checks and reports what matters."""
+    """A context without its progress bars, warnings and advice: cadec checks and reports what matters.
+
+    All threads share one: the first that enters it changes the library's settings, the last puts them back.
+    """
+    with _quiet_lock:
+        _quiet.append(contextlib.ExitStack() if _quiet else _silence_transformers())
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            # The first holds the settings, and is left last.
+            _quiet.pop().close()
+
+
+def _silence_transformers() -> contextlib.ExitStack:
+    """Silence the library until the result is closed."""
     logging = transformers_library().utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    undo = contextlib.ExitStack()
+    undo.callback(logging.set_verbosity, logging.get_verbosity())
+    if logging.is_progress_bar_enabled():
+        undo.callback(logging.enable_progress_bar)
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+    undo.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    return undo
 
 
 # The most tokens read at once: a D-LM reads a few sentences, and the cost of attention grows quadratically.
