@@ -53,7 +53,7 @@ class FittedOutput:
     ) -> Tensor:
         """log p of each token after its row of a last layer: (temperatures, edges). See `TokenLogProbs`."""
         if self._finish is None and is_compiled(self._output) and kernels.takes(hidden):
-            return self._compiled(hidden, rows, tokens, temperatures)
+            return self._in_one_pass(hidden, rows, tokens, temperatures)
         logits = self._logits(self._output(hidden))
 
         def others(wanted: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class FittedOutput:
     def _logits(self, product: Tensor) -> Tensor:
         return (product if self._finish is None else self._finish(product)).float()
 
-    def _compiled(
+    def _in_one_pass(
         self, hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
     ) -> Tensor:
         """The same without logits; a token outside is found by the sum that an edge of its row to any other
