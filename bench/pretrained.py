@@ -95,8 +95,10 @@ def _language_model(bundle: Bundle | None, compute_type: str) -> TransformersLan
 
 
 def _tries(load: Callable[[str], TransformersLanguageModel]) -> Iterator[Row]:
-    model = load("float32")
-    model.network.fitted = None  # as a plain batch of transformers scores
+    fitted = load("float32")
+    fitted.network.fitted = None  # as a plain batch of transformers scores
+    # Made again: how many rows of logits it computes at a time depends on what it predicts.
+    model = TransformersLanguageModel(fitted.network, fitted.text, positions=fitted.positions)
     random = np.random.default_rng(1)
     vocabulary = model.network.vocabulary
     sentences = (tuple(random.integers(4, vocabulary, LENGTH).tolist()) for _ in range(CONTEXT))

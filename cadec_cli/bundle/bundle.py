@@ -39,7 +39,7 @@ from cadec_cli.bundle.manifest import (
 )
 from cadec_cli.engines.compute_types import check_compute_type
 from cadec_cli.engines.engine import Engine, Languages, ModelSettings, Note, language_token, silence
-from cadec_cli.engines.table import ENGINES, OWN_ENGINES, translation_engine
+from cadec_cli.engines.table import ENGINES, OWN_ENGINES, language_engine, translation_engine
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.options import DecodingDefaults
@@ -66,15 +66,18 @@ class Bundle:
         return f"Bundle({self.name!r}, {str(self.directory)!r})"
 
     @classmethod
-    def open(cls, directory: Path, verify: bool = True, checksums: bool = True) -> Bundle:
+    def open(
+        cls, directory: Path, verify: bool = True, checksums: bool = True, *, for_lm: bool = False
+    ) -> Bundle:
         """Open a bundle. Missing, truncated or modified files and parts that do not fit are one CadecError.
 
         Without `verify` only the names and sizes of files are checked. Without `checksums` it is also checked
-        that the parts fit each other, but no checksum is computed.
+        that the parts fit each other, but no checksum is computed. `for_lm` says that the D-LM will be
+        loaded next: while checksums are computed, the libraries that it needs are imported.
         """
         manifest = read_manifest(directory)
         try:
-            return cls._open_checked(directory, manifest, verify, checksums)
+            return cls._open_checked(directory, manifest, verify, checksums, for_lm)
         except CadecError:
             if read_manifest(directory) == manifest:
                 raise
@@ -82,8 +85,14 @@ class Bundle:
         return cls._open_checked(directory, read_manifest(directory), verify, checksums)
 
     @classmethod
-    def _open_checked(cls, directory: Path, manifest: Manifest, verify: bool, checksums: bool) -> Bundle:
-        check_files(directory, manifest, checksums=verify and checksums)
+    def _open_checked(
+        cls, directory: Path, manifest: Manifest, verify: bool, checksums: bool, for_lm: bool = False
+    ) -> Bundle:
+        def import_libraries() -> None:
+            if for_lm and "lm" in manifest.parts and manifest.engine("lm") in ENGINES:
+                language_engine(manifest.engine("lm")).import_libraries()
+
+        check_files(directory, manifest, checksums=verify and checksums, meanwhile=import_libraries)
         bundle = cls(directory, manifest)
         if verify:
             bundle._check_parts()

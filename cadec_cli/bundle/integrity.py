@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
@@ -41,11 +41,16 @@ _SHOWN, _MOST = 5, 100
 
 
 def check_files(
-    directory: Path, manifest: Manifest, checksums: bool = True, parts: Iterable[str] | None = None
+    directory: Path,
+    manifest: Manifest,
+    checksums: bool = True,
+    parts: Iterable[str] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Raise a CadecError that names the files that are missing, truncated, modified or not listed.
 
-    With `parts`, checksums are computed only for the files of these parts.
+    With `parts`, checksums are computed only for the files of these parts. `meanwhile` is called while they
+    are computed.
     """
     wrong = [f"no bundle has a file {quote_value(name)}" for name in foreign_files(manifest)]
     there = set()
@@ -63,7 +68,7 @@ def check_files(
             break
     else:
         wrong += [_missing(name, manifest) for name in manifest.files if name not in there]
-    wrong += _find_modified(directory, manifest, sound)
+    wrong += _find_modified(directory, manifest, sound, meanwhile)
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CadecError(
@@ -71,10 +76,15 @@ def check_files(
         )
 
 
-def _find_modified(directory: Path, manifest: Manifest, names: Sequence[str]) -> list[str]:
+def _find_modified(
+    directory: Path, manifest: Manifest, names: Sequence[str], meanwhile: Callable[[], None]
+) -> list[str]:
     """Return a message for each file whose content was modified; several files are read at a time."""
+    # The largest first: a core should not begin one when the others are done.
+    names = sorted(names, key=lambda name: -manifest.files[name].size)
     with ThreadPoolExecutor(available_cores()) as threads:
         found = threads.map(sha256, [directory / name for name in names])
+        meanwhile()
         return [
             f"{name} (checksum mismatch: modified or damaged)"
             for name, checksum in zip(names, found, strict=True)

@@ -105,7 +105,8 @@ def _halves(text: str) -> list[str]:
 # Items of a wave, and the most documents that are in step. A translation can be resumed between two waves, so
 # that a wave must not take long: a slow D-LM says how many it takes (`engines.protocols.Paced`).
 WAVE = 64
-# Items that are prepared at once, in waves. The first are few, so that the first translations appear soon.
+# Items that are prepared at once, in waves. With a slow D-LM the first are few, so that the first
+# translations appear soon. Otherwise to prepare them is most of the work, and takes longer in small batches.
 FIRST_BATCH, BATCH = 32, 256
 
 Item = TypeVar("Item")
@@ -165,9 +166,11 @@ def batches(
 ) -> Iterator[tuple[list[Wave[Item]], int]]:
     """Yield the waves in batches that are prepared together, and how many waves of each are already taken.
 
-    Batches of which all waves are among the first `taken` are left out. They depend on lengths alone, too.
+    Batches of which all waves are among the first `taken` are left out. They depend on lengths and on `size`
+    alone, too; waves smaller than usual are those of a slow D-LM.
     """
-    enough, batch, items, first = FIRST_BATCH, list[Wave[Item]](), 0, 0
+    batch, items, first = list[Wave[Item]](), 0, 0
+    enough = FIRST_BATCH if size < WAVE else BATCH
     for number, wave in enumerate(waves(documents, size), 1):
         batch.append(wave)
         items += sum(map(len, wave.documents.values()))

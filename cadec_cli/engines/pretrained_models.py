@@ -89,6 +89,7 @@ def _load_stepwise(
         start=settings.start,
         positions=settings.positions,
         limits=_limits(part, languages),
+        int8=machine.compute_type == "int8",
     )
 
 
@@ -171,6 +172,13 @@ def _load_language(part: ModelPart, languages: Languages, machine: Machine, note
         )
 
 
+def _import_libraries() -> None:
+    with _no_collection(), contextlib.suppress(ImportError):  # loading says what is missing
+        import transformers.modeling_utils  # noqa: F401
+
+        import cadec_cli.engines.transformers_lm  # noqa: F401
+
+
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
     """Collect no garbage: loading leaves hardly any, and looking for it takes a sixth of the time."""
@@ -194,4 +202,5 @@ PRETRAINED_LANGUAGE = LanguageEngine(
     settings=read_language_settings,
     check=_check_language,
     load=_load_language,
+    import_libraries=_import_libraries,
 )

@@ -65,6 +65,15 @@ def cores_for(*models: object) -> int:
     return torch.get_num_threads() if all(_on_cpu(model) is not None for model in models) else 1
 
 
+def computes_on_cpu(model: object) -> bool:
+    """Tell whether a model's network, of any kind, computes on a CPU."""
+    network = getattr(model, "network", None)
+    own = getattr(network, "device", None)
+    if isinstance(own, torch.device):
+        return own.type == "cpu"
+    return _on_cpu(model) is not None
+
+
 def _on_cpu(model: object) -> nn.Module | None:
     """The network of a model of ours that computes on a CPU."""
     network = getattr(model, "network", None)

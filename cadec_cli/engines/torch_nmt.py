@@ -47,21 +47,27 @@ class TorchTranslationModel:
 
 
 class NMTSteps:
-    """Sentences being translated: rows of the decoder, and the sources they attend to."""
+    """Sentences being translated: rows of the decoder, and the sources they attend to.
 
-    def __init__(self, network: Transformer, encoded: Source) -> None:
+    Every translation starts with the tokens `begin`.
+    """
+
+    def __init__(self, network: Transformer, encoded: Source, begin: Sequence[int] = (BOS,)) -> None:
         self._network = network
+        self._begin = list(begin)
         self._device = network.target_embedding.weight.device
         self._encoded = encoded
         self._cache = Cache()
         self._count = encoded.mask.size(0)
 
     def log_probs(self, tokens: Tensor | None) -> Tensor:
-        """Append tokens (B, K), or BOS at the start, and return log p of every next one: (B·K, V)."""
+        """Append tokens (B, K), or the beginning, and return log p of every next one: (B·K, V)."""
         if tokens is None:
-            tokens = torch.full((self._count, 1), BOS, device=self._device)
-        hidden = self._network.hidden_states(tokens.reshape(-1, 1), self._encoded, self._cache)  # (B·K, 1, D)
-        return all_log_probs(self._network.output, hidden[:, -1])
+            rows = torch.tensor([self._begin], device=self._device).expand(self._count, -1)
+        else:
+            rows = tokens.reshape(-1, 1)
+        hidden = self._network.hidden_states(rows, self._encoded, self._cache)  # (B·K, 1, D)
+        return all_log_probs(self._network.output, hidden[:, -1].contiguous())
 
     def keep(self, rows: Tensor, *, same_sources: bool) -> None:
         """Continue with these rows; with `same_sources`, each row has the same source as before."""
@@ -77,10 +83,10 @@ def with_ends(sentences: Sequence[Sequence[int]], device: torch.device) -> Tenso
     return padded_rows([[*sentence, EOS] for sentence in sentences], device)
 
 
-def padded_rows(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+def padded_rows(rows: Sequence[Sequence[int]], device: torch.device, padding: int = PAD) -> Tensor:
     """Rows of ids as one tensor, padded on the right."""
     longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows], device=device)
+    return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows], device=device)
 
 
 # Sentences scored at once.

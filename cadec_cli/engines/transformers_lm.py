@@ -256,8 +256,7 @@ class TransformersLanguageModel:
         }
 
         def hidden_states(tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache) -> Tensor:
-            with quiet_transformers():
-                return self.network.hidden_states(tokens, positions, seen, cache)[0]
+            return self.network.hidden_states(tokens, positions, seen, cache)[0]
 
         return Trees(
             hidden_states,

@@ -511,7 +511,16 @@ def _no_number(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
 
 
+# Bytes that are read at once for a checksum. Between two blocks a thread needs Python's lock, and may have to
+# wait for it as long as a block of this size takes.
+_CHECKSUM_BLOCK = 16 << 20
+
+
 def sha256(path: Path) -> str:
-    """Return the SHA-256 checksum of a file, in hexadecimal."""
-    with read_errors(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Return the SHA-256 checksum of a file, in hexadecimal. Other threads can run meanwhile."""
+    digest = hashlib.sha256()
+    with read_errors(path), path.open("rb", buffering=0) as stream:
+        block = memoryview(bytearray(min(_CHECKSUM_BLOCK, path.stat().st_size + 1)))
+        while count := stream.readinto(block):
+            digest.update(block[:count])
+    return digest.hexdigest()

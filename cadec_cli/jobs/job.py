@@ -121,7 +121,8 @@ class TranslationJob:
 
         `options` is complete, or a mapping of those that differ from the bundle's defaults.
         """
-        bundle = request.open_bundle()
+        search = options.search if isinstance(options, TranslationOptions) else (options or {}).get("search")
+        bundle = request.open_bundle(for_lm=search not in ("sentence", "repair"))
         languages = chosen_languages(bundle, request.source_language, request.target_language)
         if not isinstance(options, TranslationOptions):
             options = with_flags(default_options(bundle), options or {})

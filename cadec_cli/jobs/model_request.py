@@ -35,16 +35,16 @@ class ModelRequest:
     threads: int = 0
     identity: str | None = None
 
-    def open_bundle(self) -> Bundle:
-        """Open the bundle; a CadecError says what is wrong with it."""
+    def open_bundle(self, *, for_lm: bool = False) -> Bundle:
+        """Open the bundle; a CadecError says what is wrong with it. `for_lm`: see `Bundle.open`."""
         from cadec_cli.bundle.bundle import Bundle
         from cadec_cli.bundle.find import EMBEDDED, find_bundle
         from cadec_cli.errors import CadecError
 
         if self.identity is None:
-            return Bundle.open(find_bundle(self.bundle))
+            return Bundle.open(find_bundle(self.bundle), for_lm=for_lm)
         # The embedded bundle may be installed elsewhere on a worker's machine.
-        opened = Bundle.open(self.bundle or EMBEDDED)
+        opened = Bundle.open(self.bundle or EMBEDDED, for_lm=for_lm)
         if opened.manifest.identity != self.identity:
             raise CadecError(
                 f"{opened.directory} is not the same bundle for all workers",

@@ -156,7 +156,7 @@ class _Loading:
                 _OUTPUT, (len(tokens), output.weight.size(1)), None if bias is None else bias[tokens]
             ),
             single_logits(lambda: output_table, lambda: bias),
-            network.scale_logits,
+            network.finish,
         )
         self._put_linears(network)
         output.weight = nn.Parameter(torch.empty(0), requires_grad=False)

@@ -15,6 +15,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from cadec_cli.models.int8 import kernels
+from cadec_cli.models.output_layer import all_log_probs, is_compiled
+
 # Logits of the architecture from the products of the output layer: its scale and its softcap.
 Finish = Callable[[Tensor], Tensor]
 # The logits (edges) of any tokens (edges) after rows (edges, D) of the last layer.
@@ -22,9 +25,12 @@ Single = Callable[[Tensor, Tensor], Tensor]
 
 
 class FittedOutput:
-    """Log-probabilities of tokens over `tokens` (rising ids)."""
+    """Log-probabilities of tokens over `tokens` (rising ids).
 
-    def __init__(self, tokens: Tensor, output: nn.Module, single: Single, finish: Finish) -> None:
+    With int8 weights and no `finish`, one compiled pass over the products gives them, and no logits are made.
+    """
+
+    def __init__(self, tokens: Tensor, output: nn.Module, single: Single, finish: Finish | None) -> None:
         self.tokens = tokens  # (N)
         self._output = output  # (rows, D) → (rows, N)
         self._single, self._finish = single, finish
@@ -46,12 +52,44 @@ class FittedOutput:
         self, hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
     ) -> Tensor:
         """log p of each token after its row of a last layer: (temperatures, edges). See `TokenLogProbs`."""
-        logits = self._finish(self._output(hidden)).float()
+        if self._finish is None and is_compiled(self._output) and kernels.takes(hidden):
+            return self._in_one_pass(hidden, rows, tokens, temperatures)
+        logits = self._logits(self._output(hidden))
 
         def others(wanted: Tensor) -> Tensor:
-            return self._finish(self._single(hidden[rows[wanted]], tokens[wanted])).float()
+            return self._logits(self._single(hidden[rows[wanted]], tokens[wanted]))
 
         return self._normalised(logits, others, rows, tokens, temperatures)
+
+    def _logits(self, product: Tensor) -> Tensor:
+        return (product if self._finish is None else self._finish(product)).float()
+
+    def _in_one_pass(
+        self, hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
+    ) -> Tensor:
+        """The same without logits; a token outside is found by the sum that an edge of its row to any other
+        token tells."""
+        output = self._output
+        assert is_compiled(output)
+        rounded = output.round_rows(hidden)
+        product = output(rounded)
+        places, inside = self.places(tokens)
+        places = torch.where(inside, places, 0)
+        outside = (~inside).nonzero()[:, 0]
+        of = rows[outside]
+        if len(outside):
+            any_other = product[of, 0] * rounded.largest[of]
+            any_other = any_other if output.bias is None else any_other + output.bias[0]
+            own = self._single(hidden[of], tokens[outside]).float()
+        found = []
+        for temperature in temperatures:
+            log_probs = kernels.log_probs(product, rounded, output.bias, temperature, rows, places)
+            if len(outside):
+                total = any_other / temperature - log_probs[outside]  # log Σ exp
+                single = own / temperature
+                log_probs[outside] = single - torch.logaddexp(total, single)
+            found.append(log_probs)
+        return torch.stack(found)
 
     def log_probs_of_logits(
         self, logits: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
@@ -64,7 +102,9 @@ class FittedOutput:
 
     def following(self, hidden: Tensor, temperature: float) -> Tensor:
         """log p of every token of the part after each row of a last layer: (rows, D) → (rows, N)."""
-        return (self._finish(self._output(hidden)).float() / temperature).log_softmax(-1)
+        if self._finish is None:
+            return all_log_probs(self._output, hidden, temperature)
+        return (self._logits(self._output(hidden)) / temperature).log_softmax(-1)
 
     def places(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """The place of each token in the part, and whether it is there at all (else the place is any)."""

@@ -13,6 +13,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 
 from cadec_cli.errors import CadecError
 from cadec_cli.models import parts_attention
-from cadec_cli.models.fitted_output import FittedOutput, Single
+from cadec_cli.models.fitted_output import Finish, FittedOutput, Single
 from cadec_cli.models.int8.linear import FineInt8Linear, int8_available
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.output_layer import TokenLogProbs, logit_log_probs
@@ -45,21 +46,38 @@ def transformers_library() -> Any:
     return transformers
 
 
+_quiet_lock = Lock()
+_quiet: list[contextlib.ExitStack] = []  # one for each context that is open, in any thread
+
+
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """A context without its progress bars, warnings and advice: cadec checks and reports what matters."""
+    """A context without its progress bars, warnings and advice: cadec checks and reports what matters.
+
+    All threads share one: the first that enters it changes the library's settings, the last puts them back.
+    """
+    with _quiet_lock:
+        _quiet.append(contextlib.ExitStack() if _quiet else _silence_transformers())
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            # The first holds the settings, and is left last.
+            _quiet.pop().close()
+
+
+def _silence_transformers() -> contextlib.ExitStack:
+    """Silence the library until the result is closed."""
     logging = transformers_library().utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    undo = contextlib.ExitStack()
+    undo.callback(logging.set_verbosity, logging.get_verbosity())
+    if logging.is_progress_bar_enabled():
+        undo.callback(logging.enable_progress_bar)
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+    undo.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    return undo
 
 
 # The most tokens read at once: a D-LM reads a few sentences, and the cost of attention grows quadratically.
@@ -249,7 +267,7 @@ class Network:
             tokens,
             part,
             single_logits(lambda: output.weight, lambda: getattr(output, "bias", None)),
-            self.scale_logits,
+            self.finish,
         )
 
     @property
@@ -307,6 +325,12 @@ class Network:
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, D) → (rows, V)."""
         return self.scale_logits(self.model.get_output_embeddings()(hidden))
+
+    @property
+    def finish(self) -> Finish | None:
+        """What is done to the products of the output layer; None if they are the logits."""
+        cap = getattr(self.config, "final_logit_softcapping", None)
+        return self.scale_logits if cap or self._scale != 1 else None
 
     def scale_logits(self, logits: Tensor) -> Tensor:
         """Apply the architecture's scale and softcap to the logits of the output layer."""

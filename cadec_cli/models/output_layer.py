@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.models.int8 import kernels
-from cadec_cli.models.int8.linear import Int8Linear
+from cadec_cli.models.int8.linear import Int8Linear, LevelInt8Linear
 
 # From a last layer (rows, D), row numbers in rising order (edges), tokens (edges) and temperatures: log p of
 # each token after its row, at each temperature: (temperatures, edges)
@@ -18,8 +18,8 @@ TokenLogProbs = Callable[[Tensor, Tensor, Tensor, Sequence[float]], Tensor]
 
 def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -> Tensor:
     """log p of every token after each position of a last layer: (…, D) → (…, V)."""
-    if _is_compiled(output) and kernels.takes(hidden):  # so that no logits are written twice
-        rounded = kernels.quantise_rows(hidden.reshape(-1, hidden.size(-1)))
+    if is_compiled(output) and kernels.takes(hidden):  # so that no logits are written twice
+        rounded = output.round_rows(hidden.reshape(-1, hidden.size(-1)))
         made = kernels.log_softmax(output(rounded), rounded, output.bias, temperature)
         return made.view(*hidden.shape[:-1], -1)
     logits: Tensor = output(hidden).float()
@@ -31,7 +31,7 @@ def all_log_probs(output: nn.Module, hidden: Tensor, temperature: float = 1.0) -
 def output_log_probs(output: nn.Module) -> TokenLogProbs:
     """Return a function from a last layer to the log-probabilities of given tokens, by an output layer."""
     by_torch = logit_log_probs(output)
-    if not _is_compiled(output):
+    if not is_compiled(output):
         return by_torch
 
     def token_log_probs(
@@ -39,7 +39,7 @@ def output_log_probs(output: nn.Module) -> TokenLogProbs:
     ) -> Tensor:
         if not kernels.takes(hidden):
             return by_torch(hidden, rows, tokens, temperatures)
-        rounded = kernels.quantise_rows(hidden)
+        rounded = output.round_rows(hidden)
         product = output(rounded)
         return torch.stack(
             [
@@ -70,5 +70,6 @@ def logit_log_probs(logits: Callable[[Tensor], Tensor]) -> TokenLogProbs:
     return token_log_probs
 
 
-def _is_compiled(output: nn.Module) -> TypeGuard[Int8Linear]:
-    return type(output) is Int8Linear and kernels.available()
+def is_compiled(output: nn.Module) -> TypeGuard[Int8Linear]:
+    """Tell whether compiled operations can turn the products of an output layer into log-probabilities."""
+    return type(output) in (Int8Linear, LevelInt8Linear) and kernels.available()

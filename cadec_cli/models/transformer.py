@@ -39,6 +39,7 @@ class Transformer(Network):
 
     config: TransformerConfig
     sinusoids: Tensor
+    padding = PAD  # the token that fills source sentences up
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ class Transformer(Network):
 
         `contexts` are functions applied in each layer between self-attention and the rest, if any.
         """
-        mask = (source != PAD)[:, None, None]  # (B, 1, 1, S)
+        mask = (source != self.padding)[:, None, None]  # (B, 1, 1, S)
         x = self._embed(source, self.source_embedding, 0)
         for block, context in zip(self.encoder, contexts or [None] * len(self.encoder), strict=True):
             x = block(x, mask, context=context)

@@ -13,12 +13,13 @@ from cadec_cli.bundle.load import load_models
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.engines.torch_lm import TorchLanguageModel
-from cadec_cli.engines.transformers_nmt import TransformersTranslationModel
+from cadec_cli.engines.transformers_nmt import TransformersSteps, TransformersTranslationModel
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import NMT, objective
+from cadec_cli.models.transformer import Transformer
 from converters import PretrainedRequest
 from tests.helpers.huggingface_parts import FAMILIES, SENTENCES, Converted
 from tests.helpers.made_up_models import cadec
@@ -78,6 +79,41 @@ def test_steps_sum_up_to_the_score_of_the_translation(
                 log_probs = steps.log_probs(torch.tensor(tokens)[:, None])
         expected = [one.hypotheses[rank].log_prob for one in lists]
         assert totals == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(("int8", "tolerance"), [(False, 1e-4), (True, 0.2)])
+@torch.inference_mode()
+def test_a_marian_is_stepped_as_a_network_of_ours(tmp_path: Path, int8: bool, tolerance: float) -> None:
+    from cadec_cli.engines.ctranslate2 import framing_for
+    from cadec_cli.models.huggingface import load_translation_network
+
+    one = Converted("marian", tmp_path)
+    one.found.write_network(tmp_path / "network")
+    network, settings = load_translation_network(tmp_path / "network"), one.found.settings
+    assert settings.start is not None
+    model = TransformersTranslationModel(
+        network,
+        one.model._source,
+        one.model._target,
+        framing=framing_for(settings, *one.found.languages),
+        start=settings.start,
+        positions=settings.positions,
+        int8=int8,
+    )
+    assert isinstance(model.network, Transformer)
+    sources = [model.encode(sentence) for sentence in SENTENCES]
+    framed = [[*model._begin, *source, *model._end] for source in sources]
+    theirs = TransformersSteps(network, framed, model._target_begin, len(model.text.vocabulary))
+    ours = model.steps(sources)
+    tokens = None
+    for _ in range(4):
+        found, expected = ours.log_probs(tokens), theirs.log_probs(tokens)
+        assert torch.equal(found.isfinite(), expected.isfinite())  # what is never written has no probability
+        written = expected.isfinite()
+        assert float((found[written] - expected[written]).abs().mean()) < tolerance
+        tokens = expected.argmax(-1)[:, None]
+        for steps in (ours, theirs):
+            steps.keep(torch.arange(len(sources)), same_sources=True)
 
 
 def test_the_plain_beam_finds_what_ctranslate2_finds(

@@ -29,7 +29,7 @@ from cadec_cli.engines.protocols import (
     StepwiseTranslation,
     TranslationModel,
 )
-from cadec_cli.engines.threads import Cores, cores_for, is_small
+from cadec_cli.engines.threads import Cores, computes_on_cpu, cores_for, is_small
 from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError, option
 from cadec_cli.method.context import Context, ContextPolicy
@@ -41,7 +41,7 @@ from cadec_cli.text.token_text import TokenText
 
 # Sentences decoded at once if none waits for another.
 TOGETHER = 32
-# Sentences decoded at once word by word: all that the D-LM has read of them is in one row.
+# Sentences decoded at once by a core word by word: all that the D-LM has read of them is in one row.
 WORDS_TOGETHER = 4
 
 
@@ -105,7 +105,7 @@ class BeamDecoding:
         sources = [self.search.translation.encode(text) for text in texts]
         filled = [index for index, source in enumerate(sources) if source]
         read = {index: self._read(contexts[index], len(sources[index])) for index in filled}
-        size = max(1, len(filled)) if self.search.by_token else WORDS_TOGETHER
+        size = max(1, len(filled)) if self.search.by_token else WORDS_TOGETHER * self.search.cores
         found: dict[int, list[BeamHypothesis]] = {}
         for first in range(0, len(filled), size):
             part = filled[first : first + size]
@@ -228,6 +228,17 @@ class BeamSearch:
         """Tell whether both models step token by token, in one vocabulary."""
         return self._words is None
 
+    @property
+    def cores(self) -> int:
+        """The cores that sentences are divided among."""
+        if self.by_token:
+            return 1 if self._small else cores_for(*self._networks)
+        return torch.get_num_threads() if self._on_cpu else 1
+
+    @property
+    def _on_cpu(self) -> bool:
+        return all(computes_on_cpu(model) for model in self._networks)
+
     def _by_token(self, language: LanguageModel) -> TypeGuard[StepwiseLanguage]:
         same = language.text.identity == self.translation.text.identity
         return same and isinstance(language, StepwiseLanguage)
@@ -238,9 +249,10 @@ class BeamSearch:
         """The same as `search`, with the sentences divided among the cores.
 
         A single sentence gets all cores. Small networks use one core for everything: a step of theirs takes
-        as long with half the sentences, so that dividing them costs more than it gains.
+        as long with half the sentences, so that dividing them costs more than it gains. Word by word a single
+        sentence gets one core: its rows are so few that several cores wait longer than they compute.
         """
-        count = cores_for(*self._networks) if self.by_token and not self._small else 1
+        count = self.cores
         # Every core gets long and short sentences, so that all have about the same work.
         order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
         parts = [order[first::count] for first in range(min(count, len(order)))]
@@ -249,7 +261,7 @@ class BeamSearch:
                 [sources[number] for number in part], [contexts[number] for number in part]
             ),
             parts,
-            small=self._small,
+            small=self._small or (not self.by_token and self._on_cpu),
         )
         by_number = {
             number: hypotheses

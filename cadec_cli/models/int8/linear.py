@@ -73,6 +73,10 @@ class Int8Linear(nn.Module):
         product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
         return scale(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
 
+    def round_rows(self, x: Tensor) -> QuantisedRows:
+        """Rows (rows, in) as the product of integers takes them."""
+        return quantise_rows(x)
+
     def __deepcopy__(self, memo: dict[int, object]) -> Int8Linear:
         # Packed weights are never written to, and can't be copied.
         return self
@@ -128,13 +132,17 @@ class LevelInt8Linear(Int8Linear):
         self.register_buffer("factors", factors, persistent=False)
 
     def forward(self, x: Tensor | QuantisedRows) -> Tensor:
-        """(…, in) → (…, out)."""
-        assert isinstance(x, Tensor)
+        """(…, in) → (…, out); for rows that are already rounded, the product without scales and bias."""
+        if isinstance(x, QuantisedRows):
+            return super().forward(x)
         if not takes(x):
             return super().forward(x * self.factors)
-        rows = level_and_quantise(x.reshape(-1, self.in_features), self.factors)
-        product = integer_product(rows.integers, self.weight, self.scales, self.zeros)
-        return scale(product, rows, self.bias).view(*x.shape[:-1], self.out_features)
+        rows = self.round_rows(x.reshape(-1, self.in_features))
+        return scale(super().forward(rows), rows, self.bias).view(*x.shape[:-1], self.out_features)
+
+    def round_rows(self, x: Tensor) -> QuantisedRows:
+        """Rows (rows, in) as the product of integers takes them."""
+        return level_and_quantise(x, self.factors)
 
 
 class SiblingLinear(nn.Module):
