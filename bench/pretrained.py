@@ -32,7 +32,7 @@ from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.parallel import available_cores
-from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.text.tokenizers.line_text import LineText
 
 ROUNDS = 5
 FILM = Path(__file__).parent / "texts" / "film.en.txt"

@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import typer
 
 from cadec_cli.errors import CadecError, Interrupted, UsageError
-from cadec_cli.terminal import standard_streams
 from cadec_cli.terminal.app import new_app
 from cadec_cli.version import __version__
 
@@ -112,7 +111,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line, and return its exit code; an error is one red line, unless `--debug`."""
     from cadec_cli.terminal import console
 
-    standard_streams.prepare()
+    console.prepare_streams()
     arguments = _common_flags(sys.argv[1:] if arguments is None else arguments)
     message = "interrupted"
     try:

@@ -62,8 +62,8 @@ def open_language(given: str, request: PretrainedRequest, language: str | None) 
 
 def fit_language_model(directory: Path, text: TokenText, language: str, note: Note) -> None:
     """Fit a D-LM in a bundle to the S-NMT that writes `text`; it predicts fewer tokens, and is faster."""
-    from cadec_cli.text.tokenizers.fitted_vocabulary import written_pieces
     from converters.language import fit
+    from converters.language.fit import written_pieces
 
     fit.fit_language_model(directory, written_pieces(text), language, note)
 

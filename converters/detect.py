@@ -119,7 +119,7 @@ def _open_huggingface(path: Path, request: PretrainedRequest) -> TranslationImpo
 
 
 def _open_ctranslate2(path: Path, request: PretrainedRequest) -> TranslationImport:
-    from converters.translation.ctranslate2 import open_ctranslate2
+    from converters.translation.ctranslate2_models import open_ctranslate2
 
     # If model.bin itself is given, take its directory.
     return open_ctranslate2(path.parent if path.is_file() else path, request)

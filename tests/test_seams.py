@@ -18,11 +18,9 @@ from cadec_cli.decoding.translator import Translator, choose
 from cadec_cli.decoding.units import Wave
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.contrastive.results import evaluate
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, scorers
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, evaluate, scorers
 from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
-from cadec_cli.evaluation.tuning.search import prepare_lists, reranking_translator
-from cadec_cli.evaluation.tuning.settings import Setting
+from cadec_cli.evaluation.tuning.search import Setting, prepare_lists, reranking_translator
 from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest

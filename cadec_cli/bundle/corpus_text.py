@@ -14,7 +14,7 @@ from cadec_cli.fs.paths import expand_user
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.token_text import CorpusText, Loader, PretrainedCorpusText
-from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.text.tokenizers.line_text import LineText
 from converters import HUB, open_tokenizer
 
 

@@ -66,10 +66,9 @@ def pmi(
     import sys
 
     from cadec_cli.evaluation.aligned import read_aligned
-    from cadec_cli.evaluation.pmi.analysis import analyse
-    from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
-    from cadec_cli.evaluation.pmi.scores import TextScorer
+    from cadec_cli.evaluation.pmi.analysis import TextScorer, analyse
     from cadec_cli.jobs.outputs import check_outputs
+    from cadec_cli.reports.pmi import check_figure, draw_panels
     from cadec_cli.terminal import console
     from cadec_cli.terminal.console import progress_bar
     from cadec_cli.terminal.views import evaluation as views

@@ -180,7 +180,7 @@ class LineWorkerPool:
         """Return a function that translates chunks of lines, in order; `bundle` is the opened bundle."""
         from cadec_cli.jobs.back_translation import start_line_worker
         from cadec_cli.parallel import Task, in_order
-        from cadec_cli.terminal.workers import threads_each
+        from cadec_cli.terminal.run_job import threads_each
 
         request = self.models.for_workers(bundle, threads_each(self.models.threads))
         return lambda chunks: in_order(self.pool.run(Task(start_line_worker, (request, self.how)), chunks))
@@ -190,7 +190,7 @@ def line_worker_pool(
     how: LineTranslation, workers: int, engine: str, address: str | None, models: ModelRequest
 ) -> LineWorkerPool | None:
     """The requested pool; None if there is no request."""
-    from cadec_cli.terminal.workers import worker_pool
+    from cadec_cli.terminal.run_job import worker_pool
 
     pool = worker_pool(workers, engine, address, threads=models.threads, device=models.device)
     if pool is None:

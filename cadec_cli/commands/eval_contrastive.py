@@ -78,16 +78,14 @@ def eval_contrastive(
     import json
     import sys
 
-    from cadec_cli.evaluation.contrastive.results import evaluate
-    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, score_sets, scorers
+    from cadec_cli.evaluation.contrastive.scoring import ContrastiveOptions, evaluate, score_sets, scorers
     from cadec_cli.evaluation.contrastive.sets import read_set
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.method.options import ScoringOptions
-    from cadec_cli.reports.contrastive import SHOWN, write_contrastive_page
+    from cadec_cli.reports.explained import SHOWN, write_contrastive_page
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.run_job import open_models
+    from cadec_cli.terminal.run_job import open_models, threads_each, worker_pool
     from cadec_cli.terminal.views import contrastive as views
-    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     check_outputs([report], inputs=sets, force=force)
     kept = errors or (SHOWN if report is not None else 0)

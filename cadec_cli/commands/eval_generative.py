@@ -144,10 +144,9 @@ def eval_generative(
     from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.reports.generative import SHOWN, write_generative_page
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.run_job import open_job
+    from cadec_cli.terminal.run_job import open_job, threads_each, worker_pool
     from cadec_cli.terminal.views import generative as views
     from cadec_cli.terminal.views.contrastive import wide_console
-    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     with as_usage_error():
         files = system_files(system or (), len(sets))

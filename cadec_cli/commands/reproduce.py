@@ -82,7 +82,7 @@ def reproduce(
     from cadec_cli.reproduction.report import write_reports
     from cadec_cli.reproduction.steps import carry_out, in_processes, torchrun
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.views import reproduction as views
+    from cadec_cli.terminal.views import evaluation as views
 
     experiment = start_experiment(
         scale, work, data, effort=effort, sizes=_sizes(size or []), threads=threads, write=not listed

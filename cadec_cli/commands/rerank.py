@@ -44,7 +44,7 @@ def rerank(
     """
     from cadec_cli.jobs.json_lines import json_bytes, read_documents
     from cadec_cli.terminal import run_job
-    from cadec_cli.terminal.standard_streams import write_result
+    from cadec_cli.terminal.console import write_result
     from cadec_cli.text.documents import document_lines
 
     job = run_job.open_job(models, flags, after=after, most=max_input)

@@ -79,9 +79,8 @@ def score_contrastive(
     from cadec_cli.evaluation.contrastive.sets import Undecidable, judge, read_set
     from cadec_cli.method.options import ScoringOptions
     from cadec_cli.terminal import console
-    from cadec_cli.terminal.run_job import open_models
+    from cadec_cli.terminal.run_job import open_models, threads_each, worker_pool
     from cadec_cli.terminal.views.contrastive import left_out
-    from cadec_cli.terminal.workers import threads_each, worker_pool
 
     if plain and loss:
         raise typer.BadParameter("--plain and --loss are two formats: choose one")

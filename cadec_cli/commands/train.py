@@ -37,7 +37,7 @@ def truecaser(
 
     Example: cadec train truecaser plays.txt.xz -l ru -o truecaser.json
     """
-    from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.errors import CadecError
     from cadec_cli.fs.atomic import atomic_file
     from cadec_cli.terminal import console
@@ -89,7 +89,7 @@ def tokenizer(
     import itertools
     import tempfile
 
-    from cadec_cli.data.corpora import tokenised_lines
+    from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.fs.atomic import check_marker
     from cadec_cli.terminal import console
     from cadec_cli.text.languages import check_language
@@ -193,7 +193,7 @@ def _add(kind: Kind) -> None:
         from cadec_cli.errors import UsageError
         from cadec_cli.terminal import console
         from cadec_cli.terminal.views.training import TrainingView
-        from cadec_cli.training.run import carry_out, check_inputs, continued_run, new_run
+        from cadec_cli.training.training_run import carry_out, check_inputs, continued_run, new_run
 
         pipeline = flags.pop("pipeline", None)  # its present path, which is not a setting of the run
         if resume and start_from is not None:
@@ -247,7 +247,7 @@ def _keep_origin(start_from: str, origin: Path) -> None:
     from cadec_cli.fs.atomic import atomic_directory
     from cadec_cli.models.pretrained_settings import LANGUAGE_SETTINGS
     from cadec_cli.terminal import console
-    from cadec_cli.training.run import check_new
+    from cadec_cli.training.training_run import check_new
     from converters.language.huggingface import open_language_model
 
     check_new(origin.parent)

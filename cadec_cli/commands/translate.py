@@ -151,15 +151,15 @@ def translate(
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.decoding.explain import ExplainedTranslation
     from cadec_cli.errors import UsageError
+    from cadec_cli.jobs.in_step import StreamTranslation
     from cadec_cli.jobs.job import InputOptions
     from cadec_cli.jobs.outputs import check_outputs
-    from cadec_cli.jobs.streaming import StreamTranslation
     from cadec_cli.method.searches import search_kind
     from cadec_cli.parallel import SerialPool
     from cadec_cli.terminal import console, run_job
+    from cadec_cli.terminal.run_job import threads_each, worker_pool
     from cadec_cli.terminal.views import translations as views
     from cadec_cli.terminal.views.translations import ReadingSpeeds
-    from cadec_cli.terminal.workers import threads_each, worker_pool
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import LINE_WIDTH, SubtitleStyle
 

@@ -25,7 +25,7 @@ from cadec_cli.terminal.flags import (
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
-    from cadec_cli.evaluation.tuning.settings import Trial
+    from cadec_cli.evaluation.tuning.search import Trial
     from cadec_cli.evaluation.tuning.trials import ContrastiveTest
 
 
@@ -114,7 +114,7 @@ def tune(
     from cadec_cli.errors import CadecError, as_usage_error
     from cadec_cli.evaluation.aligned import read_aligned
     from cadec_cli.evaluation.tuning.plot import draw_tuning
-    from cadec_cli.evaluation.tuning.settings import changed_defaults, trial_of
+    from cadec_cli.evaluation.tuning.search import changed_defaults, trial_of
     from cadec_cli.evaluation.tuning.trials import may_save, run_tuning, save_choice, save_learnt_lengths
     from cadec_cli.fs.atomic import write_errors, write_json
     from cadec_cli.jobs.outputs import check_outputs

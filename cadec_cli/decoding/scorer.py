@@ -42,7 +42,7 @@ class ConditionalScores:
 
 
 @dataclass(frozen=True)
-class TokenScores:
+class TokenLogProbs:
     """log p of every token of a sentence, the boundary last, at the first temperature."""
 
     conditional: Floats  # (tokens,)
@@ -128,7 +128,7 @@ class Scorer:
                 scores.append(ConditionalScores(scored.totals, scored))
         return scores
 
-    def tokens(self, sentences: Sequence[Ids], context: Context) -> list[TokenScores]:
+    def tokens(self, sentences: Sequence[Ids], context: Context) -> list[TokenLogProbs]:
         """Score the tokens of each sentence after one context, which must fit, and without it."""
         tries = [self.trie([ids]) for ids in sentences]
         free = self._score_free(tries)
@@ -136,7 +136,7 @@ class Scorer:
         if context.sentences:
             conditional = self.language.score(tries, [context] * len(tries), self.options)
         return [
-            TokenScores(after.tokens(0), alone.tokens(0))
+            TokenLogProbs(after.tokens(0), alone.tokens(0))
             for after, alone in zip(conditional, free, strict=True)
         ]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cadec_cli.engines.protocols import Passage, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.models.configs import PASSAGE_SENTENCES
-from cadec_cli.text.joined_text import join_passage, split_passage
+from cadec_cli.text.pipeline import join_passage, split_passage
 
 # The beam for the sentence-level translations that are to be repaired.
 DRAFT_BEAM = 4

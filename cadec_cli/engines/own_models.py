@@ -177,7 +177,7 @@ Drafts = Callable[[], "TranslationModel"]
 
 def load_joined(part: ModelPart, machine: Machine, note: Note) -> TranslationModel:
     """A model that reads several sentences joined into one."""
-    from cadec_cli.text.joined_text import JoinedText
+    from cadec_cli.text.pipeline import JoinedText
 
     source, target = part.pipelines
     # Joined sentences have the length ratios of single ones. Those of DocRepair were never measured.

@@ -48,7 +48,7 @@ from cadec_cli.models.huggingface import Network, load_network, quiet_transforme
 from cadec_cli.models.layers import Cache
 from cadec_cli.models.parts_attention import RowPart
 from cadec_cli.models.pretrained_settings import read_language_settings
-from cadec_cli.text.tokenizers.lines import PROBES, LineText
+from cadec_cli.text.tokenizers.line_text import PROBES, LineText
 
 # The most nats per token by which the two ways may differ.
 TOLERANCE = 1e-3

@@ -28,7 +28,7 @@ from cadec_cli.fs.read import sha256
 from cadec_cli.jobs.done import DoneDocuments, FinishedFile, FinishedFiles, document_key
 from cadec_cli.jobs.in_step import SegmentRecord, Written, output_pieces
 from cadec_cli.jobs.json_lines import journal_record
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.parallel import Task, WorkerLostError, WorkerPool
 from cadec_cli.text.documents import Document

@@ -35,29 +35,35 @@ from cadec_cli.jobs.in_step import (
     FileTranslation,
     Segment,
     SideOutput,
+    StreamTranslation,
     segment_maker,
     translation_settings,
 )
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.jobs.output_names import (
+from cadec_cli.jobs.outputs import (
     OutputPlan,
+    OutputRequest,
     common_journal,
     common_record,
     is_directory_of,
     is_template,
 )
-from cadec_cli.jobs.outputs import OutputRequest
-from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.method.searches import search_kind
 from cadec_cli.method.terms import term_origin
-from cadec_cli.parallel import Task
-from cadec_cli.parallel.shard import Shard
-from cadec_cli.text.formats import TextFile, format_named, format_of, read_text_file
+from cadec_cli.parallel import JobShard, Task
+from cadec_cli.text.formats import (
+    CHARACTERS,
+    StreamedText,
+    TextFile,
+    format_named,
+    format_of,
+    read_text_file,
+    stream_lines,
+)
 from cadec_cli.text.formats.layout import SubtitleStyle
-from cadec_cli.text.formats.stream import CHARACTERS, StreamedText, stream_lines
 
 
 @dataclass(frozen=True)
@@ -293,7 +299,7 @@ class TranslationJob:
         inputs: InputOptions,
         outputs: OutputRequest,
         *,
-        shard: Shard | None = None,
+        shard: JobShard | None = None,
         threads: int = 0,
         side_output: SideOutput | None = None,
     ) -> BulkTranslation | None:
@@ -367,7 +373,7 @@ class TranslationJob:
         return dataclasses.replace(work, plan=checked)
 
     def _part(
-        self, paths: Sequence[Path], outputs: OutputRequest, shard: Shard | None
+        self, paths: Sequence[Path], outputs: OutputRequest, shard: JobShard | None
     ) -> tuple[list[Path], OutputPlan, Path]:
         """The files to translate here, the plan for them, and where finished ones are recorded.
 
@@ -411,7 +417,7 @@ def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
             raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
 
 
-def _shard_numbers(paths: Sequence[Path], shard: Shard) -> list[int]:
+def _shard_numbers(paths: Sequence[Path], shard: JobShard) -> list[int]:
     """The numbers of a shard's files; they do not depend on the order in which files are listed."""
     by_name = sorted(range(len(paths)), key=lambda number: str(paths[number]))
     sizes = []

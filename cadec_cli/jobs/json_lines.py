@@ -25,7 +25,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.formats.layout import one_line
-from cadec_cli.text.tokenizers.lines import whole_characters
+from cadec_cli.text.tokenizers.line_text import whole_characters
 
 
 def json_records(translation: Translation, judge: Judge | None = None) -> list[dict[str, Any]]:

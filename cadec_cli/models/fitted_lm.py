@@ -1,6 +1,6 @@
 """A pretrained language model that is fitted to a translation model: one file beside its weights.
 
-It holds the tokens that the softmax is over (`text.tokenizers.fitted_vocabulary`) and, where the network
+It holds the tokens that the softmax is over (`converters.language.fit`) and, where the network
 supports it, all weights as they are computed with: int8 for CPUs that add products of 8 bits exactly. Then
 loading neither reads float weights nor rounds nor tests them. The table of input embeddings stays in the
 model's own file, of which only the rows in use are read.

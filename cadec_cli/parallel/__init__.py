@@ -3,17 +3,20 @@
 Knows nothing of translation. A task defines how a worker starts (it loads models, say) and how it then
 processes an item. A pool hands out the items, returns the results, and retries the item of a lost worker.
 `processes` has a pool of processes, `ray` one of Ray actors.
+
+Jobs that know nothing of each other divide many items by themselves: a `JobShard` is the share of one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import heapq
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
-from cadec_cli.errors import CadecError
+from cadec_cli.errors import CadecError, UsageError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -99,3 +102,39 @@ def in_order(results: Results[Result]) -> Iterator[Result]:
 def available_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class JobShard:
+    """The share of one job: its number, from 1, and the number of shards."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> JobShard:
+        """Read `2/8`, the second of eight."""
+        first, _, second = text.partition("/")
+        # `isdigit` accepts digits that `int` does not. The limit is far above any number of jobs.
+        if all(part.isascii() and part.isdigit() and len(part) < 6 for part in (first, second)):
+            shard = cls(int(first), int(second))
+            if 1 <= shard.number <= shard.of:
+                return shard
+        raise UsageError(f"invalid shard {text!r}: expected I/N with 1 ≤ I ≤ N", "the second of eight is 2/8")
+
+    def of_sizes(self, sizes: Sequence[int]) -> list[int]:
+        """Return the numbers of this shard's items, in order.
+
+        The largest items go first, each to the shard that is smallest so far, so shards are about equal.
+        """
+        filled = [(0, number) for number in range(1, self.of + 1)]  # a heap
+        own = []
+        for item in sorted(range(len(sizes)), key=lambda item: -sizes[item]):
+            size, number = filled[0]
+            heapq.heapreplace(filled, (size + sizes[item], number))
+            if number == self.number:
+                own.append(item)
+        return sorted(own)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"

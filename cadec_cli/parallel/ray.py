@@ -28,7 +28,7 @@ from typing import Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.atomic import new_part
 from cadec_cli.parallel import Item, Result, Results, Task, available_cores
-from cadec_cli.parallel.dispatch import FAILED, LOST, WorkItem, dispatch
+from cadec_cli.parallel.processes import FAILED, LOST, WorkItem, dispatch
 from cadec_cli.version import __version__
 
 # Seconds to wait for an answer from an address.
@@ -169,14 +169,14 @@ def _actor_class() -> type:
     class CadecWorker:
         def begin(self, version: str, task: bytes) -> bytes | str:
             try:
-                from cadec_cli.parallel import dispatch
+                from cadec_cli.parallel.processes import answer, start_task
                 from cadec_cli.version import __version__
             except ImportError as error:
                 return f"a machine of the Ray cluster can't import cadec: {error}"
             if __version__ != version:
                 return f"a machine of the Ray cluster has cadec {__version__}, but this one has {version}"
-            self._answer = dispatch.answer
-            self._work, message = dispatch.start_task(task)
+            self._answer = answer
+            self._work, message = start_task(task)
             return message
 
         def work(self, item: bytes) -> bytes:

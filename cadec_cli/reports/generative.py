@@ -7,8 +7,15 @@ from pathlib import Path
 
 from cadec_cli.evaluation.generative.results import INTERVALS, Failure, Figure, SetResults, SystemResult
 from cadec_cli.method.options import TranslationOptions
-from cadec_cli.reports.page import Figures, Page, write_page
-from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, plain
+from cadec_cli.reports.page import (
+    Figures,
+    Page,
+    ReportHypothesis,
+    ReportPart,
+    ReportSegment,
+    plain,
+    write_page,
+)
 
 # Failed items per system and set that a page shows.
 SHOWN = 200

@@ -17,8 +17,7 @@ from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.tuning.search import Point, choose
-from cadec_cli.evaluation.tuning.settings import Setting
+from cadec_cli.evaluation.tuning.search import Point, Setting, choose
 from cadec_cli.fs.atomic import write_json
 from cadec_cli.fs.read import read_json
 from cadec_cli.method.options import named_weights, with_flags

@@ -16,7 +16,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
 from cadec_cli.method.terms import describe_term_options
-from cadec_cli.parallel.shard import Shard
+from cadec_cli.parallel import JobShard
 from cadec_cli.text.formats import FORMATS
 
 # A few names, or a function that finds names: installed packages are searched only when one is needed.
@@ -333,12 +333,12 @@ Address = Annotated[
     ),
 ]
 ShardOption = Annotated[
-    Shard | None,
+    JobShard | None,
     typer.Option(
         "--shard",
         help="Translate one part of the files, e.g. with 2/8 the second of eight. Run one job per part to "
         "translate all files. Parts are about equal in size.",
-        parser=Shard.parse,
+        parser=JobShard.parse,
         show_default=False,
         metavar="I/N",
         rich_help_panel=_MANY,

@@ -1,4 +1,7 @@
-"""Translation jobs at the command line: opened with notes, run with progress bars, their results written."""
+"""Translation jobs at the command line: opened with notes, run with progress bars, their results written.
+
+Also the pools of workers that --workers, --engine, --address and --threads ask for.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,19 @@ from cadec_cli.decoding.confidence import FLAG_BELOW
 from cadec_cli.fs.paths import is_stream
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.outputs import STANDARD_STREAM, OutputRequest
+from cadec_cli.parallel import available_cores
 from cadec_cli.terminal import console
-from cadec_cli.terminal.standard_streams import write_result
+from cadec_cli.terminal.console import write_result
 
 if TYPE_CHECKING:
     from cadec_cli.bundle.load import LoadedModels
     from cadec_cli.decoding.confidence import FlaggedSentence
     from cadec_cli.decoding.translation import Translation
     from cadec_cli.jobs.by_document import BulkTranslation
-    from cadec_cli.jobs.in_step import FileTranslation, SideOutput, Written
+    from cadec_cli.jobs.in_step import FileTranslation, SideOutput, StreamTranslation, Written
     from cadec_cli.jobs.job import TranslationJob
     from cadec_cli.jobs.model_request import ModelRequest
-    from cadec_cli.jobs.streaming import StreamTranslation
-    from cadec_cli.parallel import WorkerPool
-    from cadec_cli.parallel.shard import Shard
+    from cadec_cli.parallel import JobShard, WorkerPool
 
 
 def open_job(
@@ -84,7 +86,11 @@ def check_flags(
 
 
 def check_by_document(
-    inputs: Sequence[Path], output: str | None, shard: Shard | None, report: Path | None, shown: Sequence[str]
+    inputs: Sequence[Path],
+    output: str | None,
+    shard: JobShard | None,
+    report: Path | None,
+    shown: Sequence[str],
 ) -> None:
     """Refuse flags and inputs that don't work document by document."""
     asked = "--shard" if shard is not None else "--workers or --engine ray"
@@ -114,7 +120,7 @@ def output_request(
 ) -> OutputRequest:
     """Make the request for the output from its flags; contradictory flags are refused."""
     from cadec_cli.errors import as_usage_error
-    from cadec_cli.jobs.output_names import TemplateError, is_template
+    from cadec_cli.jobs.outputs import TemplateError, is_template
     from cadec_cli.text.formats.conversion import output_encoding
 
     wanted = OutputRequest(output, encoding, json_lines, force, resume)
@@ -135,7 +141,7 @@ def output_request(
 
 def requested_report(path: Path | None, job: TranslationJob, inputs: Sequence[Path]) -> SideOutput | None:
     """The requested report, which is made along with the translation; None if there is no request."""
-    from cadec_cli.reports.translations import translation_report
+    from cadec_cli.reports.explained import translation_report
 
     if path is None:
         return None
@@ -238,3 +244,41 @@ def write_by_document(
 
 def _note_resumed(sentences: int) -> None:
     console.note(f"{sentences:,} sentences are done already")
+
+
+_PER_CORE = 2
+
+
+def worker_pool(
+    workers: int, engine: str, address: str | None, *, threads: int = 0, device: str = "auto"
+) -> WorkerPool | None:
+    """Make the requested pool; None if this process is to do all the work itself.
+
+    Workers are started when the pool gets its first task.
+    """
+    if engine == "ray":
+        from cadec_cli.parallel.ray import RayPool
+
+        if device.startswith("cuda:"):
+            raise typer.BadParameter("Ray gives each worker its own GPU: use --device cuda")
+        cores = threads_each(threads)
+        return RayPool(workers, address, cores=cores, gpus=1 if device == "cuda" else 0)
+    if address is not None:
+        raise typer.BadParameter("--address is for a Ray cluster: add --engine ray")
+    if not workers:
+        return None
+    from cadec_cli.parallel.processes import ProcessPool
+
+    # Each worker has a copy of the models in memory, and only as many as there are cores can run at a time.
+    most = _PER_CORE * available_cores()
+    if workers > most:
+        console.note(f"{most:,} workers are enough for the cores of this machine, instead of {workers:,}")
+    return ProcessPool(min(workers, most))
+
+
+def threads_each(threads: int) -> int:
+    """The number of threads per worker: one, unless more are requested.
+
+    Dividing the cores among workers would make this depend on their number, and float32 scores with it.
+    """
+    return threads or 1

@@ -3,11 +3,16 @@
 normalise → tokenise → truecase → subwords → ids, and the inverse of each.
 
 decode(encode(text)) == canonical(text)     for every text
+
+A `JoinedText` is several sentences as one text, one per line: the input of models that read passages.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -16,7 +21,7 @@ from cadec_cli.fs.atomic import atomic_directory, restore_directory
 from cadec_cli.fs.read import parse_json, read_errors, read_json
 from cadec_cli.text.languages import check_language, language_misfit
 from cadec_cli.text.moses import MosesText, Truecaser, recase
-from cadec_cli.text.subwords import EOS, Subwords
+from cadec_cli.text.subwords import BOS, EOS, Subwords
 
 FORMAT_VERSION = 1
 FILES = ("pipeline.json", "truecaser.json", "subwords.model")
@@ -92,7 +97,7 @@ class TextPipeline:
                 (part / name).write_bytes(content)
 
     @classmethod
-    def load(cls, directory: Path, *, checked: bool = False) -> "TextPipeline":
+    def load(cls, directory: Path, *, checked: bool = False) -> TextPipeline:
         """Load a pipeline; anything missing, damaged or of another format is a CadecError.
 
         `checked` means that the files' checksums were just verified. The truecaser is then parsed only when
@@ -163,3 +168,64 @@ def truecaser_json(truecaser: Truecaser) -> bytes:
 
 def _json(value: object) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=0) + "\n").encode()
+
+
+# Between the sentences of a passage.
+SEPARATOR = "\n"
+
+
+@dataclass(frozen=True)
+class JoinedText:
+    """A language's text pipeline, for passages.
+
+    Sentences are separated by the token that a target begins with, which no sentence contains.
+    """
+
+    pipeline: TextPipeline
+
+    @property
+    def identity(self) -> str:
+        """The pipeline's identity, as the ids are the same."""
+        return self.pipeline.identity
+
+    @property
+    def boundary(self) -> int:
+        """The id that ends a passage."""
+        return self.pipeline.boundary
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """The pipeline's vocabulary."""
+        return self.pipeline.vocabulary
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a passage into ids, without its end."""
+        ids: list[int] = []
+        for number, sentence in enumerate(text.split(SEPARATOR)):
+            ids += [BOS] if number else []
+            ids += self.pipeline.encode(sentence)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids into a passage."""
+        sentences: list[list[int]] = [[]]
+        for index in ids:
+            if index == BOS:
+                sentences.append([])
+            else:
+                sentences[-1].append(index)
+        return join_passage(self.pipeline.decode(sentence) for sentence in sentences)
+
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
+        """Each token as a person reads it."""
+        return self.pipeline.display_tokens(ids)
+
+
+def join_passage(sentences: Iterable[str]) -> str:
+    """Join sentences to a passage; line breaks inside a sentence become spaces."""
+    return SEPARATOR.join(" ".join(sentence.split()) for sentence in sentences)
+
+
+def split_passage(passage: str) -> list[str]:
+    """Split a passage into its sentences."""
+    return passage.split(SEPARATOR)

@@ -28,7 +28,7 @@ from cadec_cli.models.pretrained_settings import (
     write_settings,
 )
 from cadec_cli.text.token_text import tokenizer_checksum
-from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.text.tokenizers.line_text import LineText
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.presets import FineTuningOptions, WindowOptions
 

@@ -127,7 +127,7 @@ def _passages(
     """Passages with the number of sentences that this network reads joined."""
 
     def examples(shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]) -> Examples:
-        from cadec_cli.data.passage_examples import JoinedSentences
+        from cadec_cli.data.batches import JoinedSentences
 
         return JoinedSentences(shards, options.max_length, PASSAGE_SENTENCES[name])
 
@@ -137,7 +137,7 @@ def _passages(
 def _pairs_in_context(
     shards: Sequence[WeightedShard], options: PairOptions, sizes: Mapping[str, Any]
 ) -> Examples:
-    from cadec_cli.data.passage_examples import PairsInContext
+    from cadec_cli.data.batches import PairsInContext
 
     return PairsInContext(shards, options.max_length, sizes["context_sentences"], sizes["positions"])
 
@@ -165,7 +165,7 @@ def _what_is_new(network: Model, sizes: Mapping[str, Any]) -> Collection[str]:
 
 def _greedy_bleu(network: Model, dev: Sequence[Shard], target: TextPipeline) -> float:
     from cadec_cli.models.transformer import Transformer
-    from cadec_cli.training.greedy import corpus_bleu
+    from cadec_cli.training.loop import corpus_bleu
 
     assert isinstance(network, Transformer)
     return corpus_bleu(network, dev, target)

@@ -3,6 +3,8 @@
 A run can be killed at any moment and continued to the same weights, bit for bit (CPU, one process): the
 data order and the dropout of an update depend only on the seed and the update's number; the rest is in
 the checkpoint. `torchrun` may start several processes, which average their gradients.
+
+Development BLEU of an S-NMT is that of `greedy` translations.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -25,8 +28,13 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from cadec_cli.data.batches import NO_LABEL, Batch, Examples, Update, in_order, plan_updates
+from cadec_cli.data.shards import Shard
 from cadec_cli.errors import CadecError, option
+from cadec_cli.models.layers import Cache
 from cadec_cli.models.storage import Model, fill, save_model
+from cadec_cli.models.transformer import Transformer
+from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.subwords import BOS, EOS, PAD
 from cadec_cli.training.checkpoints import Checkpoints, Evaluation, Progress
 from cadec_cli.training.metrics import Metrics, Pace, Reporter, perplexity
 from cadec_cli.training.presets import TrainingOptions
@@ -389,3 +397,51 @@ def join_processes(device: torch.device) -> Iterator[Processes]:
         yield Processes(dist.get_rank(), count)
     finally:
         dist.destroy_process_group()
+
+
+@torch.inference_mode()
+def greedy(model: Transformer, sources: Sequence[Sequence[int]], batch: int = 64) -> list[list[int]]:
+    """Translate sentences (ids without EOS) by the likeliest token at every step, up to 2 × length + 10."""
+    order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
+    translations: list[list[int]] = [[] for _ in sources]
+    for start in range(0, len(order), batch):
+        part = order[start : start + batch]
+        for index, ids in zip(part, _greedy_batch(model, [sources[index] for index in part]), strict=True):
+            translations[index] = ids
+    return translations
+
+
+def _greedy_batch(model: Transformer, sources: Sequence[Sequence[int]]) -> list[list[int]]:
+    device = model.output.weight.device
+    longest = max(map(len, sources)) + 1
+    rows = [[*source, EOS, *[PAD] * (longest - len(source) - 1)] for source in sources]
+    encoded = model.encode(torch.tensor(rows, device=device))
+    cache = Cache()
+    token = torch.full((len(sources), 1), BOS, device=device)
+    done = torch.zeros(len(sources), dtype=torch.bool, device=device)
+    chosen: list[Tensor] = []
+    for _ in range(min(2 * longest + 10, model.config.positions)):
+        token = model.logits(model.hidden_states(token, encoded, cache)[:, -1]).argmax(-1, keepdim=True)
+        token[done] = EOS
+        done |= token[:, 0] == EOS
+        if done.all():
+            break
+        chosen.append(token)
+    table = torch.cat(chosen, 1).tolist() if chosen else [[] for _ in sources]
+    return [row[: row.index(EOS)] if EOS in row else row for row in table]
+
+
+def corpus_bleu(
+    model: Transformer, shards: Sequence[Shard], target: TextPipeline, limit: int = 1000
+) -> float:
+    """sacreBLEU of greedy translations of (at most `limit`) pairs, evenly spaced over each shard."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    sources, references = [], []
+    for shard in shards:
+        source_side, target_side = shard.sides
+        for index in np.unique(np.linspace(0, len(shard) - 1, limit // len(shards), dtype=int)):
+            sources.append(source_side.sentence(index)[:-1].tolist())
+            references.append(target.decode(target_side.sentence(index)[:-1].tolist()))
+    hypotheses = [target.decode(ids) for ids in greedy(model, sources)]
+    return float(BLEU().corpus_score(hypotheses, [references]).score)

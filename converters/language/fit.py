@@ -1,5 +1,9 @@
 """Fits a pretrained D-LM to the S-NMT of its bundle: fewer tokens to predict, and int8 weights on disk.
 
+A pretrained language model of many languages has a token for every script and every programming language. As
+a D-LM it scores one S-NMT's translations. Its softmax over the tokens that such translations are made of is a
+language model in its own right, and far smaller.
+
 The int8 weights are loaded again and compared with the float network on the same tokens. Where they change
 too much, or the architecture can't use them, the file has the tokens only, and weights are rounded at
 loading.
@@ -7,7 +11,9 @@ loading.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +37,52 @@ from cadec_cli.models.pretrained_settings import (
     read_language_settings,
     write_settings,
 )
-from cadec_cli.text.tokenizers.fitted_vocabulary import fitted_vocabulary
-from cadec_cli.text.tokenizers.lines import PROBES, LineText
+from cadec_cli.text.token_text import TokenText
+from cadec_cli.text.tokenizers.line_text import PROBES, LineText
 from converters.request import Note
+
+# A byte, or a part of a character that is not complete, as `display_tokens` shows it.
+_BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+_SPACE = "\u2581"
+
+
+def written_pieces(text: TokenText) -> list[str]:
+    """The pieces that a translation model's target side is written with, a space where a word begins."""
+    pieces: Sequence[str] | None = getattr(text, "pieces", None)  # without those of the other side
+    if pieces is not None:
+        return [piece.replace(_SPACE, " ") for piece in pieces]
+    return text.display_tokens(range(len(text.vocabulary)))
+
+
+def fitted_vocabulary(text: LineText, pieces: Iterable[str]) -> list[int]:
+    """The tokens of `text` that texts made of these pieces need, in rising order.
+
+    These are the boundary, all tokens without letters, and those that write a piece: as it is, within a line,
+    at the beginning of one, with a capital and without.
+    """
+    shown = text.display_tokens(range(len(text)))
+    special = text.special_tokens
+    tokens = {index for index, token in enumerate(shown) if not _has_letters(token)} - special
+    forms = {form for piece in pieces for form in _forms(piece)}
+    tokens.update(text.tokens_of_pieces(sorted(forms)) - special)
+    tokens.add(text.boundary)
+    return sorted(tokens)
+
+
+def _has_letters(token: str) -> bool:
+    """Tell whether a token has letters, or is a part of a character between other ones."""
+    if _BYTE.fullmatch(token):
+        return False
+    return any(unicodedata.category(char)[0] == "L" for char in _BYTE.sub("x", token))
+
+
+def _forms(piece: str) -> set[str]:
+    word = piece.strip()
+    if not word:
+        return set()
+    capital = word[:1].upper() + word[1:]
+    return {piece, word, f" {word}", capital, f" {capital}"}
+
 
 # More than this share of all tokens is no gain.
 _MOST = 0.7

@@ -44,7 +44,7 @@ from cadec_cli.models.pretrained_settings import (
     read_language_settings,
     write_settings,
 )
-from cadec_cli.text.tokenizers.lines import LineText, find_boundary
+from cadec_cli.text.tokenizers.line_text import LineText, find_boundary
 from converters.hub import local_model
 from converters.language.gguf import gguf_tokenizer, read_gguf
 from converters.language.no_context import Texts

@@ -6,9 +6,8 @@ import pytest
 
 from cadec_cli.main import exit_code
 from cadec_cli.terminal.views.translations import ReadingSpeeds
-from cadec_cli.text.formats import TextFile, read_text_file
+from cadec_cli.text.formats import StreamedText, TextFile, read_text_file
 from cadec_cli.text.formats.conversion import as_format, promised_format
-from cadec_cli.text.formats.stream import StreamedText
 
 FAST = ["--nbest", "4", "--compute-type", "float32", "--threads", "1"]
 CUE = "WEBVTT\nLanguage: en\n\n00:01.000 --> 00:01.500\n<i>you see the lamp.</i>\n"

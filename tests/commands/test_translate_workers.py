@@ -11,7 +11,7 @@ import pytest
 from cadec_cli.jobs import job
 from cadec_cli.jobs.done import RECORD, DoneDocuments
 from cadec_cli.parallel import SerialPool, available_cores
-from cadec_cli.terminal.workers import worker_pool
+from cadec_cli.terminal.run_job import worker_pool
 from tests.helpers import made_up_pair
 from tests.helpers.ray_cluster import RayCluster
 from tests.helpers.run_in_process import cadec
@@ -36,7 +36,7 @@ def run(made_up_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """--workers is this process: others take seconds to start, and one test is enough to compare them."""
-    monkeypatch.setattr("cadec_cli.terminal.workers.worker_pool", lambda *_, **__: SerialPool())
+    monkeypatch.setattr("cadec_cli.terminal.run_job.worker_pool", lambda *_, **__: SerialPool())
 
 
 def inputs() -> list[str]:
@@ -80,7 +80,7 @@ def test_a_ray_cluster_is_as_one_process_though_a_worker_is_killed(
     run: Run, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.terminal.workers.worker_pool", lambda *_, **__: SerialPool())
+        patched.setattr("cadec_cli.terminal.run_job.worker_pool", lambda *_, **__: SerialPool())
         assert run(*inputs(), "-o", "one", "--workers", 1, "--json").returncode == 0
     killing = ThreadPoolExecutor(1).submit(ray_cluster.kill_one_at_work)
     on_ray = ("--engine", "ray", "--address", ray_cluster.address)

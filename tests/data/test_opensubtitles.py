@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from cadec_cli.commands import prepare_opensubtitles
+from cadec_cli.commands import prepare
 from cadec_cli.data.opensubtitles import (
     MovieFilter,
     monolingual_documents,
@@ -258,7 +258,7 @@ def test_timed_documents_hold_no_gap(corpus: Path) -> None:
 
 def run(*arguments: str) -> Result:
     app = typer.Typer()
-    app.command()(prepare_opensubtitles.opensubtitles)
+    app.command()(prepare.opensubtitles)
     return CliRunner().invoke(app, arguments)
 
 

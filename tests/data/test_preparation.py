@@ -12,8 +12,7 @@ import pytest
 import zstandard
 
 from cadec_cli.data.cleaning import CleaningOptions
-from cadec_cli.data.corpora import Row, rows, tokenised_lines
-from cadec_cli.data.preparation import PreparationOptions, prepare
+from cadec_cli.data.preparation import PreparationOptions, Row, prepare, rows, tokenised_lines
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.parallel import Task, in_order
@@ -255,7 +254,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from cadec_cli.data.cleaning import CleaningOptions
-from cadec_cli.data.corpora import rows
+from cadec_cli.data.preparation import rows
 from cadec_cli.data.preparation import PreparationOptions, prepare
 from cadec_cli.data.shards import SideInfo, writing_shard
 from cadec_cli.text.pipeline import TextPipeline

@@ -30,7 +30,7 @@ from cadec_cli.errors import Interrupted
 from cadec_cli.jobs.in_step import FileTranslation
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.jobs.json_lines import json_records, text_record
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
 from cadec_cli.text.documents import Document

@@ -16,7 +16,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, Interrupted, UsageError
 from cadec_cli.jobs.in_step import FileTranslation
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.options import TranslationOptions, with_flags
 from cadec_cli.session.session import Session

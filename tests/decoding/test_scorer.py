@@ -22,7 +22,7 @@ from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.evaluation.aligned import AlignedText
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels
 from cadec_cli.evaluation.contrastive.sets import ContrastiveSet, Group
-from cadec_cli.evaluation.pmi.scores import TextScorer, own_scores
+from cadec_cli.evaluation.pmi.analysis import TextScorer, own_scores
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE, objective

@@ -14,7 +14,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.protected import core
-from cadec_cli.text.protected.affixes import Affixes, affixes
+from cadec_cli.text.protected.core import Affixes, affixes
 from tests.helpers.fakes import TableLM, TableNMT
 
 TABLE = {

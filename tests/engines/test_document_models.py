@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cadec_cli.engines.document_models import Drafts, RepairModel, TwoToTwoModel, draft_model
 from cadec_cli.engines.protocols import Passage
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.joined_text import join_passage, split_passage
+from cadec_cli.text.pipeline import join_passage, split_passage
 
 
 @dataclass

@@ -18,7 +18,7 @@ from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import MAX_POSITIONS, Network, readable_positions
 from cadec_cli.models.layers import Cache
-from cadec_cli.text.tokenizers.lines import LineText, find_boundary
+from cadec_cli.text.tokenizers.line_text import LineText, find_boundary
 from tests.helpers.pretrained_lms import (
     FAMILIES,
     FAST,

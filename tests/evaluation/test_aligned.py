@@ -9,7 +9,7 @@ import pytest
 import cadec_cli.evaluation
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.evaluation.aligned import Advance
-from cadec_cli.evaluation.pmi.scores import TextScorer
+from cadec_cli.evaluation.pmi.analysis import TextScorer
 from cadec_cli.evaluation.quality.comparison import PMIOptions, Sampling, StringOptions, evaluate, read_texts
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.pipeline import TextPipeline

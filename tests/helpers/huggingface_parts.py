@@ -173,7 +173,7 @@ def drift_of(one: Converted, output: Path) -> Any:
 
 
 def drift_between(directory: Path, found: HuggingFaceImport, output: Path) -> Any:
-    from converters.translation.huggingface_network import TransformersNetwork
+    from converters.translation.huggingface import TransformersNetwork
 
     network = TransformersNetwork.read(directory, found.direction, found.tokens)
     pieces = [piece for piece in found.tokens if piece.startswith("▁")]

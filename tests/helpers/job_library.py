@@ -14,7 +14,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.jobs.by_document import BulkTranslation, DocumentTask, DocumentWorker
 from cadec_cli.jobs.in_step import SegmentRecord
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.parallel import SerialPool, Task, WorkerPool
 from cadec_cli.text.formats import read_text_file

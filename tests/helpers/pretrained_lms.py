@@ -28,7 +28,7 @@ from tokenizers import (
     trainers,
 )
 
-from cadec_cli.text.tokenizers.lines import PROBES
+from cadec_cli.text.tokenizers.line_text import PROBES
 from tests.helpers import made_up_pair
 
 transformers.utils.logging.disable_progress_bar()

@@ -13,7 +13,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError
 from cadec_cli.jobs.in_step import FileTranslation
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.parallel import Task, WorkerLostError
 from cadec_cli.text.formats import read_text_file

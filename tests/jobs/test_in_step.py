@@ -13,7 +13,7 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.jobs.in_step import FileTranslation, Track
 from cadec_cli.jobs.journal import SAVE_EVERY
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file

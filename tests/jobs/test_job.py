@@ -21,7 +21,7 @@ from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.parallel import Task
 from cadec_cli.parallel.processes import ProcessPool
-from cadec_cli.reports.translations import plain_segment
+from cadec_cli.reports.explained import plain_segment
 from cadec_cli.text.documents import Document
 from tests.helpers.worker_modules import start_and_list_modules
 

@@ -20,7 +20,7 @@ from cadec_cli.errors import CadecError, Interrupted
 from cadec_cli.fs.append_log import LogHeader
 from cadec_cli.jobs.in_step import FileTranslation, SegmentRecord, SideOutput
 from cadec_cli.jobs.journal import SAVE_EVERY, Journal
-from cadec_cli.jobs.output_names import OutputPlan
+from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.text.formats import read_text_file
 from tests.helpers import beam_pairs

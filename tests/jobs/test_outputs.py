@@ -76,7 +76,7 @@ def test_every_command_that_writes_is_among_them() -> None:
 
 
 def test_a_run_is_not_begun_over_what_is_there(tmp_path: Path) -> None:
-    from cadec_cli.training.run import check_new
+    from cadec_cli.training.training_run import check_new
 
     check_new(tmp_path)
     for name in ("run.json", "metrics.jsonl", "curves.png"):

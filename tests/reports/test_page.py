@@ -11,8 +11,17 @@ from typing import Any
 
 import pytest
 
-from cadec_cli.reports.page import Figures, Page, Picture, write_page
-from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportSegment, ReportToken, plain
+from cadec_cli.reports.page import (
+    Figures,
+    Page,
+    Picture,
+    ReportHypothesis,
+    ReportPart,
+    ReportSegment,
+    ReportToken,
+    plain,
+    write_page,
+)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed to look at the page with")

@@ -202,7 +202,7 @@ def test_pictures_have_names_of_any_bytes(tmp_path: Path) -> None:
     import numpy as np
 
     from cadec_cli.evaluation.pmi.analysis import PMI, Panel
-    from cadec_cli.evaluation.pmi.figure import draw_panels
+    from cadec_cli.reports.pmi import draw_panels
 
     points = np.array([0.0, 1.0, 2.0])
     panel = Panel(os.fsdecode(b"\xff\x1b[31m$.txt"), PMI, "own", points, points, np.arange(3))

@@ -10,7 +10,7 @@ import pytest
 from cadec_cli.errors import CadecError
 from cadec_cli.jobs.journal import Journal
 from cadec_cli.main import exit_code
-from cadec_cli.terminal.standard_streams import shown_result, write_result
+from cadec_cli.terminal.console import shown_result, write_result
 from cadec_cli.text.pipeline import TextPipeline
 from tests.helpers.repl_parts import SENTENCES, tiny_bundle
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.data.corpora import rows
+from cadec_cli.data.preparation import rows
 from cadec_cli.evaluation.aligned import read_aligned
 from cadec_cli.text.documents import documents_of, is_blank
 from cadec_cli.text.formats import read_text_file

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from cadec_cli.errors import CadecError
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import Subwords
-from cadec_cli.text.tokenizers.lines import read_tokenizer
-from cadec_cli.text.tokenizers.sentencepiece import SentencePieceText
-from cadec_cli.text.tokenizers.vocabulary import Vocabulary
+from cadec_cli.text.tokenizers.line_text import read_tokenizer
+from cadec_cli.text.tokenizers.vocabulary import SentencePieceText, Vocabulary
 from converters.translation.tokenizer_files import sentencepiece_pieces
 
 MODEL = (Path(__file__).parents[2] / "cadec_cli" / "embedded" / "target" / "subwords.model").read_bytes()

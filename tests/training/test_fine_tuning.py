@@ -21,7 +21,7 @@ from cadec_cli.models.huggingface import load_network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.models.storage import fill, load_model, model_state
-from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.text.tokenizers.line_text import LineText
 from cadec_cli.training.loop import cross_entropy
 from tests.helpers import made_up_pair
 from tests.helpers.made_up_models import cadec

@@ -18,7 +18,7 @@ from cadec_cli.main import exit_code
 from cadec_cli.models.storage import NETWORKS, kind_of, load_model
 from cadec_cli.training.kinds import KINDS, Kind
 from cadec_cli.training.presets import TrainingOptions, choosable
-from cadec_cli.training.run import Run, carry_out, continued_run, new_run
+from cadec_cli.training.training_run import Run, carry_out, continued_run, new_run
 from tests.helpers import own_kinds
 from tests.helpers.own_kinds import ADAPTED, FROZEN, AdaptedConfig, AdaptedLM
 

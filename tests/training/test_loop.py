@@ -15,7 +15,7 @@ from cadec_cli.models.storage import load_model
 from cadec_cli.models.transformer import Transformer
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.training.checkpoints import Evaluation, Progress
-from cadec_cli.training.greedy import greedy
+from cadec_cli.training.loop import greedy
 
 
 def run(kind: str, corpora: Path, output: Path, *options: object) -> int:

@@ -13,8 +13,8 @@ from functools import cache
 from itertools import accumulate
 
 from cadec_cli.engines.protocols import TokenScores
+from cadec_cli.text.markup import with_tags
 from cadec_cli.text.protected.core import Core
-from cadec_cli.text.protected.tags import with_tags
 
 # Cost, in nats, of each word by which a range is longer or shorter than its share of the source.
 _SHARE_COST = 0.5

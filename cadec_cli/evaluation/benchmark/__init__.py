@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio, take_turns
-from cadec_cli.evaluation.benchmark.networks import (
+from cadec_cli.evaluation.benchmark.limit import Limit, MeasuredShare, SpeedRatio, take_turns
+from cadec_cli.evaluation.benchmark.speed import (
     BEAM,
     CONTEXT,
     LENGTH,
@@ -17,8 +17,11 @@ from cadec_cli.evaluation.benchmark.networks import (
     FixedLength,
     Networks,
     WordText,
+    made_up_list,
+    naive_scores,
+    scoring,
+    translating,
 )
-from cadec_cli.evaluation.benchmark.speed import made_up_list, naive_scores, scoring, translating
 from cadec_cli.fs.atomic import scratch_directory
 
 __all__ = [

@@ -24,7 +24,8 @@ import numpy as np
 
 from cadec_cli.arrays import Floats
 from cadec_cli.errors import CadecError
-from cadec_cli.evaluation.json_records import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
+from cadec_cli.validation import (
     Record,
     lines_of,
     number_of,
@@ -35,7 +36,6 @@ from cadec_cli.evaluation.json_records import (
     try_json,
     value_of,
 )
-from cadec_cli.fs.read import MAX_INPUT_BYTES, read_text
 
 T = TypeVar("T")
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.errors import CadecError, option
-from cadec_cli.evaluation.json_records import (
+from cadec_cli.fs.read import MAX_INPUT_BYTES, name_of, read_text
+from cadec_cli.text.sentences import split_sentences
+from cadec_cli.validation import (
     Record,
     lines_of,
     object_of,
@@ -24,8 +26,6 @@ from cadec_cli.evaluation.json_records import (
     try_json,
     value_of,
 )
-from cadec_cli.fs.read import MAX_INPUT_BYTES, name_of, read_text
-from cadec_cli.text.sentences import split_sentences
 
 # An example of each layout, for error messages.
 LAYOUTS = {

@@ -22,8 +22,14 @@ from cadec_cli.evaluation.aligned import (
     no_warning,
     read_aligned,
 )
-from cadec_cli.evaluation.pmi.analysis import pearson, spearman
-from cadec_cli.evaluation.pmi.scores import ContextScores, TextScorer, own_scores, pmi_statistics
+from cadec_cli.evaluation.pmi.analysis import (
+    ContextScores,
+    TextScorer,
+    own_scores,
+    pearson,
+    pmi_statistics,
+    spearman,
+)
 from cadec_cli.evaluation.quality.consistency import Repetition, repetitions
 from cadec_cli.evaluation.quality.measures import (
     FEWEST,

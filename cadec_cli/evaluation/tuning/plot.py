@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cadec_cli.evaluation.tuning.search import Point
-from cadec_cli.evaluation.tuning.settings import Setting
+from cadec_cli.evaluation.tuning.search import Point, Setting
 from cadec_cli.evaluation.tuning.trials import Tuning
 from cadec_cli.plotting import save_figure
 from cadec_cli.validation import showable

@@ -16,20 +16,20 @@ from cadec_cli.bundle.find import is_embedded
 from cadec_cli.bundle.manifest import MANIFEST, save_defaults, save_lengths
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.evaluation.aligned import CountProgress, Warn, no_progress
-from cadec_cli.evaluation.contrastive.results import evaluate
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveModels, ContrastiveScorer, evaluate
 from cadec_cli.evaluation.contrastive.sets import ContrastiveSet
 from cadec_cli.evaluation.quality.measures import Difference
 from cadec_cli.evaluation.tuning.search import (
     Decision,
     Point,
+    Trial,
     above,
     coordinate_search,
     decide,
     prepare_lists,
+    present_setting,
     reranking_translator,
 )
-from cadec_cli.evaluation.tuning.settings import Trial, present_setting
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import DecodingDefaults

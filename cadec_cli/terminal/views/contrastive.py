@@ -11,8 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from cadec_cli.evaluation.contrastive.results import Failure, ScorerResult, SetResults
-from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer
+from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES, ContrastiveSet
 from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
 from cadec_cli.terminal.console import visible

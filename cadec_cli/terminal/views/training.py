@@ -13,7 +13,7 @@ from cadec_cli.training.metrics import UpdateReport, perplexity
 
 
 class TrainingView:
-    """A `training.reporter.Reporter` that prints to standard error."""
+    """A `training.metrics.Reporter` that prints to standard error."""
 
     def __init__(self) -> None:
         self._live: Live | None = None

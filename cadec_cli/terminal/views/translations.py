@@ -17,15 +17,14 @@ from rich.text import Text
 from cadec_cli.decoding.confidence import FlaggedSentence
 from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
 from cadec_cli.decoding.translation import Translation
-from cadec_cli.jobs.in_step import FileTranslation
-from cadec_cli.jobs.streaming import StreamTranslation
+from cadec_cli.jobs.in_step import FileTranslation, StreamTranslation
+from cadec_cli.reports.page import changed_words
 from cadec_cli.terminal import console
 from cadec_cli.terminal.console import SafeConsole, visible
-from cadec_cli.text.word_diff import changed_words
 
 if TYPE_CHECKING:
     from cadec_cli.text.formats import TextFile
-    from cadec_cli.text.formats.subtitles.reading_speed import TooFast
+    from cadec_cli.text.formats.subtitles.cues import TooFast
 
 
 # Cues of translated subtitles that are too fast to read, or too wide; reported when all files are written.
@@ -74,7 +73,7 @@ class ReadingSpeeds:
     def look(self, number: int, file: TextFile, content: bytes) -> None:
         """Check the written content of the file with that number, and compare it with its source."""
         from cadec_cli.text.formats import FORMATS
-        from cadec_cli.text.formats.subtitles.reading_speed import reading_speed, too_wide
+        from cadec_cli.text.formats.subtitles.cues import reading_speed, too_wide
 
         if file.original is None or file.encoding is None or not FORMATS[file.format].has_cues:
             return  # without cues there is no speed

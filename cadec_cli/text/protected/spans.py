@@ -1,7 +1,7 @@
 """Spans: text that no translation may change, such as URLs, numbers with units, code and other scripts.
 
 Finds the spans of a sentence, and which of them a translation has lost. Affixes around a sentence and tags
-inside it are found elsewhere (`affixes`, `tags`).
+inside it are found elsewhere (`core`, `markup`).
 
 Placeholders are private-use characters that our models learn to copy, whatever they stand for. No text has
 them, and Moses tokenises them as words. In training data they replace spans that both sides of a pair have.

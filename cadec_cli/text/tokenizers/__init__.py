@@ -15,7 +15,7 @@ from typing import Protocol
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.token_text import TokenText
-from cadec_cli.text.tokenizers.vocabulary import TextSettings, Vocabulary
+from cadec_cli.text.tokenizers.vocabulary import SentencePieceText, TextSettings, TokenizersText, Vocabulary
 
 
 class PretrainedText(TokenText, Protocol):
@@ -50,16 +50,12 @@ def load_text(
 def _sentencepiece(
     files: Sequence[Path], options: Mapping[str, str], vocabulary: Vocabulary, language: str
 ) -> PretrainedText:
-    from cadec_cli.text.tokenizers.sentencepiece import SentencePieceText
-
     return SentencePieceText(_only(files), vocabulary)
 
 
 def _tokenizers(
     files: Sequence[Path], options: Mapping[str, str], vocabulary: Vocabulary, language: str
 ) -> PretrainedText:
-    from cadec_cli.text.tokenizers.tokenizers_json import TokenizersText
-
     return TokenizersText(_only(files), vocabulary)
 
 

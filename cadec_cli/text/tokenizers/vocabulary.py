@@ -1,14 +1,22 @@
-"""The vocabulary of one side of a converted model: tokens to ids, and which tokens are not text."""
+"""The vocabulary of one side of a converted model, and the tokenizers that another library reads.
+
+A vocabulary maps tokens to ids, and says which tokens are not text. The ids of a tokenizer are not used:
+Marian's vocabulary is for both sides, and fairseq's has other special tokens in front.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from cadec_cli.errors import CadecError
+from cadec_cli.fs.read import read_errors
+from cadec_cli.text.tokenizers.line_text import read_tokenizer, whole_characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +118,81 @@ class VocabularyText:
     def vocabulary(self) -> Sequence[str]:
         """All tokens, in the order of their ids."""
         return self._vocabulary.tokens
+
+
+# The marks of a space:
+_SPACES = re.compile("[\u2581\u0120]")  # of SentencePiece, and of byte-level BPE
+
+
+class TokenizersText(VocabularyText):
+    """One side of a model, written with the `tokenizers` library, without its template and special tokens.
+
+    A "</s>" in a text is text: it does not end the sentence.
+    """
+
+    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
+        with read_errors(path):
+            super().__init__(vocabulary, path.read_bytes(), "tokenizers")
+        try:
+            self._tokenizer = read_tokenizer(self._serialised.decode("utf-8"), str(path))
+        except UnicodeDecodeError:
+            raise CadecError(f"{path} is damaged: it is not UTF-8") from None
+        self._own_ids: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The pieces that texts are made of, without special ones."""
+        return [token for token in self._own_ids if token not in self._vocabulary.special]
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without the boundary."""
+        tokens = self._tokenizer.encode(whole_characters(text), add_special_tokens=False).tokens
+        return self._vocabulary.ids(tokens)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids into a sentence; special and unknown ones are skipped."""
+        tokens = self._vocabulary.texts(ids)
+        own = [self._own_ids[token] for token in tokens if token in self._own_ids]
+        return str(self._tokenizer.decode(own, skip_special_tokens=True)).strip()
+
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [_SPACES.sub(" ", self._vocabulary.tokens[index]) for index in ids]
+
+
+_SPACE = "\u2581"
+
+
+class SentencePieceText(VocabularyText):
+    """One side of a model, written with SentencePiece."""
+
+    def __init__(self, path: Path, vocabulary: Vocabulary) -> None:
+        from cadec_cli.text.subwords import open_sentencepiece  # settings are read without the library
+
+        with read_errors(path):
+            super().__init__(vocabulary, path.read_bytes(), "sentencepiece")
+        self._processor = open_sentencepiece(self._serialised, str(path))
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The pieces that texts are made of: those of SentencePiece, without its special ones."""
+        processor = self._processor
+        return [
+            processor.IdToPiece(index)
+            for index in range(processor.GetPieceSize())
+            if not (processor.IsControl(index) or processor.IsUnknown(index) or processor.IsUnused(index))
+        ]
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without the boundary."""
+        return self._vocabulary.ids(self._processor.EncodeAsPieces(whole_characters(text)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Turn ids into a sentence; special and unknown ones are skipped."""
+        # SentencePiece does not know pieces of the other side, and leaves the space mark in them.
+        text = str(self._processor.DecodePieces(self._vocabulary.texts(ids)))
+        return text.replace(_SPACE, " ").strip()
+
+    def display_tokens(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as a person reads it, a space where a word begins."""
+        return [self._vocabulary.tokens[index].replace(_SPACE, " ") for index in ids]

@@ -227,16 +227,16 @@ def test_separate_vocabularies_are_refused(marian: Path) -> None:
 def test_a_conversion_that_says_something_else_is_not_written(
     marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from converters.translation import huggingface_network
+    from converters.translation import huggingface
 
-    build = huggingface_network.TransformersNetwork.spec
+    build = huggingface.TransformersNetwork.spec
 
     def spoiled(self: Any) -> Any:
         spec = build(self)
         spec.encoder.scale_embeddings = False
         return spec
 
-    monkeypatch.setattr(huggingface_network.TransformersNetwork, "spec", spoiled)
+    monkeypatch.setattr(huggingface.TransformersNetwork, "spec", spoiled)
     refused(marian, "disagrees with torch")
 
 

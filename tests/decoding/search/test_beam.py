@@ -22,7 +22,7 @@ from cadec_cli.models.int8.block import quantise
 from cadec_cli.models.int8.linear import int8_available
 from cadec_cli.models.layers import Cache, RoomyCache
 from cadec_cli.text.subwords import BOS, EOS
-from cadec_cli.training.greedy import greedy
+from cadec_cli.training.loop import greedy
 from converters.own_networks import convert_translation_model
 from tests.helpers.beam_pairs import PLAIN, Pair, models
 

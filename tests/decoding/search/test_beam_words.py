@@ -25,7 +25,7 @@ from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, obje
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
-from cadec_cli.text.tokenizers.lines import LineText
+from cadec_cli.text.tokenizers.line_text import LineText
 from tests.helpers.beam_pairs import models
 from tests.helpers.pretrained_lms import tiny_network, tokenizer_json, tokenizer_size
 from tests.helpers.token_texts import NumberText

@@ -26,7 +26,7 @@ from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, objecti
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.doctransformer import ContextAttention, DocTransformer, DocTransformerConfig
 from cadec_cli.session.session import Session
-from cadec_cli.text.joined_text import join_passage, split_passage
+from cadec_cli.text.pipeline import join_passage, split_passage
 from tests.helpers import made_up_pair
 
 SEARCHES = tuple(DOCUMENT_OBJECTIVES)

@@ -8,9 +8,16 @@ from torch import nn
 
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
-from cadec_cli.evaluation.benchmark.figures import Limit, MeasuredShare, SpeedRatio
-from cadec_cli.evaluation.benchmark.limit import MANY_ROWS, Rates, Shape, count_products
-from cadec_cli.evaluation.benchmark.networks import Networks, WordText
+from cadec_cli.evaluation.benchmark.limit import (
+    MANY_ROWS,
+    Limit,
+    MeasuredShare,
+    Rates,
+    Shape,
+    SpeedRatio,
+    count_products,
+)
+from cadec_cli.evaluation.benchmark.speed import Networks, WordText
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.doclm import DocumentLM

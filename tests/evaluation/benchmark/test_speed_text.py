@@ -9,7 +9,7 @@ from cadec_cli.bundle.build import BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import default_options, load_models
 from cadec_cli.decoding.translator import Translator
-from cadec_cli.evaluation.benchmark.figures import Clock
+from cadec_cli.evaluation.benchmark.limit import Clock
 from cadec_cli.evaluation.benchmark.speed import time_method
 from cadec_cli.main import exit_code
 from cadec_cli.text.pipeline import TextPipeline

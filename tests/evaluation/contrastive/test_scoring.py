@@ -16,10 +16,10 @@ from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.contrastive import scoring as contrastive_scoring
-from cadec_cli.evaluation.contrastive.results import evaluate
 from cadec_cli.evaluation.contrastive.scoring import (
     ContrastiveModels,
     contrastive_models,
+    evaluate,
     scorers,
     usable_objectives,
 )

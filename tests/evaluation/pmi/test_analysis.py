@@ -22,23 +22,20 @@ from cadec_cli.evaluation.pmi.analysis import (
     OutputOutliers,
     Panel,
     Quadrants,
+    TextScorer,
     analyse,
     excesses,
+    own_contexts,
+    own_scores,
     pearson,
+    pmi_statistics,
     quadrants,
+    random_contexts,
     ranks,
     spearman,
 )
-from cadec_cli.evaluation.pmi.figure import check_figure, draw_panels
-from cadec_cli.evaluation.pmi.scores import (
-    TextScorer,
-    own_contexts,
-    own_scores,
-    pmi_statistics,
-    random_contexts,
-)
 from cadec_cli.method.context import ContextPolicy
-from cadec_cli.reports.pmi import write_pmi_page
+from cadec_cli.reports.pmi import check_figure, draw_panels, write_pmi_page
 from cadec_cli.text.pipeline import TextPipeline
 from cadec_cli.text.subwords import EOS
 from tests.helpers.bundle_parts import tiny_lm

@@ -10,12 +10,12 @@ from cadec_cli.bundle.load import LoadedModels, load_models
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.tuning.search import (
     PreparedLists,
+    Setting,
     choose,
     coordinate_search,
     prepare_lists,
     reranking_translator,
 )
-from cadec_cli.evaluation.tuning.settings import Setting
 from cadec_cli.method.objectives import objective
 from cadec_cli.method.options import TranslationOptions
 from tests.helpers import made_up_pair

@@ -14,23 +14,21 @@ from cadec_cli.engines.torch_lm import TorchLanguageModel
 from cadec_cli.errors import CadecError
 from cadec_cli.evaluation.benchmark import WordText
 from cadec_cli.evaluation.tuning.search import (
+    TEMPERATURES,
+    WEIGHTS,
     Point,
+    Setting,
     above,
+    changed_defaults,
     choose,
     decide,
     grid_search,
     measure_settings,
     prepare_lists,
+    present_setting,
     rerank_with_all,
     reranking_translator,
     scorings_of,
-)
-from cadec_cli.evaluation.tuning.settings import (
-    TEMPERATURES,
-    WEIGHTS,
-    Setting,
-    changed_defaults,
-    present_setting,
     trial_of,
 )
 from cadec_cli.evaluation.tuning.trials import front

@@ -23,7 +23,7 @@ Burden = Callable[[], None]  # what is done to a process before it begins
 NEEDED = (
     *("ctranslate2", "pysubs2", "sentencepiece", "sacremoses", "sentencex", "safetensors.torch", "torch"),
     *("cadec_cli.main", "cadec_cli.bundle.load", "cadec_cli.jobs.in_step"),
-    *("cadec_cli.jobs.back_translation", "cadec_cli.data.preparation", "cadec_cli.training.run"),
+    *("cadec_cli.jobs.back_translation", "cadec_cli.data.preparation", "cadec_cli.training.training_run"),
     "converters.own_networks",
 )
 

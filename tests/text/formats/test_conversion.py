@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats import TextFile, read_text_file
-from cadec_cli.text.formats.conversion import as_format, in_encoding, output_encoding, promised_format
-from cadec_cli.text.formats.subtitles.transcode import convert_subtitles
+from cadec_cli.text.formats.conversion import (
+    as_format,
+    convert_subtitles,
+    in_encoding,
+    output_encoding,
+    promised_format,
+)
 
 # (start, length in ms, lines of words that are in italics or not)
 word = st.text(st.sampled_from("aбé&'>.!?-7"), min_size=1, max_size=5).filter(lambda text: "--" not in text)

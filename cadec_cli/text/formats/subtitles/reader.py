@@ -27,7 +27,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
-from cadec_cli.text.protected.affixes import speaker_name
+from cadec_cli.text.protected.core import speaker_name
 from cadec_cli.text.sentences import Span, stays_open
 
 

@@ -51,7 +51,7 @@ def films(directory: Path) -> None:
 
 
 def pairs(directory: Path) -> None:
-    from cadec_cli.data.corpora import rows
+    from cadec_cli.data.preparation import rows
 
     for row in rows([directory / "pairs.tsv"], languages=2, columns=(1, 2)):
         assert row is None or len(row) == 2
@@ -72,6 +72,6 @@ TARGETS = {
         films,
     ),
     "tab-separated pairs": Target(
-        ("cadec_cli/data/corpora.py",), text("pairs.tsv", "a\tб\nc\tд\n\ne f\tж з\n"), pairs
+        ("cadec_cli/data/preparation.py",), text("pairs.tsv", "a\tб\nc\tд\n\ne f\tж з\n"), pairs
     ),
 }

@@ -230,7 +230,7 @@ def _tried_text(found: Any) -> None:
 
 
 def line_text(directory: Path) -> None:
-    from cadec_cli.text.tokenizers.lines import LineText
+    from cadec_cli.text.tokenizers.line_text import LineText
 
     found = LineText.load(directory / "tokenizer.json", boundary="\n", start=None)
     ids = found.encode(SENTENCE)
@@ -247,13 +247,13 @@ def line_text_seed(directory: Path) -> None:
 
 
 def tokenizers_text(directory: Path) -> None:
-    from cadec_cli.text.tokenizers.tokenizers_json import TokenizersText
+    from cadec_cli.text.tokenizers.vocabulary import TokenizersText
 
     _tried_text(TokenizersText(directory / "tokenizer.json", _vocabulary()))
 
 
 def sentencepiece_text(directory: Path) -> None:
-    from cadec_cli.text.tokenizers.sentencepiece import SentencePieceText
+    from cadec_cli.text.tokenizers.vocabulary import SentencePieceText
 
     _tried_text(SentencePieceText(directory / "source.spm", _vocabulary()))
 
@@ -318,12 +318,12 @@ TARGETS = {
         {"model.pt": member("data.pkl")},
     ),
     "CTranslate2 directory": opened(
-        ("converters/translation/ctranslate2.py", "converters/translation/ctranslate2.py"),
+        ("converters/translation/ctranslate2_models.py", "converters/translation/ctranslate2_models.py"),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
     ),
     "CTranslate2 directory, converted": opened(
-        ("converters/translation/ctranslate2.py",),
+        ("converters/translation/ctranslate2_models.py",),
         copied(_converted_marian),
         ("config.json", "shared_vocabulary.json", "model.bin"),
         load=_converted("ru"),
@@ -378,16 +378,16 @@ TARGETS = {
         share=0.2,
     ),
     "translation model of a bundle": opened(
-        ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}sentencepiece.py"),
+        ("cadec_cli/models/pretrained_settings.py", f"{TEXTS}vocabulary.py"),
         copied(_part("stored-translation", stored_translation_files)),
         ("translation-model.json",),
         load=stored_translation,
         share=1.0,
     ),
-    "tokenizer.json of lines": Target((f"{TEXTS}lines.py",), line_text_seed, line_text),
-    "tokenizer.json": Target((f"{TEXTS}tokenizers_json.py",), line_text_seed, tokenizers_text),
+    "tokenizer.json of lines": Target((f"{TEXTS}line_text.py",), line_text_seed, line_text),
+    "tokenizer.json": Target((f"{TEXTS}vocabulary.py",), line_text_seed, tokenizers_text),
     "SentencePiece of others": Target(
-        (f"{TEXTS}sentencepiece.py",), copied(marian), sentencepiece_text, ("source.spm",), share=1.5
+        (f"{TEXTS}vocabulary.py",), copied(marian), sentencepiece_text, ("source.spm",), share=1.5
     ),
     "BPE codes": Target((f"{TEXTS}moses_bpe.py",), text("codes.bpe", CODES), bpe_text),
     "CTranslate2 vocabularies": Target(

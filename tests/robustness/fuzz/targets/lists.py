@@ -319,7 +319,7 @@ def part_file(directory: Path) -> None:
 def template(directory: Path) -> None:
     """Names of outputs come from files and the command line; here, from a file of both."""
     from cadec_cli.errors import CadecError
-    from cadec_cli.jobs.output_names import Languages, TemplateError, plan_outputs
+    from cadec_cli.jobs.outputs import Languages, TemplateError, plan_outputs
 
     raw = (directory / "names").read_bytes().split(b"\n")
     output, *inputs = [line.decode("utf-8", "surrogateescape") for line in raw]

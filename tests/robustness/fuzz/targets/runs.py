@@ -58,7 +58,7 @@ def preset(directory: Path) -> None:
 
 def run_record(directory: Path) -> None:
     from cadec_cli.training.kinds import KINDS
-    from cadec_cli.training.run import _read_run
+    from cadec_cli.training.training_run import _read_run
 
     run = _read_run(KINDS["lm"], directory)
     assert all(isinstance(path, str) for path in (*run.data, *run.dev))
@@ -187,7 +187,7 @@ CHECKPOINT = "update-00000002"
 
 TARGETS = {
     "training preset": Target(("cadec_cli/training/presets.py",), text("mine.toml", PRESET), preset),
-    "training run": Target(("cadec_cli/training/run.py",), json_of("run.json", RUN), run_record),
+    "training run": Target(("cadec_cli/training/training_run.py",), json_of("run.json", RUN), run_record),
     "metrics": Target(("cadec_cli/training/metrics.py",), text("metrics.jsonl", METRICS), metrics),
     "progress": Target(
         ("cadec_cli/training/checkpoints.py",), checkpoint_seed, checkpoint, (f"{CHECKPOINT}/progress.json",)

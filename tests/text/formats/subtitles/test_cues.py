@@ -5,8 +5,8 @@ import cProfile
 import pytest
 
 from cadec_cli.errors import CadecError
+from cadec_cli.text.formats.conversion import convert_subtitles
 from cadec_cli.text.formats.subtitles.cues import timed_texts
-from cadec_cli.text.formats.subtitles.transcode import convert_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import wrap
 
 HOUR = 3_600_000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.formats.layout import Source, SubtitleStyle
+from cadec_cli.text.formats.subtitles.cues import TooFast, reading_speed
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
-from cadec_cli.text.formats.subtitles.reading_speed import TooFast, reading_speed
 from cadec_cli.text.formats.subtitles.wrapping import wrap
 
 SRT = "1\n00:00:01,000 --> 00:00:03,000\n{}\n\n2\n00:00:04,000 --> 00:00:05,000 X1:2\n{}\n"

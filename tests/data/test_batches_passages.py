@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cadec_cli.data.batches import NO_LABEL, WeightedShard, in_order
-from cadec_cli.data.passage_examples import JoinedSentences, PairsInContext
+from cadec_cli.data.batches import NO_LABEL, JoinedSentences, PairsInContext, WeightedShard, in_order
 from cadec_cli.data.shards import Shard, SideInfo, writing_shard
 from cadec_cli.errors import CadecError
 from cadec_cli.text.subwords import BOS, EOS, PAD

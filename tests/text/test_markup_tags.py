@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.protected.tags import take_out_tags, with_tags
+from cadec_cli.text.markup import take_out_tags, with_tags
 
 EXAMPLES = [
     ("He is <i>really</i> nice.", "He is really nice.", ["<i>", "</i>"]),

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from cadec_cli.main import exit_code
 from cadec_cli.method.objectives import DEFECT_COST
-from cadec_cli.reports.page import Page, page_pieces
-from cadec_cli.reports.segments import ReportPart, ReportSegment, ReportToken, plain
-from cadec_cli.text.word_diff import changed_words
+from cadec_cli.reports.page import (
+    Page,
+    ReportPart,
+    ReportSegment,
+    ReportToken,
+    changed_words,
+    page_pieces,
+    plain,
+)
 from tests.helpers import made_up_pair
 from tests.helpers.report_parts import data_of, text_of
 
@@ -146,14 +152,14 @@ def test_a_resumed_report_is_that_of_an_uninterrupted_translation(
         return plain(segment)
 
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.reports.translations.plain", stopped_in_the_second_wave)
+        patched.setattr("cadec_cli.reports.explained.plain", stopped_in_the_second_wave)
         assert command("out.txt", "--report", str(page)) == 130
     assert not page.exists()
     capsys.readouterr()
     assert command("out.txt", "--resume") == 1  # what is there belongs to a translation with a report
     assert "differs in: output format" in " ".join(capsys.readouterr().err.split())
     with monkeypatch.context() as patched:
-        patched.setattr("cadec_cli.reports.translations.plain", counted)
+        patched.setattr("cadec_cli.reports.explained.plain", counted)
         assert command("out.txt", "--resume", "--report", str(page)) == 0
     assert 0 < len(redone) < len(data_of(page)["segments"])  # the rest was in the journal
     assert page.read_bytes() == (tmp_path / "whole.html").read_bytes()

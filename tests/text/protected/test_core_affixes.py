@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.protected.affixes import Affixes, affixes, speaker_name
+from cadec_cli.text.protected.core import Affixes, affixes, speaker_name
 
 IN_SUBTITLES = [
     ("Hello.", "", "Hello.", ""),

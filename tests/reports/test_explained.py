@@ -7,8 +7,8 @@ from cadec_cli.decoding.explain import ExplainedRow, ExplainedTranslation, Expla
 from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.objectives import CONDITIONAL, FREE
-from cadec_cli.reports.segments import ReportHypothesis, ReportPart, ReportToken
-from cadec_cli.reports.translations import plain_segment, segment_of
+from cadec_cli.reports.explained import plain_segment, translated_segment
+from cadec_cli.reports.page import ReportHypothesis, ReportPart, ReportToken
 
 PART = TranslatedPart(
     NBest("you", (Hypothesis("ты", -1.0), Hypothesis("вы", -1.5))),
@@ -25,7 +25,7 @@ EXPLANATION = Explanation(
 
 
 def test_a_segment_has_what_the_explanation_has() -> None:
-    found = segment_of(ExplainedTranslation(TRANSLATION, "ты", [EXPLANATION]), Judge())
+    found = translated_segment(ExplainedTranslation(TRANSLATION, "ты", [EXPLANATION]), Judge())
     assert (found.label, found.source, found.text, found.compared) == ("7", "you", "вы", "ты")
     assert found.parts == (
         ReportPart(
@@ -41,7 +41,7 @@ def test_a_segment_has_what_the_explanation_has() -> None:
 
 
 def test_what_was_not_asked_for_is_absent() -> None:
-    found = segment_of(ExplainedTranslation(TRANSLATION), Judge())
+    found = translated_segment(ExplainedTranslation(TRANSLATION), Judge())
     assert found.compared is None
     assert [(part.context, part.tokens, part.compared_tokens) for part in found.parts] == [(None, (), ())]
     plain = plain_segment(ExplainedTranslation(TRANSLATION), Judge())
@@ -54,11 +54,11 @@ def test_a_sentence_is_flagged_as_the_judge_says() -> None:
         return ("25 is missing",)
 
     for below, flags in ((0.05, ()), (0.5, ("25 is missing",))):
-        found = segment_of(ExplainedTranslation(TRANSLATION), Judge(below, lost_number))
+        found = translated_segment(ExplainedTranslation(TRANSLATION), Judge(below, lost_number))
         assert (found.confidence, found.flags) == (0.1, flags)
 
 
 def test_a_sentence_that_was_only_copied_has_nothing_to_show() -> None:
     copied = Translation(0, 0, "...", (TranslatedPart(NBest("...", ()), None),))
-    found = segment_of(ExplainedTranslation(copied, "...", [Explanation((), ())]), Judge())
+    found = translated_segment(ExplainedTranslation(copied, "...", [Explanation((), ())]), Judge())
     assert (found.text, found.confidence, found.flags, found.parts) == ("...", None, (), (ReportPart(),))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.errors import CadecError
-from cadec_cli.jobs.output_names import Languages, TemplateError, is_template, plan_outputs, stem_and_ending
+from cadec_cli.jobs.outputs import Languages, TemplateError, is_template, plan_outputs, stem_and_ending
 
 EN_RU = Languages("en", "ru")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from cadec_cli.errors import CadecError
-from cadec_cli.text.tokenizers.lines import PROBES, LineText, as_line, find_boundary
+from cadec_cli.text.tokenizers.line_text import PROBES, LineText, as_line, find_boundary
 from tests.helpers.pretrained_lms import SENTENCES, STARTS, TOKENIZERS, tokenizer_json
 
 

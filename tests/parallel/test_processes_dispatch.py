@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cadec_cli.parallel import ATTEMPTS, WorkerLostError
-from cadec_cli.parallel.dispatch import DONE, LOST, READY, WorkItem, dispatch
+from cadec_cli.parallel.processes import DONE, LOST, READY, WorkItem, dispatch
 
 
 class Mortal:

@@ -16,7 +16,7 @@ from ctranslate2.specs import TransformerDecoderModelSpec
 from cadec_cli.engines.ctranslate2 import CTranslate2Model
 from cadec_cli.errors import CadecError
 from converters import PretrainedRequest
-from converters.translation.ctranslate2 import open_ctranslate2
+from converters.translation.ctranslate2_models import open_ctranslate2
 from converters.translation.fairseq import open_fairseq
 from converters.translation.marian import open_marian
 from converters.translation.opennmt import open_opennmt

@@ -18,17 +18,15 @@ from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.fs.read import TextStream, decode
-from cadec_cli.jobs.in_step import FileTranslation
+from cadec_cli.jobs.in_step import FileTranslation, StreamTranslation
 from cadec_cli.jobs.json_lines import json_bytes
-from cadec_cli.jobs.streaming import StreamTranslation
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import search_kind
-from cadec_cli.text.formats import TextFile, read_text_file
+from cadec_cli.text.formats import LINES, StreamedText, TextFile, read_text_file, stream_lines
 from cadec_cli.text.formats.conversion import as_it_comes_in_encoding, in_encoding
 from cadec_cli.text.formats.layout import Layout, Line
-from cadec_cli.text.formats.stream import LINES, StreamedText, stream_lines
 from tests.helpers.fakes import TableLM
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cadec_cli.text.tokenizers.fitted_vocabulary import fitted_vocabulary, written_pieces
-from cadec_cli.text.tokenizers.lines import LineText, find_boundary
+from cadec_cli.text.tokenizers.line_text import LineText, find_boundary
+from converters.language.fit import fitted_vocabulary, written_pieces
 from tests.helpers.pretrained_lms import SENTENCES, STARTS, TOKENIZERS, tokenizer_json
 from tests.helpers.token_texts import NumberText
 
