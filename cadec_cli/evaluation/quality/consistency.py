@@ -121,12 +121,12 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
     by_beginning: dict[str, list[str]] = defaultdict(list)
     for word in sorted(words):
         group = by_beginning[word[:3]]
-        stem_of[word] = next((stem_of[other] for other in reversed(group) if _inflected(word, other)), word)
+        stem_of[word] = next((stem_of[other] for other in reversed(group) if _are_forms(word, other)), word)
         group.append(word)
     return stem_of
 
 
-def _inflected(one: str, other: str) -> bool:
+def _are_forms(one: str, other: str) -> bool:
     """Tell whether two words seem to be forms of one: they differ in a few of their last letters."""
     equal = (first == second for first, second in zip(one, other, strict=False))
     common = len(list(itertools.takewhile(bool, equal)))
@@ -156,7 +156,7 @@ def _renderings(source: _Side, target: _Side, documents: Sequence[int]) -> dict[
             continue
         kept = _alternatives([stem for stem in stems if not is_name or stem in target.names], target)
         if is_name and kept:
-            kept += _misspelt(word, kept, taken, source, target)
+            kept += _misspellings(word, kept, taken, source, target)
         here = source.places[word]
         if len(here & frozenset().union(*(target.places[stem] for stem in kept))) >= _COVERED * len(here):
             beginnings: dict[str, str] = {}
@@ -188,7 +188,7 @@ def _alternatives(stems: Iterable[str], target: _Side) -> list[str]:
     return kept
 
 
-def _misspelt(word: str, kept: Sequence[str], taken: set[str], source: _Side, target: _Side) -> list[str]:
+def _misspellings(word: str, kept: Sequence[str], taken: set[str], source: _Side, target: _Side) -> list[str]:
     """Names that are spelt much like a rendering, where the word has none of its renderings."""
     found = {
         stem
