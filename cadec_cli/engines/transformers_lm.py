@@ -45,8 +45,7 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.fitted_lm import load_int8, read_tokens
 from cadec_cli.models.huggingface import Network, load_network, quiet_transformers
-from cadec_cli.models.layers import Cache
-from cadec_cli.models.parts_attention import RowPart
+from cadec_cli.models.layers import Cache, Part
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.line_text import PROBES, LineText
 
@@ -352,8 +351,9 @@ class TransformersLanguageModel:
 
     def _hidden_states(self, layout: Layout, cache: Cache | None) -> Tensor:
         if self.network.attends_in_parts:
-            parts = _parts(layout, self.network.dtype)
-            return self.network.hidden_states_of_parts(layout.tokens, layout.positions, parts, cache)[0]
+            return self.network.hidden_states_of_parts(
+                layout.tokens, layout.positions, _parts(layout), cache
+            )[0]
         seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
         for block, queries, held, own in zip(
             layout.blocks, layout.queries, layout.held, layout.own, strict=True
@@ -411,16 +411,14 @@ class TransformersLanguageModel:
         return np.split(log_probs, ends, axis=1)
 
 
-def _parts(layout: Layout, dtype: torch.dtype) -> list[RowPart]:
+def _parts(layout: Layout) -> list[Part]:
     """Each block of a row with its cached and its new keys."""
-    parts = []
-    for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
-        seen = torch.from_numpy(block.mask()).to(layout.device)
-        mask = torch.zeros(seen.shape, dtype=dtype, device=layout.device)
-        mask.masked_fill_(~seen, torch.finfo(dtype).min)
-        keys = (held, own) if held.stop > held.start else (own,)
-        parts.append(RowPart(queries, keys, mask))
-    return parts
+    return [
+        Part(queries, held, own, block.parents())
+        for block, queries, held, own in zip(
+            layout.blocks, layout.queries, layout.held, layout.own, strict=True
+        )
+    ]
 
 
 @dataclass(frozen=True)
