@@ -462,9 +462,13 @@ def load_language_model(
     the user.
     """
     settings = read_language_settings(directory)
-    text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
     fitted = settings.vocabulary is not None
-    ready = load_int8(directory) if fitted and compute_type == "int8" and device.type == "cpu" else None
+    try_int8 = fitted and compute_type == "int8" and device.type == "cpu"
+    # One core for each: small pieces of work that cores share take them longer than one core.
+    text, ready = Cores().both(
+        lambda: LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start),
+        lambda: load_int8(directory) if try_int8 else None,
+    )
     network = ready or load_network(directory)
     if fitted and ready is None:
         network.fit(read_tokens(directory, network.vocabulary))
