@@ -112,6 +112,11 @@ class LoadedModels:
         with self._loading("the backward model"):
             return LoadedModels(reverse, languages, self._machine, self._note).translation
 
+    @property
+    def target_language(self) -> str:
+        """The shortest code of the target language."""
+        return self.languages.target_code
+
     def document(self, name: str) -> DocumentModel | None:
         """Return the model of several sentences with that name; None if the bundle has none."""
         if name not in self.bundle.document_kinds:

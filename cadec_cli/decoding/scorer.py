@@ -179,7 +179,7 @@ class Column:
 
     def extend(self, before: Context, index: int, memory: object | None = None) -> Context:
         """The context after a hypothesis; `memory` is the D-LM's memory of it."""
-        pair = Pair(self.nbest.source, self.nbest.hypotheses[index].text)
+        pair = Pair(self.nbest.source, self.nbest.hypotheses[index].text, self.nbest)
         return before.followed_by(self.ids[index], memory, pair)
 
 

@@ -326,6 +326,19 @@ class ContextTerm(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsLists(ContextTerm, Protocol):
+    """Terms that, if `reads_lists` is true, also read the lists that earlier sentences were chosen from.
+
+    Contexts have them as `Pair.nbest`.
+    """
+
+    @property
+    def reads_lists(self) -> bool:
+        """Tell whether contexts must keep the lists of their sentences."""
+        ...
+
+
 AnyTerm = ContextFreeTerm | ContextTerm
 
 
@@ -357,6 +370,11 @@ class Models(Protocol):
         """A model of the other direction, if there is one."""
         ...
 
+    @property
+    def target_language(self) -> str:
+        """The shortest code of the target language; empty if it is not known."""
+        ...
+
     def document(self, name: str) -> DocumentModel | None:
         """The model of this name that reads passages of the source, or None."""
         ...
@@ -382,8 +400,10 @@ class ModelSet:
         backward: TranslationModel | None = None,
         documents: Mapping[str, DocumentModel] | None = None,
         seeds: Mapping[str, Sequence[str]] | None = None,
+        target_language: str = "",
     ) -> None:
         self.language = self.reader = language
+        self.target_language = target_language
         self.backward = backward
         self._translation, self._stepped = translation, stepped
         self._documents = documents or {}

@@ -11,18 +11,23 @@ read both languages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.hypotheses import Ids, NBest
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A sentence of a document and its translation, as texts; a source that is not known is empty."""
+    """A sentence of a document and its translation, as texts; a source that is not known is empty.
+
+    `nbest` is the list that the translation was chosen from, if a policy keeps it; None if the translation is
+    certain: a person's, or a text that is given as context.
+    """
 
     source: str
     target: str
+    nbest: NBest | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,12 @@ class Context:
         pairs = (*self.pairs, pair) if pair is not None else ()
         return Context((*self.sentences, sentence), memory, remembered, self.pinned, pairs)
 
+    def without_lists(self) -> Context:
+        """The same sentences without the lists that they were chosen from."""
+        if all(pair.nbest is None for pair in self.pairs):
+            return self
+        return replace(self, pairs=tuple(replace(pair, nbest=None) for pair in self.pairs))
+
     def without_memory(self) -> Context:
         """The same sentences without the engine's memory of them."""
         return Context(self.sentences, pinned=self.pinned, pairs=self.pairs)
@@ -96,11 +107,15 @@ class Context:
 
 @dataclass(frozen=True)
 class ContextPolicy:
-    """How many preceding sentences are read, and which seed is read before them."""
+    """How many preceding sentences are read, and which seed is read before them.
+
+    With `lists`, contexts keep the lists that their sentences were chosen from, for terms that read them.
+    """
 
     sentences: int = 3
     rolling: bool = False
     seed: tuple[Ids, ...] = ()
+    lists: bool = False
 
     def read(self, before: Context, room: int) -> Context:
         """The part of the preceding sentences that the D-LM reads, at most `room` tokens of c̃."""
@@ -110,8 +125,9 @@ class ContextPolicy:
         return whole.last(self.sentences).truncate(room)
 
     def trim(self, before: Context) -> Context:
-        """Drop the sentences that no later sentence will read."""
-        return before if self.rolling else before.last(max(self.sentences, 1))
+        """Drop the sentences and lists that no later sentence will read."""
+        kept = before if self.rolling else before.last(max(self.sentences, 1))
+        return kept if self.lists else kept.without_lists()
 
     def pairs(self, before: Context) -> tuple[Pair, ...]:
         """The preceding sentences that terms read as texts: the last few, however many the D-LM reads."""

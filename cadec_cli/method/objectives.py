@@ -6,16 +6,19 @@
     back          log p_back(x̃ | y)    of the source, by a model of the other direction
     length        |y|                  in tokens
     defects       how many defects y has, each of which rules it out as a translation
+    address       log p(form of address of y | the sentences before) − log p(form of address of y)
 
 and any further terms of the table `method.terms.TERMS`. Formulas are linear, so they hold for whole sentences
 (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and smoothing are
-inside the LM's log-probabilities. A term that was not computed is absent, never 0.
+inside the LM's log-probabilities. A term that was not computed is absent, never 0. A term of OPTIONAL is
+added to any objective by giving it a weight.
 
 To add an objective, write its formula and enter it in OBJECTIVES.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,8 +28,10 @@ from cadec_cli.extensions import Registry
 from cadec_cli.validation import quote_value
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
-BACK, LENGTH, DEFECTS = "back", "length", "defects"
+BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
 LM_TERMS = frozenset({CONDITIONAL, FREE})
+# Terms that are added to a formula, times a weight of the same name, if that weight is given.
+OPTIONAL = (ADDRESS,)
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
 
@@ -62,17 +67,37 @@ class Objective:
         return self.formula(terms, self.weights)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:
-        """The same formula with other weights; those not given stay as they are."""
-        unknown = [name for name in weights if name not in self.weights]
+        """The same formula with other weights; those not given stay as they are.
+
+        A weight of a term in OPTIONAL that the formula lacks adds the term, unless it is 0.
+        """
+        unknown = [name for name in weights if name not in self.weights and name not in OPTIONAL]
         if unknown:
             raise CadecError(
                 f"{self.name} has no weight {', '.join(unknown)}",
-                f"it has {', '.join(self.weights) or 'none'}",
+                f"it has {', '.join(dict.fromkeys((*self.weights, *OPTIONAL)))}",
             )
         wrong = weight_misfits(weights)
         if wrong:
             raise CadecError("; ".join(wrong))
-        return replace(self, weights={**self.weights, **weights})
+        added = [name for name in weights if name not in self.weights]
+        same = replace(
+            self,
+            weights={**self.weights, **{name: weights[name] for name in weights if name not in added}},
+        )
+        return functools.reduce(lambda one, name: one.plus(name, weights[name]), added, same)
+
+    def plus(self, term: str, weight: float) -> Objective:
+        """The same formula with another term, times a weight of the same name; with weight 0, itself."""
+        if not weight:
+            return self
+        inner = self.formula
+        return replace(
+            self,
+            formula=lambda t, w: inner(t, w) + w[term] * t[term],
+            terms=(*self.terms, term),
+            weights={**self.weights, term: weight},
+        )
 
 
 def weight_misfits(weights: Mapping[str, float]) -> list[str]:

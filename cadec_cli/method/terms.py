@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import BACK, CONDITIONAL, DEFECTS, FREE, LENGTH, NMT, Objective
+from cadec_cli.method.objectives import ADDRESS, BACK, CONDITIONAL, DEFECTS, FREE, LENGTH, NMT, Objective
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -92,6 +92,12 @@ _OWN = (
         "number of tokens of the D-LM",
         "cadec_cli.engines.context_free_terms:lengths",
         needs=("language",),
+    ),
+    Term(
+        ADDRESS,
+        "whether it addresses people as the sentences before do",
+        "cadec_cli.engines.address_votes:address_votes",
+        reads_context=True,
     ),
 )
 # Terms that every search computes itself, or that protection adds.

@@ -72,11 +72,14 @@ class Entry:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """The sentence as context for models that read both languages: a pair for every part."""
+        """The sentence as context for terms that read both languages: a pair for every part.
+
+        What a person has decided is certain, so that its pair has no list.
+        """
         if self.edited is not None or not self.parts:
             return (Pair(self.source, self.text),)
         return tuple(
-            Pair(part.source, part.chosen_hypothesis.text)
+            Pair(part.source, part.chosen_hypothesis.text, None if self.picked else part.nbest)
             for part in self.parts
             if part.chosen_hypothesis is not None
         )

@@ -7,7 +7,7 @@ paths with the same context have the same future: only the better one is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cadec_cli.decoding.scorer import Column, ConditionalScores, Request, ScoreC
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.units import Wave
-from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Models
+from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Models, ReadsLists
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids, NBest
@@ -48,12 +48,13 @@ def _search(
     models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
+    keeps_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)
     return LatticeSearch(
         penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
         models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,
-        policy=context_policy(models, options),
+        policy=replace(context_policy(models, options), lists=keeps_lists),
         extra_terms=extra_terms,
     )
 
@@ -267,7 +268,7 @@ class LatticeSearch:
         if not self.policy.rolling:
             return self.policy.trim(column.extend(extension.path.context, index))
         memory = conditional.memory_after(index) if conditional is not None else None
-        return column.extend(extension.context, index, memory)
+        return self.policy.trim(column.extend(extension.context, index, memory))
 
 
 def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:

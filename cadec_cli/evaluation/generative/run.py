@@ -38,8 +38,8 @@ from cadec_cli.jobs.done import DoneDocuments
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import NMT, Objective
-from cadec_cli.method.options import ScoringOptions, TranslationOptions, with_flags
+from cadec_cli.method.objectives import NMT, OPTIONAL, Objective
+from cadec_cli.method.options import ScoringOptions, TranslationOptions, named_weights, with_flags
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.method.terms import Scoring
 from cadec_cli.parallel import Results, Task, WorkerLostError, WorkerPool, in_order
@@ -82,7 +82,8 @@ def rows_of(
             *(some or [None] for some in asked_for)
         ):
             objective = objective or options.objective
-            if objective == SENTENCE:
+            given = named_weights(weight) or (options.weight if objective == options.objective else {})
+            if objective == SENTENCE and not any(name in OPTIONAL and given[name] for name in given):
                 continue
             asked: dict[str, Any] = {"search": search, "objective": objective, "weight": weight}
             row = with_flags(options, {**asked, **({"term": terms} if terms else {})})
@@ -215,6 +216,7 @@ def _join(searches: Sequence[LatticeSearch]) -> tuple[LatticeSearch, list[Scorin
         objective=Objective("every row's terms", lambda t, w: t[NMT], tuple(terms)),
         scoring_options=ScoringOptions(temperatures, with_lm[0].scoring_options.alpha),
         extra_terms=tuple(extra_terms.values()),
+        policy=dataclasses.replace(with_lm[0].policy, lists=any(search.policy.lists for search in searches)),
     )
     scorings = [
         Scoring(search.objective, temperatures.index(temperature) if search.language is not None else 0)
