@@ -117,6 +117,31 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
+class ReadsPairs(Protocol):
+    """A language model of several languages, which can read each sentence before its translation.
+
+    Its contexts then have a `source`. Without sentences before it, such a context gives log p(ỹ | x).
+    """
+
+    def before_target(self, source: str) -> Ids:
+        """What it reads between two translations, the second one's source being given; empty if unknown.
+
+        Each line of it ends with the boundary.
+        """
+        ...
+
+
+def pairs_reader(model: object) -> ReadsPairs:
+    """The model as one that reads pairs; a UsageError if it can't."""
+    if not isinstance(model, ReadsPairs):
+        raise UsageError(
+            "this D-LM reads the target language only",
+            f"use {option('reads', 'target')}; pretrained models of several languages can read pairs",
+        )
+    return model
+
+
+@runtime_checkable
 class FixedTemperature(Protocol):
     """A language model whose probabilities can be read at one temperature only, such as a remote one."""
 

@@ -17,7 +17,7 @@ from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure,
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
 from cadec_cli.jobs.job import TranslationJob
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
+from cadec_cli.method.objectives import NMT, pmi_of
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import (
     Figures,
@@ -207,7 +207,7 @@ def scorer_name(scorer: ContrastiveScorer) -> str:
 
 def _candidate(failed: Failure, index: int) -> ReportHypothesis:
     terms = failed.terms
-    pmi = terms[CONDITIONAL] - terms[FREE] if CONDITIONAL in terms and FREE in terms else None
+    pmi = pmi_of(terms)
     return ReportHypothesis(
         failed.group.candidates[index],
         float(failed.scores[index]),
