@@ -111,7 +111,7 @@ def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:
     if explanation is None:
         return ReportPart(hypotheses)
     rows = {row.name: report_tokens(row.tokens) for row in explanation.rows}
-    return ReportPart(hypotheses, explanation.context, rows.get("chosen", ()), rows.get("first", ()))
+    return ReportPart(hypotheses, explanation.lines, rows.get("chosen", ()), rows.get("first", ()))
 
 
 def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
@@ -181,7 +181,7 @@ def failed_segment(of_set: SetResults, result: ScorerResult, failed: Failure) ->
     order = sorted(range(len(group.candidates)), key=lambda index: -float(failed.scores[index]))
     part = ReportPart(
         tuple(_candidate(failed, index) for index in order),
-        failed.explanation.context if failed.explanation is not None else None,
+        failed.explanation.lines if failed.explanation is not None else None,
         rival,
         true,
     )

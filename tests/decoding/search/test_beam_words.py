@@ -274,7 +274,9 @@ def pretrained(
 ) -> TransformersLanguageModel:
     network = Network(tiny_network(family, tokenizer_size("byte-level")).float().eval())
     text = LineText(tokenizer_json("byte-level"), boundary="\n", start="<|endoftext|>")
-    return TransformersLanguageModel(network, text, positions=positions, no_context=texts, source_texts=source_texts)
+    return TransformersLanguageModel(
+        network, text, positions=positions, no_context=texts, source_texts=source_texts
+    )
 
 
 # An unfinished word is never scored
