@@ -15,7 +15,7 @@ from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import PAIRS, TARGET
 from cadec_cli.method.options import ScoringOptions
@@ -68,8 +68,7 @@ class ExplainedRow:
 class Explanation:
     """The context that was read, and the translations that are compared.
 
-    If the D-LM read pairs, `sources` are the sources of the context's last sentences; those not known are
-    empty.
+    If the D-LM read pairs, `sources` are the sources of the context; those that are not known are empty.
     """
 
     context: tuple[str, ...]
@@ -79,8 +78,9 @@ class Explanation:
     @property
     def lines(self) -> tuple[str, ...]:
         """The context as the D-LM read it: each sentence after its source, if it read pairs."""
-        sources = ("",) * (len(self.context) - len(self.sources)) + self.sources
-        return tuple(f"{x} | {y}" if x else y for x, y in zip(sources, self.context, strict=True))
+        if not self.sources:
+            return self.context
+        return tuple(f"{x} | {y}" if x else y for x, y in zip(self.sources, self.context, strict=True))
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,29 @@ def explain(
     scoring_options: ScoringOptions,
     readings: Sequence[str] = (TARGET,),
     source: str = "",
+    sources: Sequence[str] = (),
 ) -> Explanation:
     """Score the tokens of some translations of a source after a context and without it.
 
-    `readings` are what the D-LM reads: target, pairs, or both of them; the source matters to pairs only.
+    `readings` are what the D-LM reads: target, pairs, or both of them. The source, and the sources of the
+    last sentences of the context, matter to pairs only.
     """
     if language is None:
         raise CadecError("this bundle has no document language model: context changes nothing")
     text = language.text
     ids = [row.nbest.ids_for(text)[0] for row in rows]
     # Only the sentences matter: they are read again, as far as they fit, without the search's memory of them.
-    whole = ContextPolicy(len(context.own), seed=context.sentences[: context.pinned])
-    found = []
-    for reads in readings or (TARGET,):
-        scorer = Scorer(language, scoring_options, whole, reads)
-        read = scorer.context(context.without_memory(), ids, source)
-        found.append(scorer.tokens(ids, read, [source] * len(ids)))
-        if reads == (readings or (TARGET,))[0]:
-            shown = context.part(read, whole.seed)
+    seed_sources = tuple(sources)[: context.pinned] if len(sources) == len(context.sentences) else ()
+    whole = ContextPolicy(
+        len(context.own), seed=context.sentences[: context.pinned], seed_sources=seed_sources
+    )
+    before = Context(context.sentences, pinned=context.pinned, pairs=tuple(Pair(one, "") for one in sources))
+    scorers = [Scorer(language, scoring_options, whole, reads) for reads in readings or (TARGET,)]
+    contexts = [scorer.context(before, ids, source) for scorer in scorers]
+    shown = before.part(contexts[0], whole.seed)
+    found = [
+        scorer.tokens(ids, read, [source] * len(ids)) for scorer, read in zip(scorers, contexts, strict=True)
+    ]
     explained = []
     for row, sentence, scores in zip(rows, ids, zip(*found, strict=True), strict=True):
         pieces = text.display_tokens([*sentence, text.boundary])
@@ -125,7 +130,8 @@ def explain(
         figures = zip(conditional.tolist(), free.tolist(), strict=True)
         tokens = tuple(TokenPMI(piece, c, f) for piece, (c, f) in zip(pieces, figures, strict=False))
         explained.append(ExplainedRow(row.name, row.log_prob, tokens))
-    sources = tuple(pair.source for pair in shown.pairs) if PAIRS in readings else ()
     return Explanation(
-        tuple(text.decode(sentence) for sentence in shown.sentences), tuple(explained), sources
+        tuple(text.decode(sentence) for sentence in shown.sentences),
+        tuple(explained),
+        whole.sources(shown) if PAIRS in readings else (),
     )

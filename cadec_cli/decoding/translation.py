@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cadec_cli.decoding.units import Unit
-from cadec_cli.method.context import Context, Pair
+from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
-from cadec_cli.method.objectives import DEFECT_COST, DEFECTS, LM_TERMS_OF, PAIRS
+from cadec_cli.method.objectives import DEFECT_COST, DEFECTS, LM_TERMS_OF
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Choice:
 
     `terms` has the terms that were computed beside log p(y|x), one value per hypothesis. `context` has the
     sentences that the D-LM read before this one, in its ids; the first `pinned` of them are a seed. If it
-    read pairs, `sources` are the sources of the last of them.
+    read pairs, `sources` are their sources; those that are not known are empty.
     """
 
     index: int
@@ -27,24 +27,10 @@ class Choice:
     pinned: int = 0
     sources: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        index: int,
-        scores: tuple[float, ...],
-        terms: Mapping[str, tuple[float, ...]],
-        context: Context,
-        readings: Collection[str],
-    ) -> Choice:
-        """A choice after a context, of which the D-LM read the target or pairs, or both of them."""
-        sources = tuple(pair.source for pair in context.pairs) if PAIRS in readings else ()
-        return cls(index, scores, terms, context.sentences, context.pinned, sources)
-
     @property
     def read(self) -> Context:
         """The context that the D-LM read."""
-        pairs = tuple(Pair(source, "") for source in self.sources)
-        return Context(self.context, pinned=self.pinned, pairs=pairs)
+        return Context(self.context, pinned=self.pinned)
 
     @property
     def pmi(self) -> tuple[float, ...] | None:

@@ -220,6 +220,7 @@ class Translator:
             self.options.scoring_options,
             self.options.weighted_objective.readings,
             self.text_read(part),
+            part.choice.sources,
         )
 
     def explain_translation(self, translation: Translation) -> ExplainedTranslation:

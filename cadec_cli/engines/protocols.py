@@ -395,6 +395,10 @@ class Models(Protocol):
         """Seed sentences of a register (formal, informal); a CadecError if there are none."""
         ...
 
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """What the seed sentences translate, one for each; none if that is not known."""
+        ...
+
 
 class ModelSet:
     """A set of models assembled in code rather than loaded from a bundle."""
@@ -439,3 +443,7 @@ class ModelSet:
         if register not in self._seeds:
             raise CadecError(f'no seed sentences for the register "{register}"')
         return self._seeds[register]
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """None: what the seed sentences translate is not known."""
+        return ()

@@ -109,25 +109,15 @@ class Context:
         sentences = (*_last(whole.sentences[: whole.pinned], read.pinned), *_last(whole.own, len(read.own)))
         return Context(sentences, pinned=read.pinned, pairs=_last(self.pairs, len(read.own)))
 
-    def in_pairs(self, before_target: Callable[[str], Ids], source: str) -> Context:
-        """The same sentences with their sources, and the source of the current one, for a D-LM to read.
-
-        `before_target` returns what it reads between two translations, given the second one's source; that of
-        a sentence is empty if it is not known. No engine remembers any of it.
-        """
-        known = [pair.source for pair in _last(self.pairs, len(self.own))]
-        sources = [""] * (len(self.sentences) - len(known)) + known
-        sentences = ((*before_target(x), *ids) for x, ids in zip(sources, self.sentences, strict=True))
-        return Context(tuple(sentences), pinned=self.pinned, source=before_target(source))
-
 
 @dataclass(frozen=True)
 class ContextPolicy:
-    """How many preceding sentences are read, and which seed is read before them."""
+    """How many preceding sentences are read, and which seed is read before them, with its known sources."""
 
     sentences: int = 3
     rolling: bool = False
     seed: tuple[Ids, ...] = ()
+    seed_sources: tuple[str, ...] = ()
 
     def read(self, before: Context, room: int) -> Context:
         """The part of the preceding sentences that the D-LM reads, at most `room` tokens of c̃."""
@@ -139,13 +129,23 @@ class ContextPolicy:
     def read_pairs(
         self, before: Context, room: int, before_target: Callable[[str], Ids], source: str
     ) -> Context:
-        """What a D-LM that reads pairs reads before a translation of `source`: see `Context.in_pairs`.
+        """What a D-LM that reads pairs reads before a translation of `source`.
 
-        The seed is sentences without sources.
+        These are the same sentences with their sources, and then `source`. `before_target` returns what it
+        reads between two translations, given the second one's source, which is empty if it is not known. No
+        engine remembers any of it.
         """
-        whole = before.with_seed(self.seed).in_pairs(before_target, source)
-        seed = tuple((*before_target(""), *ids) for ids in self.seed)
-        return replace(self, seed=seed).read(whole, room)
+        whole = before.with_seed(self.seed)
+        pairs = zip(self.sources(whole), whole.sentences, strict=True)
+        sentences = tuple((*before_target(x), *ids) for x, ids in pairs)
+        in_pairs = Context(sentences, pinned=whole.pinned, source=before_target(source))
+        return replace(self, seed=sentences[: whole.pinned]).read(in_pairs, room)
+
+    def sources(self, context: Context) -> tuple[str, ...]:
+        """The sources of all sentences of a context that has the seed; unknown ones are empty."""
+        own = tuple(pair.source for pair in _last(context.pairs, len(context.own)))
+        seed = _last(self.seed_sources, context.pinned)
+        return (*_padding(seed, context.pinned), *seed, *_padding(own, len(context.own)), *own)
 
     def trim(self, before: Context) -> Context:
         """Drop the sentences that no later sentence will read."""
@@ -161,6 +161,10 @@ class ContextPolicy:
 
 
 Item = TypeVar("Item")
+
+
+def _padding(known: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return ("",) * (count - len(known))
 
 
 def _last(items: tuple[Item, ...], count: int) -> tuple[Item, ...]:

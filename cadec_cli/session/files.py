@@ -26,8 +26,9 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_as_data, options_record
-from cadec_cli.session.session import Direction, Entry, Session, context_after, sources_of
+from cadec_cli.session.session import Direction, Entry, Session, context_after
 
 # Of earlier formats only the text is read: format 1 did not store the context of a choice; format 2 had no
 # checksum, and identities that bundles no longer have.
@@ -279,7 +280,8 @@ class _EntryReader:
         newest = before if self.options.policy.rolling else before[-self.options.context - 1 :]
         fits = room(self.reader.positions, max(len(ids), 1))
         read = self.options.policy.read(context_after(newest, self.options), fits)
-        sources = sources_of(read, self.options)
+        in_pairs = PAIRS in self.options.weighted_objective.readings
+        sources = self.options.policy.sources(read) if in_pairs else ()
         return Entry(source, (), (ids,) if ids else (), read.sentences, self.options, target, sources=sources)
 
     def _check_part(self, part: TranslatedPart, where: str) -> None:

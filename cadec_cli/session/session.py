@@ -20,7 +20,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.translator import Translator, unit_of
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context, Pair, room
+from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
@@ -49,8 +49,8 @@ class Entry:
     `parts` is the models' output: one part, several for an over-long sentence, none if only the text is
     known. `context_ids` is the translation as context; `read` is the context of its last part, even if the
     S-NMT decided without it. Both are in the D-LM's ids, and the first `pinned` sentences of `read` are a
-    seed; if the D-LM read pairs, `sources` are the sources of the last of them. `picked` and `edited` are a
-    person's decisions. `speakers` is True in subtitles.
+    seed; if the D-LM read pairs, `sources` are their sources. `picked` and `edited` are a person's decisions.
+    `speakers` is True in subtitles.
     """
 
     source: str
@@ -141,7 +141,7 @@ class Session:
         self.direction = direction or Direction()
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
-        self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
+        self._policies: dict[str, ContextPolicy] = {}  # by formality, for their seeds
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
@@ -321,7 +321,9 @@ class Session:
         """Return an entry with its current context."""
         longest = max(map(len, entry.context_ids), default=1)
         seen = self._read(self._before(place, entry.options), longest, entry.options, entry.source)
-        sources = sources_of(seen, entry.options)
+        sources: tuple[str, ...] = ()
+        if PAIRS in entry.options.weighted_objective.readings and self.models.reader is not None:
+            sources = self._policy(entry.options).sources(seen)
         return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned, sources=sources)
 
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
@@ -360,12 +362,12 @@ class Session:
                 return explain(None, (), Context(), entry.options.scoring_options)
             raise CadecError("there was nothing to translate in this sentence")
         rows = self._to_explain(entry)
-        pairs = tuple(Pair(source, "") for source in entry.sources)
-        read = Context(entry.read, pinned=entry.pinned, pairs=pairs)
+        read = Context(entry.read, pinned=entry.pinned)
         edited = entry.edited is not None or not entry.parts
         source = entry.source if edited else self._translator.text_read(entry.parts[-1])
         readings = entry.options.weighted_objective.readings
-        return explain(self.models.language, rows, read, entry.options.scoring_options, readings, source)
+        scoring_options = entry.options.scoring_options
+        return explain(self.models.language, rows, read, scoring_options, readings, source, entry.sources)
 
     def _to_explain(self, entry: Entry) -> list[ExplainedText]:
         alone = self.sentence_level(entry)
@@ -427,9 +429,7 @@ class Session:
         reader = self.models.reader
         if reader is None:
             return Context()
-        if options.formality not in self._seeds:
-            self._seeds[options.formality] = context_policy(self.models, options).seed
-        policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
+        policy = self._policy(options)
         fits = room(reader.positions, longest)
         if options.weighted_objective.readings == (PAIRS,) and self.models.language is not None:
             return before.part(
@@ -437,11 +437,12 @@ class Session:
             )
         return policy.read(before, fits).without_memory()
 
-
-def sources_of(read: Context, options: TranslationOptions) -> tuple[str, ...]:
-    """The sources of the sentences that the D-LM read, if it reads pairs."""
-    in_pairs = PAIRS in options.weighted_objective.readings
-    return tuple(pair.source for pair in read.pairs) if in_pairs else ()
+    def _policy(self, options: TranslationOptions) -> ContextPolicy:
+        """Return the options' policy, with the seed for their formality, which is encoded once."""
+        if options.formality not in self._policies:
+            self._policies[options.formality] = context_policy(self.models, options)
+        seeded = self._policies[options.formality]
+        return dataclasses.replace(options.policy, seed=seeded.seed, seed_sources=seeded.seed_sources)
 
 
 def context_after(

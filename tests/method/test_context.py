@@ -122,7 +122,15 @@ def test_pairs_are_read_whole(pairs: list[tuple[str, Ids]], policy: ContextPolic
 
 
 def test_sources_that_are_not_known_are_those_of_the_oldest_sentences() -> None:
-    before = Context(((4,), (5,)), pairs=(Pair("a", "y"),)).in_pairs(before_target, "b")
-    assert before.sentences == ((4,), (ord("a"), BOUNDARY, 5))
-    assert before.tokens(BOUNDARY) == [3, 4, 3, ord("a"), 3, 5, 3, ord("b"), 3]
-    assert Context(((4,),)).in_pairs(before_target, "").source == ()
+    before = Context(((4,), (5,)), pairs=(Pair("a", "y"),))
+    read = ContextPolicy(2).read_pairs(before, 60, before_target, "b")
+    assert read.sentences == ((4,), (ord("a"), BOUNDARY, 5))
+    assert read.tokens(BOUNDARY) == [3, 4, 3, ord("a"), 3, 5, 3, ord("b"), 3]
+    assert ContextPolicy(2).read_pairs(Context(((4,),)), 60, before_target, "").source == ()
+    seeded = ContextPolicy(1, seed=((6,), (7,)), seed_sources=("c", "d"))
+    read = seeded.read_pairs(before, 60, before_target, "")
+    assert read.sentences == ((99, 3, 6), (100, 3, 7), (97, 3, 5)) and read.pinned == 2
+    part = before.part(read, seeded.seed)
+    assert (part.sentences, part.pinned, seeded.sources(part)) == (((6,), (7,), (5,)), 2, ("c", "d", "a"))
+    read = seeded.read_pairs(before, 7, before_target, "e")
+    assert seeded.sources(before.part(read, seeded.seed)) == ("d",)

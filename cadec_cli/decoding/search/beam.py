@@ -155,7 +155,8 @@ class BeamDecoding:
         names = [name for name in found[0].terms if name != NMT]
         terms = {name: tuple(one.terms[name] for one in found) for name in names}
         scores = tuple(one.score for one in found)
-        return TranslatedPart(nbest, Choice.of(0, scores, terms, context, self.search.objective.readings))
+        sources = self.policy.sources(context) if PAIRS in self.search.objective.readings else ()
+        return TranslatedPart(nbest, Choice(0, scores, terms, context.sentences, context.pinned, sources))
 
 
 @dataclass(frozen=True)

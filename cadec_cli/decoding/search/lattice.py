@@ -27,6 +27,7 @@ from cadec_cli.method.objectives import (
     FREE,
     LM_TERMS,
     NMT,
+    PAIRS,
     TARGET,
     Objective,
     penalise_defects,
@@ -303,12 +304,13 @@ class LatticeSearch:
 
     def _choice(self, index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:
         computed = (CONDITIONAL, FREE, *(name for name in terms if name not in (NMT, CONDITIONAL, FREE)))
-        return Choice.of(
+        return Choice(
             index,
             tuple(scores.tolist()),
             {name: tuple(terms[name].tolist()) for name in computed if name in terms},
-            context,
-            self.objective.readings,
+            context.sentences,
+            context.pinned,
+            self.policy.sources(context) if PAIRS in self.objective.readings else (),
         )
 
 

@@ -255,10 +255,10 @@ class ContrastiveModels:
         options = self.scoring_options
         reading = ScoringOptions((options.temperatures[temperature],), options.alpha)
         source = self.wording.source(of_set, group.source)
-        scorer = self.scorers[0]
         before = self._before(of_set, group)
-        read = before.part(scorer.context(before, ids, source))
-        return explain(self.language, rows, read, reading, self.readings, source)
+        read = before.part(self.scorers[0].context(before, ids, source))
+        sources = self.policy.sources(read)
+        return explain(self.language, rows, read, reading, self.readings, source, sources)
 
     def _lm_terms(
         self, of_set: ContrastiveSet, chunk: Sequence[Group], scorer: Scorer
