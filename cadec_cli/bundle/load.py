@@ -21,7 +21,7 @@ from cadec_cli.method.objectives import BACK
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.devices import check_device
 from cadec_cli.parallel import available_cores
-from cadec_cli.text.formality import seed_sentences
+from cadec_cli.text.formality import seed_sentences, seed_sources
 
 if TYPE_CHECKING:
     from cadec_cli.engines.protocols import (
@@ -160,6 +160,11 @@ class LoadedModels:
     def seed(self, register: str) -> Sequence[str]:
         """Return formal or informal sentences of the target language: the bundle's own, else ours."""
         return seed_of(self.bundle, self.languages, register)
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """Return what our own sentences translate; of a bundle's own it is not known."""
+        own = FORMALITY in self.bundle.manifest.files
+        return () if own else seed_sources(register, self.languages.source_code)
 
 
 def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str]:

@@ -50,7 +50,7 @@ class DocumentState:
                 "total": partial.total,
                 "context": partial.context.own,  # without the seed, which the search adds
                 "pairs": [_pair_json(pair, lists) for pair in partial.context.pairs],
-                "open": [dataclasses.asdict(p.choice) for p in partial.back() if p.choice is not None][::-1],
+                "open": [_choice_json(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
         ]
@@ -118,7 +118,7 @@ class State:
 
 def part_json(part: TranslatedPart) -> dict[str, Any]:
     """Return a part as plain data; its unit is left out."""
-    choice = part.choice and dataclasses.asdict(part.choice)
+    choice = part.choice and _choice_json(part.choice)
     placed = {"placed": part.placed} if part.placed is not None else {}
     return {**_nbest_json(part.nbest), "choice": choice, **placed}
 
@@ -169,10 +169,18 @@ def _nbest(data: dict[str, Any]) -> NBest:
     )
 
 
+def _choice_json(choice: Choice) -> dict[str, Any]:
+    data = dataclasses.asdict(choice)
+    if not choice.sources:  # as before there were any
+        del data["sources"]
+    return data
+
+
 def _choice(data: dict[str, Any]) -> Choice:
     terms = {name: tuple(values) for name, values in data["terms"].items()}
     context = _sentences(data["context"])
-    return Choice(data["index"], tuple(data["scores"]), terms, context, data.get("pinned", 0))
+    sources = tuple(data.get("sources", ()))
+    return Choice(data["index"], tuple(data["scores"]), terms, context, data.get("pinned", 0), sources)
 
 
 def _sentences(data: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

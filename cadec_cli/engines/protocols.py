@@ -117,6 +117,31 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
+class ReadsPairs(Protocol):
+    """A language model of several languages, which can read each sentence before its translation.
+
+    Its contexts then have a `source`. Without sentences before it, such a context gives log p(ỹ | x).
+    """
+
+    def before_target(self, source: str) -> Ids:
+        """What it reads between two translations, the second one's source being given; empty if unknown.
+
+        Each line of it ends with the boundary.
+        """
+        ...
+
+
+def pairs_reader(model: object) -> ReadsPairs:
+    """The model as one that reads pairs; a UsageError if it can't."""
+    if not isinstance(model, ReadsPairs):
+        raise UsageError(
+            "this D-LM reads the target language only",
+            f"use {option('reads', 'target')}; pretrained models of several languages can read pairs",
+        )
+    return model
+
+
+@runtime_checkable
 class FixedTemperature(Protocol):
     """A language model whose probabilities can be read at one temperature only, such as a remote one."""
 
@@ -388,6 +413,10 @@ class Models(Protocol):
         """Seed sentences of a register (formal, informal); a CadecError if there are none."""
         ...
 
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """What the seed sentences translate, one for each; none if that is not known."""
+        ...
+
 
 class ModelSet:
     """A set of models assembled in code rather than loaded from a bundle."""
@@ -434,3 +463,7 @@ class ModelSet:
         if register not in self._seeds:
             raise CadecError(f'no seed sentences for the register "{register}"')
         return self._seeds[register]
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """None: what the seed sentences translate is not known."""
+        return ()
