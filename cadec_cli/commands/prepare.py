@@ -23,6 +23,7 @@ from cadec_cli.text.documents import document_lines
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
+    from cadec_cli.text.token_text import Loader
 
 prepare_app = new_app("Prepare corpora for training.")
 
@@ -251,7 +252,11 @@ def text(
     flags: dict[str, Any],
     language: Annotated[
         str | None,
-        typer.Option("--language", "-l", help="Language of the text, if a pretrained model is to read it."),
+        typer.Option(
+            "--language",
+            "-l",
+            help="Language of the text, if a pretrained model is to read it; two for pairs, e.g. en,fr.",
+        ),
     ] = None,
     columns: Annotated[
         str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
@@ -294,8 +299,9 @@ def text(
     Example: cadec prepare text plays.txt.xz -p hf:google/gemma-3-270m -l ru -o data/plays-gemma
 
     Example: cadec prepare text pairs.tsv.xz --columns 2,3 -p pipelines/en -p pipelines/ru -o data/pairs
+
+    Example: cadec prepare text films.tsv --columns 1,2 -p gemma.gguf -l en,fr -o data/films-gemma
     """
-    from cadec_cli.bundle.corpus_text import corpus_text
     from cadec_cli.data.preparation import (
         PreparationOptions,
         check_placeholders,
@@ -310,9 +316,9 @@ def text(
         raise UsageError("one pipeline for monolingual text, two for parallel text; not more")
     check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force, directories=True)
     chosen_columns = _column_numbers(columns)
-    texts = [corpus_text(given, language) for given in pipeline]
+    texts = _texts(pipeline, language)
     sides = [SideInfo.of(load()) for load in texts]
-    if len(sides) == 2 and any(side.text != "pipeline" for side in sides):
+    if len(pipeline) == 2 and any(side.text != "pipeline" for side in sides):
         raise UsageError("parallel text is prepared with text pipelines, not with pretrained models")
     if placeholders:
         check_placeholders([load() for load in texts])
@@ -363,6 +369,18 @@ def _too_few(found: int, dev_every: int) -> CadecError:
     else:
         hint = f"give --dev-every {found} or less; a blank line ends a document"
     return CadecError(f"nothing would be held out for --dev-output: {have}, and {held_out}", hint)
+
+
+def _texts(pipelines: list[str], language: str | None) -> "list[Loader]":
+    """The text of each side; a pretrained language model with two languages is that of both."""
+    from cadec_cli.bundle.corpus_text import corpus_text
+
+    languages = language.split(",") if language else [None]
+    if len(languages) == 1:
+        return [corpus_text(given, languages[0]) for given in pipelines]
+    if len(languages) > 2 or len(pipelines) > 1 or len(set(languages)) == 1:
+        raise UsageError("pairs for a pretrained model need one model and two languages, such as en,fr")
+    return [corpus_text(pipelines[0], one) for one in languages]
 
 
 def _column_numbers(text: str) -> tuple[int, ...]:

@@ -68,9 +68,10 @@ def fine_tuning_kind(origin: Path) -> Kind:
 def _examples(
     start: int, shards: Sequence[WeightedShard], options: WindowOptions, sizes: Mapping[str, Any]
 ) -> Examples:
-    from cadec_cli.data.batches import SentenceWindows, tokens_seen
+    from cadec_cli.data.batches import PairWindows, SentenceWindows, tokens_seen
 
-    return SentenceWindows(
+    windows = PairWindows if all(len(weighted.shard.sides) == 2 for weighted in shards) else SentenceWindows
+    return windows(
         shards,
         options.window,
         options.stride,
@@ -84,7 +85,7 @@ def _network(origin: Path, checksum: str, sizes: Mapping[str, Any], sides: Seque
     from cadec_cli.models.pretrained_lm import PretrainedLM
 
     FineTuningOptions(**sizes)  # refuses invalid values
-    if sides[0].pipeline_checksum != checksum:
+    if any(side.pipeline_checksum != checksum for side in sides):
         raise CadecError(
             "the corpora were not prepared with the tokenizer of the pretrained model",
             "prepare them with `cadec prepare text -p` and the model",

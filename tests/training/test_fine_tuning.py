@@ -109,9 +109,10 @@ def test_to_tell_apart_what_is_seen_is_a_softmax_over_that(prepared: Path) -> No
     assert torch.allclose(logits, own, atol=1e-4)
 
 
-def test_a_sentence_longer_than_a_window_is_read_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lengths", [(600, 5, 5), (40,) * 10, (150, 7, 49, 3, 60), (191, 2)])
+def test_every_part_of_a_document_is_read(lengths: tuple[int, ...], tmp_path: Path) -> None:
     with writing_shard(tmp_path / "long", [SideInfo("en", "", 1000)]) as writer:
-        for length in (600, 5, 5):
+        for length in lengths:
             writer.add([7] * length)
         writer.end_document()
     shard = WeightedShard(Shard(tmp_path / "long"))
