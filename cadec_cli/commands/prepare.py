@@ -259,7 +259,7 @@ def text(
         ),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
+        str, typer.Option(help="Columns of tab-separated files, one per language, counted from 1, e.g. 2,3.")
     ] = "",
     lines: Annotated[
         bool,
@@ -292,7 +292,7 @@ def text(
     """Tokenise and encode text into memory-mapped shards.
 
     One pipeline makes a monolingual corpus, for D-LMs; two make a parallel one, from two aligned files or
-    from columns.
+    from columns. A pretrained language model with two languages (-l en,fr) makes pairs to fine-tune it on.
 
     Example: cadec prepare text plays.txt.xz -p pipelines/ru -o data/plays
 
@@ -378,7 +378,7 @@ def _texts(pipelines: list[str], language: str | None) -> "list[Loader]":
     languages = language.split(",") if language else [None]
     if len(languages) == 1:
         return [corpus_text(given, languages[0]) for given in pipelines]
-    if len(languages) > 2 or len(pipelines) > 1 or len(set(languages)) == 1:
+    if len(pipelines) > 1 or len(set(languages) - {""}) != 2 or len(languages) != 2:
         raise UsageError("pairs for a pretrained model need one model and two languages, such as en,fr")
     return [corpus_text(pipelines[0], one) for one in languages]
 
