@@ -74,8 +74,13 @@ def files(tmp_path: Path) -> Path:
     english, russian = "Who are you?\nI saw you yesterday.\n", "Кто ты?\nЯ видел тебя вчера.\n"
     for name in ("a.txt", "b.txt", "letter.txt", "talk.txt", "book.txt", "film.txt", "dev.en"):
         (tmp_path / name).write_text(english, "utf-8")
-    for name in ("out.ru", "ref.ru", "sentence.ru", "dev.ru"):
-        (tmp_path / name).write_text(russian, "utf-8")
+    (tmp_path / "dev.ru").write_text(russian, "utf-8")
+    # Two documents with names that recur, for `evaluate --consistency`.
+    film = "Who saw Amelia?\nWhere is Amelia?\n\nCall Robert now.\nRobert is here.\n"
+    (tmp_path / "film.en").write_text(film, "utf-8")
+    translated = "Кто видел Амелию?\nГде Амелия?\n\nПозови Роберта.\nРоберт здесь.\n"
+    for name in ("out.ru", "ref.ru", "sentence.ru"):
+        (tmp_path / name).write_text(translated, "utf-8")
     cue = "1\n00:00:01,000 --> 00:00:02,000\nWho are you?\n"
     (tmp_path / "film.srt").write_text(cue, "utf-8")
     target = "Ты ? _eos Я видел {} ."

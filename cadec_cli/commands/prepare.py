@@ -14,7 +14,6 @@ import typer
 from cadec_cli.data.cleaning import Cleaner, CleaningOptions, contiguous_runs
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.fs.atomic import atomic_file
-from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal import console
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, flags_of
@@ -105,6 +104,7 @@ def opensubtitles(
         raise typer.BadParameter("give either --language or --alignment")
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
+    from cadec_cli.jobs.outputs import check_outputs
 
     check_outputs([output], inputs=[root, alignment, exclude_movies], force=force)
     options = CleaningOptions(**flags)
@@ -310,6 +310,7 @@ def text(
         rows,
     )
     from cadec_cli.data.shards import SideInfo, writing_shard
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.terminal import console
 
     if len(pipeline) > 2:

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cadec_cli.jobs.outputs import check_outputs
 from cadec_cli.terminal.app import new_app
 from cadec_cli.terminal.flags import Force, complete_from, flags_of
 from cadec_cli.training.kinds import KINDS, Kind
@@ -40,6 +39,7 @@ def truecaser(
     from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.errors import CadecError
     from cadec_cli.fs.atomic import atomic_file
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.terminal import console
     from cadec_cli.text.moses import Truecaser
     from cadec_cli.text.pipeline import truecaser_json
@@ -91,6 +91,7 @@ def tokenizer(
 
     from cadec_cli.data.preparation import tokenised_lines
     from cadec_cli.fs.atomic import check_marker
+    from cadec_cli.jobs.outputs import check_outputs
     from cadec_cli.terminal import console
     from cadec_cli.text.languages import check_language
     from cadec_cli.text.moses import Truecaser

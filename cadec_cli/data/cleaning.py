@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from cadec_cli.errors import UsageError
 from cadec_cli.text.documents import documents_of
-from cadec_cli.text.protected.spans import foreign_letter
 
 T = TypeVar("T")
 
@@ -76,6 +75,8 @@ class Cleaner:
         target_language: str = "",
         slots: int = _FINGERPRINTS,
     ) -> None:
+        from cadec_cli.text.protected.spans import foreign_letter
+
         self.options = options
         self.counts: dict[str, int] = Counter()
         self._foreign = (foreign_letter(source_language), foreign_letter(target_language))

@@ -8,8 +8,6 @@ positions in the string it was given, so that callers can restore the text betwe
 import re
 from itertools import pairwise
 
-from sentencex import segment
-
 Span = tuple[int, int]
 
 # Control characters, a BOM or a zero-width space carry no text: a line of only these counts as blank.
@@ -132,6 +130,8 @@ def _propose_boundaries(text: str, code: str) -> list[int]:
 
 
 def _segments(text: str, code: str) -> list[str]:
+    from sentencex import segment
+
     safe = _UNSAFE.sub(lambda match: " " if match[0].isspace() else "\ufffd", text)
     try:
         segments: list[str] = segment(code, safe)

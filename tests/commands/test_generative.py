@@ -37,6 +37,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "set.test.json").write_text(json.dumps(published), "utf-8")
     (root / "set.test").write_text("".join("<eos> ".join(item[0]) + "\n" for item in ITEMS), "utf-8")
     (root / "theirs.txt").write_text("\n".join(THEIRS) + "\n", "utf-8")
+    # The first command on a machine converts the embedded S-NMT, and says so.
+    assert exit_code(["translate", "-q", str(root / "theirs.txt"), "-o", str(root / "first.txt")]) == 0
     return root
 
 
