@@ -9,7 +9,9 @@ With T and V the probabilities of familiar and polite hypotheses in a list,
     address(y) = log 2σ(odds) if y is familiar, log 2σ(−odds) if it is polite, 0 if it is neither or both
 
 that is log p(address of y | sentences before) − log p(address of y), with both forms equally likely before
-anything is read. Without context, or in a language without known forms, it is 0.
+anything is read. Without context, or in a language without known forms, it is 0. A sentence without a list,
+such as a person's correction, votes with its translation. Where a form of address is asked for, so do all
+sentences, and those of the seed that shows it.
 """
 
 from __future__ import annotations
