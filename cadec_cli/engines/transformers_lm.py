@@ -296,10 +296,9 @@ class TransformersLanguageModel:
         """What it reads before a translation of a source, as its template says."""
         known = self._sources.get(source)
         if known is None:
-            lines = self._template.before_target(as_line(source))
-            known = tuple(
-                token for line in lines if line for token in (*self.text.encode(line), self.text.boundary)
-            )
+            lines = filter(None, self._template.lines(as_line(source)))
+            ids = [token for line in lines for token in (*self.text.encode(line), self.text.boundary)]
+            known = (*ids, *self.text.encode_beginning(self._template.beginning))
             if len(self._sources) >= MOST_SOURCES:
                 self._sources.clear()
             self._sources[source] = known
