@@ -284,7 +284,7 @@ def test_contrastive_tests(bundle: Path, source: Path, tmp_path: Path) -> None:
     path = tmp_path / "set.jsonl"
     path.write_text(json.dumps(group) + "\n", "utf-8")
     asked = ("--context", OPTIONS["context"], "--temperature", OPTIONS["temperature"], *MACHINE)
-    done = cadec("score-contrastive", path, "-b", bundle, *asked)
+    done = cadec("score-contrastive", path, "-b", bundle, "--objective", "pmi", *asked)
     assert done.returncode == 0, done.stderr
     names = [name for name in last[0] if name == "pmi" or name in LM_TERMS]
     assert len(names) >= 3
