@@ -192,7 +192,7 @@ class DocumentWindows:
         stride: int,
         min_document_tokens: int = 0,
         *,
-        texts: Sequence[Side | Interleaved] | None = None,
+        texts: Sequence[Side | PairText] | None = None,
     ) -> None:
         """Cut the windows from `texts`, one for each shard; by default, from its only side."""
         if not 1 <= stride <= window:
@@ -290,7 +290,7 @@ class SentenceWindows(DocumentWindows):
         *,
         start: int,
         among: Ints | None = None,
-        texts: Sequence[Side | Interleaved] | None = None,
+        texts: Sequence[Side | PairText] | None = None,
     ) -> None:
         self._begin, self._among = start, among
         super().__init__(shards, window, stride, min_document_tokens, texts=texts)
@@ -322,7 +322,7 @@ class SentenceWindows(DocumentWindows):
         return begin[new], (end - begin)[new]
 
 
-class Interleaved:
+class PairText:
     """A parallel shard as one text: a source sentence and its translation in turn, each with its boundary.
 
     Positions are counted as on a side, from the boundary before everything; `ends` has those of the pairs.
@@ -402,7 +402,7 @@ class PairWindows(SentenceWindows):
         start: int,
         among: Ints | None = None,
     ) -> None:
-        self._pairs = [Interleaved(weighted.shard) for weighted in shards]
+        self._pairs = [PairText(weighted.shard) for weighted in shards]
         super().__init__(
             shards, window, stride, min_document_tokens, start=start, among=among, texts=self._pairs
         )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cadec_cli.data.batches import (
     NO_LABEL,
-    Interleaved,
+    PairText,
     PairWindows,
     WeightedShard,
     in_order,
@@ -60,7 +60,7 @@ def test_a_corpus_of_pairs_is_one_text(drawn: list[Document]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         shard = paired(Path(directory) / "pairs", drawn)
         tokens, target = read_in_turn(shard)
-        text = Interleaved(shard)
+        text = PairText(shard)
         assert text.ends[-1] == len(tokens)
         random = np.random.default_rng(len(tokens))
         for _ in range(20):
@@ -84,7 +84,7 @@ def test_windows_begin_with_a_source_sentence_and_only_translations_are_labels(
         shards = [WeightedShard(paired(Path(directory) / "pairs", drawn))]
         shard = shards[0].shard
         tokens, target = read_in_turn(shard)
-        starts = {1, *Interleaved(shard).ends.tolist()}
+        starts = {1, *PairText(shard).ends.tolist()}
         examples = PairWindows(shards, window, max(stride, 1), start=START)
         examples.epoch(5, epoch)
         found = set()
