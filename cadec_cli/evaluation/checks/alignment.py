@@ -30,7 +30,7 @@ _MOST_WORDS = 60  # of a line
 _ROMAN = dict(zip("абвгдеёзийклмнопрстуфъыьэіїєґў", "abvgdeeziiklmnoprstuf y eiiegu", strict=True))
 _ROMAN |= {"ж": "zh", "х": "kh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "shch", "ю": "yu", "я": "ya"}
 _ROMAN |= dict(zip("αβγδεζηθικλμνξοπρσςτυφχψω", "abgdezitiklmnxoprsstyfhpo", strict=True))
-_SPELT = {"ph": "f", "ck": "k", "kh": "h", "x": "ks", "w": "v", "q": "k", "th": "t", "sh": "s", "ch": "c"}
+_SPELT = {"ph": "f", "ck": "k", "kh": "h", "x": "ks", "w": "v", "q": "k", "th": "t", "sh": "s", "ch": "s"}
 _SPELT |= {"ts": "c", "zh": "j"}
 
 
@@ -72,6 +72,18 @@ class _Line:
             frozenset(stems),
         )
 
+    @classmethod
+    def joined(cls, lines: Sequence[_Line], places: range) -> _Line:
+        """Several lines as one."""
+        found = [lines[place] for place in places]
+        if len(found) == 1:
+            return found[0]
+        sets = [
+            frozenset[str]().union(*(getattr(line, part) for line in found))
+            for part in ("numbers", "names", "stems")
+        ]
+        return cls(sum(line.size for line in found), found[-1].mark, *sets)
+
 
 class Likeness:
     """How well lines of a source go with lines of a translation.
@@ -86,14 +98,21 @@ class Likeness:
         lines = list(zip(self.sources, self.targets, strict=False)) if paired else []
         ratios = [math.log(other.size / one.size) for one, other in lines if min(one.size, other.size) > 12]
         totals = [sum(line.size for line in side) for side in (self.sources, self.targets)]
-        overall = math.log(totals[1] / totals[0]) if min(totals) else 0.0
+        # not far from 0, since lines of one side may be missing
+        overall = max(-0.2, min(0.2, math.log(totals[1] / totals[0]))) if min(totals) else 0.0
         self.ratio = statistics.median(ratios) if len(ratios) > 10 else overall
         self.spelt = _share_names(lines) if paired else True
         self._together = _renderings(lines)
 
     def score(self, source: int, target: int) -> float:
         """How much more likely the two belong together than not; above 0 if they do."""
-        one, other = self.sources[source], self.targets[target]
+        return self._of_lines(self.sources[source], self.targets[target], own=source == target)
+
+    def joined_score(self, sources: range, targets: range) -> float:
+        """The same of lines that are put together."""
+        return self._of_lines(_Line.joined(self.sources, sources), _Line.joined(self.targets, targets))
+
+    def _of_lines(self, one: _Line, other: _Line, *, own: bool = False) -> float:
         away = abs(math.log((other.size + 4) / (one.size * math.exp(self.ratio) + 4)))
         score = max(-3.0, 0.6 - 2.0 * away)
         if one.mark != other.mark:
@@ -107,17 +126,16 @@ class Likeness:
         if self.spelt and one.names:
             common = len(one.names & other.names)
             score += 1.6 * min(2, common) - 0.3 * min(2, len(one.names) - common)
-        return score + self._by_words(source, target)
+        return score + self._by_words(one, other, least=3 if own else 2)
 
-    def _by_words(self, source: int, target: int) -> float:
+    def _by_words(self, one: _Line, target: _Line, *, least: int) -> float:
         """Words of the source that have a rendering, whether it is there; a line never vouches for itself."""
-        least = 3 if source == target else 2
         hits = misses = 0
-        for stem in self.sources[source].stems:
+        for stem in one.stems:
             renderings = self._together.get(stem)
             if renderings is None:
                 continue
-            there = [count for other, count in renderings.items() if other in self.targets[target].stems]
+            there = [count for other, count in renderings.items() if other in target.stems]
             if there and max(there) >= least:
                 hits += 1
             elif not there:
@@ -224,7 +242,7 @@ def _swaps(likeness: Likeness, document: Sequence[int]) -> Iterator[tuple[float,
 
 
 # Lines of source and translation that are one pair: a line of one side may have none, or two, on the other.
-_STEPS = ((1, 1, 0.0), (1, 0, -2.5), (0, 1, -2.5), (2, 1, -1.5), (1, 2, -1.5))
+_STEPS = ((1, 1, 0.0), (1, 0, -2.0), (0, 1, -2.0), (2, 1, -2.0), (1, 2, -2.0))
 _MARGIN = 12  # lines that the sides may be apart, beyond the difference of their lengths
 
 
@@ -246,12 +264,7 @@ def align(sources: Sequence[str], targets: Sequence[str]) -> list[tuple[range, r
                     continue
                 gain = cost
                 if down and right:
-                    pairs = [
-                        likeness.score(row - one, column - other)
-                        for one in range(1, down + 1)
-                        for other in range(1, right + 1)
-                    ]
-                    gain += max(pairs)
+                    gain += likeness.joined_score(range(row - down, row), range(column - right, column))
                 found = max(found, (before[0] + gain, number))
             best[row, column] = found
     steps = []

@@ -32,6 +32,8 @@ _COMMON = {
     "uk": "і не що на я це як він та але є ми ви ти вони її його був від цей",
 }
 _WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+# Letters of the same script that a language never has.
+_STRANGE = {"bg": "ыэёіїє", "ru": "іїєґў", "uk": "ыэёъ"}
 # Scripts that tell the language.
 _BY_SCRIPT = {
     **{"Greek": "el", "Armenian": "hy", "Hebrew": "he", "Tamil": "ta", "Telugu": "te", "Malayalam": "ml"},
@@ -70,14 +72,19 @@ def other_language(words: Iterable[str], language: str, known: frozenset[str]) -
     """
     lower = [word.lower() for word in words]
     own = _WORDS.get(base_language(language))
-    if own is None or len(lower) < 4 or any(word in own or word in known for word in lower):
+    if own is None or len(lower) < 4:
         return ""
     ranked = [
         (len({word for word in lower if word in others}), other)
         for other, others in _WORDS.items()
-        if set(scripts_of(other)) & set(scripts_of(language))
+        if other != base_language(language) and set(scripts_of(other)) & set(scripts_of(language))
     ]
     count, best = max(ranked)
+    strange = set(_STRANGE.get(base_language(language), ""))
+    if sum(bool(strange & set(word)) for word in lower) >= 2 and count:
+        return best
+    if any(word in own or word in known for word in lower):
+        return ""
     return best if count >= 3 and 3 * count >= len(set(lower)) else ""
 
 

@@ -7,6 +7,7 @@ may be written as a word, or a name that may be spelt the same in both languages
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import re
 import statistics
@@ -278,7 +279,7 @@ _DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 def _roman(found: re.Match[str]) -> int:
     values = [_DIGITS[letter] for letter in found[0]]
-    return sum(-one if one < other else one for one, other in zip(values, [*values[1:], 0], strict=True))
+    return sum(-one if one < other else one for one, other in itertools.pairwise([*values, 0]))
 
 
 # ---- lengths

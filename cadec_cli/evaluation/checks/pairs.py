@@ -94,9 +94,13 @@ def read_pairs(
     shown = name_of(target or source)
     if not any(pair.source for pair in pairs) or not any(pair.target for pair in pairs):
         empty = name_of(source) if not any(pair.source for pair in pairs) else shown
-        raise CadecError(f"{empty} has no text", "one line per sentence or paragraph")
+        raise _no_text(empty)
     found = _languages(source, target, pairs, languages)
     return CheckedText(shown, tuple(pairs), *found, has_cues=_has_cues(kinds[0]), remarks=tuple(remarks))
+
+
+def _no_text(name: str) -> CadecError:
+    return CadecError(f"{name} has no text", "one line per sentence or paragraph")
 
 
 def _kind(path: Path, format: str | None) -> str:
@@ -159,13 +163,18 @@ def _read_side(path: Path, kind: str, encoding: str | None, most: int) -> _Side:
 
 def _lines(path: Path, encoding: str | None, most: int) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers, without the white space around them."""
+    for number, line in _whole_lines(path, encoding, most):
+        start, end = visible_span(line, 0, len(line))
+        yield number, line[start:end]
+
+
+def _whole_lines(path: Path, encoding: str | None, most: int) -> Iterator[tuple[int, str]]:
     file = read_text(path, encoding, most=most)
     if "\0" in file.text:
         raise CadecError(f"{file.name} is not text: it has zero bytes", "is it a binary file, or UTF-16?")
     cutter = LineCutter(old_ends=True)
     for number, (line, _) in enumerate([*cutter.cut(file.text), *cutter.end()], 1):
-        start, end = visible_span(line, 0, len(line))
-        yield number, line[start:end]
+        yield number, line.removesuffix("\r")
 
 
 def _plain_line(number: int, line: str) -> _Line | None:
@@ -243,8 +252,8 @@ def _both_sides(path: Path, kind: str, encoding: str | None, most: int) -> list[
     if kind not in (TABLE, TEXT):
         raise UsageError("the translation is missing", "cadec check SOURCE TARGET")
     pairs, document, begun = [], 1, False
-    for number, line in _lines(path, encoding, most):
-        if not line:
+    for number, line in _whole_lines(path, encoding, most):
+        if not line.strip():
             document, begun = document + begun, False
             continue
         source, tab, target = line.partition("\t")
@@ -273,7 +282,11 @@ def _line_pairs(source: _Side, target: _Side, remarks: list[Remark]) -> list[Pai
         chosen = [([one] if one else [], [other] if other else []) for one, other in both if one or other]
         return _as_pairs(chosen, source)
     lines, others = source.filled, target.filled
-    counts = f"{target.name} has {len(others):,} lines, and {source.name} has {len(lines):,}"
+    for side in (source, target):
+        if not any(line.text for line in side.filled):
+            raise _no_text(side.name)
+    plural = "s" if len(others) != 1 else ""
+    counts = f"{target.name} has {len(others):,} line{plural}, and {source.name} has {len(lines):,}"
     if 2 * min(len(lines), len(others)) < max(len(lines), len(others)):
         raise CadecError(counts, "they can't be brought together: is it the same text, one line per line?")
     if len(lines) == len(others):  # blank lines in other places
