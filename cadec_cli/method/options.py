@@ -14,7 +14,16 @@ from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
-from cadec_cli.method.objectives import CONDITIONAL, NMT, OBJECTIVES, Objective, objective, weight_misfits
+from cadec_cli.method.objectives import (
+    NMT,
+    OBJECTIVES,
+    PAIRS,
+    READINGS,
+    TARGET,
+    Objective,
+    objective,
+    weight_misfits,
+)
 from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
 from cadec_cli.method.terms import parse_term_options, rows_of
 from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
@@ -37,6 +46,7 @@ _BOUNDS: Mapping[str, Bound] = {
     "context": Whole(0, 1000),
     "nbest": Whole(1, MAX_HYPOTHESES),
     "beam": Whole(1, MAX_HYPOTHESES),
+    "reads": OneOf(READINGS),
 }
 _MORE_BOUNDS: Mapping[str, Bound] = {
     "context_from": OneOf(CONTEXT_SOURCES),
@@ -100,6 +110,13 @@ class DecodingDefaults:
     beam: int = option_field(
         4, f"beam size of {option('search', 'beam')}, sentence, doc-nmt, 2-to-2 and repair"
     )
+    reads: str = option_field(
+        TARGET,
+        "what a pretrained D-LM reads: target (the translations before), pairs (these with their sources, "
+        "and the current source), or both (log p of both added, the pairs' times the weight pairs)",
+        choices=READINGS,
+        rare=True,
+    )
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)
@@ -110,7 +127,7 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        objective(self.objective, self.weight)  # raises for weights that it does not have
+        objective(self.objective, self.weight, self.reads)  # raises for weights that it does not have
 
 
 @dataclass(frozen=True)
@@ -199,7 +216,7 @@ class TranslationOptions(DecodingDefaults):
     def reads_context(self) -> bool:
         """Tell whether the translations of the preceding sentences matter."""
         chosen = self.weighted_objective
-        return chosen.uses(CONDITIONAL) or any(term.reads_context for term in rows_of(chosen))
+        return chosen.reads_context or any(term.reads_context for term in rows_of(chosen))
 
     @property
     def without_context(self) -> str:
@@ -213,7 +230,7 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, self.weight)
+        return objective(self.objective, self.weight, self.reads)
 
     @property
     def policy(self) -> ContextPolicy:
@@ -249,7 +266,8 @@ class ScoringOptions:
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Change the options that `flags` names.
 
-    Weights and options of terms that are not named stay, unless the objective changes. A formality lowers the
+    Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
+    unless what is read changes. A formality lowers the
     temperature to `FORMALITY_TEMPERATURE`, unless one is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
@@ -258,7 +276,10 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
         raise CadecError(f"no option {', '.join(unknown)}", f"there are {', '.join(known)}")
     changed = dict(flags)
     same = changed.get("objective", options.objective) == options.objective
-    changed["weight"] = {**(options.weight if same else {}), **named_weights(changed.get("weight"))}
+    kept = dict(options.weight) if same else {}
+    if changed.get("reads", options.reads) != options.reads:
+        kept.pop(PAIRS, None)
+    changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     if isinstance(options, TranslationOptions):
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
     if changed.get("formality", AUTO) != AUTO:
@@ -266,10 +287,15 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     return dataclasses.replace(options, **changed)
 
 
+def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
+    """Options as plain data. What the D-LM reads is left out if it is the target: once it was always that."""
+    data = dataclasses.asdict(options)
+    return {name: value for name, value in data.items() if name != "reads" or value != TARGET}
+
+
 def options_record(options: TranslationOptions) -> dict[str, Any]:
     """Options as plain data, for files. Options of terms are left out if there are none."""
-    record = dataclasses.asdict(options)
-    return {name: value for name, value in record.items() if name != "term" or value}
+    return {name: value for name, value in options_as_data(options).items() if name != "term" or value}
 
 
 def named_weights(given: Any) -> dict[str, float]:

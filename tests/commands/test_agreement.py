@@ -19,7 +19,8 @@ from cadec_cli.decoding.translation import Translation
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.jobs.model_request import ModelRequest
-from tests.helpers.pretrained_bundles import built_bundle, random_models
+from cadec_cli.main import exit_code
+from tests.helpers.pretrained_bundles import built_bundle, convert, random_models
 from tests.helpers.run_in_process import cadec
 
 DOCUMENTS = [
@@ -56,10 +57,29 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built_bundle(random_models(tmp_path_factory.mktemp("agreement")))
 
 
-@pytest.fixture(params=["own", "pretrained"])
+@pytest.fixture(scope="module")
+def of_pairs(pretrained: Path) -> Path:
+    """The same models, and the D-LM reads pairs; the beam steps them word by word."""
+    directory, models = pretrained.parent / "pairs", pretrained.parent
+    made = convert(
+        *("--nmt", models / "marian", "--lm", models / "gpt2", "--for-beam"),
+        *("--reads", "pairs", "--vocabulary", "full", "-o", directory),
+    )
+    assert exit_code(made) == 0
+    return directory
+
+
+@pytest.fixture(scope="module")
+def of_both(of_pairs: Path) -> Path:
+    """The same models, and the D-LM reads the target and pairs."""
+    directory = of_pairs.with_name("both")
+    assert exit_code(convert(of_pairs, "--reads", "both", "--weight", "pairs=0.5", "-o", directory)) == 0
+    return directory
+
+
+@pytest.fixture(params=["made_up_bundle", "pretrained", "of_pairs", "of_both"])
 def bundle(request: pytest.FixtureRequest) -> Path:
-    name = "made_up_bundle" if request.param == "own" else "pretrained"
-    found = request.getfixturevalue(name)
+    found = request.getfixturevalue(request.param)
     assert isinstance(found, Path)
     return found
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from cadec_cli.evaluation.checks.alignment import Likeness, Shift, shifted_lines
 from cadec_cli.evaluation.checks.findings import ERROR, HINT, WARNING, CheckedText, Remark
 from cadec_cli.evaluation.checks.line_checks import plain_words
-from cadec_cli.evaluation.generative.forms import addresses
 from cadec_cli.evaluation.quality.consistency import Occurrence, occurrences
+from cadec_cli.text.address import addresses
 from cadec_cli.text.sentences import base_language
 
 # ---- names and terms

@@ -19,7 +19,7 @@ from cadec_cli.evaluation.checks.findings import (
     Finding,
     Remark,
 )
-from cadec_cli.evaluation.generative.forms import ADDRESS_LANGUAGES
+from cadec_cli.text.address import ADDRESS_LANGUAGES
 from cadec_cli.text.protected.spans import scripts_of
 from cadec_cli.text.sentences import base_language
 

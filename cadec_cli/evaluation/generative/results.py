@@ -23,6 +23,7 @@ from cadec_cli.evaluation.generative.run import Hypotheses, Translated
 from cadec_cli.evaluation.generative.sets import GenerativeSet, Item, read_system
 from cadec_cli.evaluation.quality.measures import Difference, Resampling, difference
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 
@@ -169,6 +170,8 @@ def _row_name(options: TranslationOptions) -> str:
     if used.weights.keys() == {"lm"}:
         weights = f"× {used.weights['lm']:g}"
     name = " ".join(filter(None, (f"{options.search}: {used.name}", weights)))
+    if PAIRS in used.readings:
+        name += f", {options.reads}"
     return f"{name}, T {options.temperature:g}" if used.uses_lm else name
 
 

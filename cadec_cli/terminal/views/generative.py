@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
 from cadec_cli.evaluation.generative.results import INTERVALS, Figure, SetResults, SystemResult
-from cadec_cli.method.objectives import CONDITIONAL
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.terminal.console import visible
@@ -136,8 +136,10 @@ def _settings(options: TranslationOptions) -> dict[str, Any]:
         settings["nbest"] = options.nbest
     if used.uses_lm:
         settings |= {"temperature": options.temperature, "alpha": options.alpha}
-    if used.uses(CONDITIONAL):
+    if used.reads_context:
         settings["context"] = options.context
+    if PAIRS in used.readings:
+        settings["reads"] = options.reads
     return settings
 
 

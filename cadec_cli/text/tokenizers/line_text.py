@@ -14,6 +14,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,34 @@ SHOWN_BOUNDARY = "⏎"
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 # Put before a line break, both to be cut off afterwards: some tokenizers drop blanks at the beginning.
 _ANCHOR = "a"
+
+# Placeholders of a template, each of which it has once.
+_SOURCE, _TARGET = "{source}", "{target}"
+# A sentence and its translation, a line each.
+PLAIN = f"{_SOURCE}\n{_TARGET}\n"
+
+
+@dataclass(frozen=True)
+class PairTemplate:
+    """How a language model reads a sentence and its translation: some lines, and the target as the last one.
+
+    The target has a line of its own, so that it has the same tokens as in a text of the target language.
+    """
+
+    text: str = PLAIN
+
+    def __post_init__(self) -> None:
+        *before, last = self.text.removesuffix("\n").split("\n")
+        if last != _TARGET or _TARGET in "".join(before) or "".join(before).count(_SOURCE) != 1:
+            raise CadecError(
+                f"{self.text!r} is not a template for pairs of sentences",
+                f"{_SOURCE} stands in one of its lines, and its last line is {_TARGET}",
+            )
+
+    def before_target(self, source: str) -> list[str]:
+        """The lines before the target. That of the source is left out if the source is empty, or unknown."""
+        *lines, _ = self.text.removesuffix("\n").split("\n")
+        return [line.replace(_SOURCE, source) for line in lines if source or _SOURCE not in line]
 
 
 class LineText:
