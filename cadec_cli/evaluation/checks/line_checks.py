@@ -146,11 +146,16 @@ def copied_parts(text: CheckedText) -> Iterator[Remark]:
     """URLs, e-mail addresses, placeholders, code and file names that are lost, or that were added."""
     for number, pair in text.aligned:
         spans, others = _copied(pair.source), _copied(pair.target)
-        for lost in lost_spans(spans, pair.target):
-            severity = next(_COPIED[span.kind] for span in spans if span.required_text == lost)
-            yield Remark(number, severity, f"{lost} is missing", lost)
-        for added in lost_spans([span for span in others if _COPIED[span.kind] == ERROR], pair.source):
-            yield Remark(number, ERROR, f"{added} is not in the source", target_part=added)
+        lost = lost_spans(spans, pair.target)
+        added = lost_spans([span for span in others if _COPIED[span.kind] == ERROR], pair.source)
+        if len(lost) == len(added) == 1:
+            yield Remark(number, ERROR, f"{lost[0]} became {added[0]}", lost[0], added[0])
+            continue
+        for part in lost:
+            severity = next(_COPIED[span.kind] for span in spans if span.required_text == part)
+            yield Remark(number, severity, f"{part} is missing", part)
+        for part in added:
+            yield Remark(number, ERROR, f"{part} is not in the source", target_part=part)
 
 
 def _copied(text: str) -> list[Span]:

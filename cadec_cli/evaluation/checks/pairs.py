@@ -147,7 +147,8 @@ def _read_side(path: Path, kind: str, encoding: str | None, most: int) -> _Side:
     if kind == TEXT:
         return _Side(name, tuple(_trim_ends([_plain_line(*one) for one in _lines(path, encoding, most)])))
     if kind == JSONL:
-        return _Side(name, tuple(_trim_ends(list(_json_lines(path, encoding, most, translated=True)))))
+        lines = list(_lines(path, encoding, most))
+        return _Side(name, tuple(_trim_ends(list(_json_side(name, lines, translated=True)))))
     if kind == TABLE:
         raise CadecError(
             f"{name} is a table with both sides",
@@ -190,20 +191,20 @@ def _trim_ends(lines: list[_Line | None]) -> list[_Line | None]:
 _HINT = 'a line is an object with "text" or "sentences", and "translation"'
 
 
-def _json_lines(path: Path, encoding: str | None, most: int, *, translated: bool) -> Iterator[_Line | None]:
+def _json_side(name: str, numbered: Iterable[tuple[int, str]], *, translated: bool) -> Iterator[_Line | None]:
     """The sentences of one side of JSON lines: the translations if wanted and there, else the texts."""
     before: object = None
-    for number, line in _lines(path, encoding, most):
+    for number, line in numbered:
         if not line:
             yield None
             continue
-        record = _json_record(line, f"{name_of(path)}, line {number}")
+        record = _json_record(line, f"{name}, line {number}")
         values = _values(record, ("translation",)) if translated else None
         values = (
             values if values is not None else _values(record, ("text", "source", "sentences", "document"))
         )
         if values is None:
-            raise CadecError(f"{name_of(path)}, line {number} has no text", _HINT)
+            raise CadecError(f"{name}, line {number} has no text", _HINT)
         is_list = isinstance(record.get("sentences"), list) or isinstance(record.get("document"), list)
         document = None if is_list else record.get("document")
         if is_list or document != before:
@@ -240,9 +241,8 @@ def _both_sides(path: Path, kind: str, encoding: str | None, most: int) -> list[
     """The pairs of a file that has both sides."""
     name = name_of(path)
     if kind == JSONL:
-        sides = [
-            _Side(name, tuple(_json_lines(path, encoding, most, translated=both))) for both in (False, True)
-        ]
+        lines = list(_lines(path, encoding, most))
+        sides = [_Side(name, tuple(_json_side(name, lines, translated=both))) for both in (False, True)]
         if sides[0].lines == sides[1].lines:
             raise CadecError(f"{name} has no translations", _HINT)
         remarks: list[Remark] = []
