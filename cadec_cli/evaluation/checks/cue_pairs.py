@@ -47,7 +47,19 @@ def _numbered(number: int, cue: Cue) -> _NumberedCue:
 
 _OVERLAP = 0.5  # of the shorter of two cues, which then belong together
 _SENTENCE_END = (".", "!", "?", "…", "。", "？", "！", '"', "”", "»", ")", "]", "♪", ">")
-_MOST_CUES = 4  # of a sentence
+_MOST_CUES = 8  # of a sentence
+
+
+def _runs_on(
+    before: tuple[list[_NumberedCue], list[_NumberedCue], int],
+    one: Sequence[_NumberedCue],
+    other: Sequence[_NumberedCue],
+) -> bool:
+    """Tell whether cues go on with the sentence before them; one that is alone belongs to its neighbour."""
+    if max(len(before[0]), len(before[1])) >= _MOST_CUES:
+        return False
+    source, target = (bool(side) and not side[-1].text.endswith(_SENTENCE_END) for side in before[:2])
+    return (source and (bool(one) or not other)) or (target and not one)
 
 
 def read_cue_pairs(
@@ -89,14 +101,7 @@ def _cue_pairs(source: _Cues, target: _Cues, remarks: list[Remark]) -> list[Pair
         apart = latest is not None and start - latest > PAUSE_MS
         document += apart
         latest = max((cue.end for cue in (*one, *other)), default=start)
-        runs_on = (
-            joined
-            and not apart
-            and joined[-1][0]
-            and one
-            and not joined[-1][0][-1].text.endswith(_SENTENCE_END)
-        )
-        if runs_on and len(joined[-1][0]) < _MOST_CUES:
+        if joined and not apart and _runs_on(joined[-1], one, other):
             joined[-1] = (joined[-1][0] + one, joined[-1][1] + other, joined[-1][2])
         else:
             joined.append((list(one), list(other), document))

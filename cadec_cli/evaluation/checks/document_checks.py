@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cadec_cli.evaluation.checks.alignment import Likeness, Shift, shifted_lines
 from cadec_cli.evaluation.checks.findings import ERROR, HINT, WARNING, CheckedText, Remark
-from cadec_cli.evaluation.checks.line_checks import plain_words
+from cadec_cli.evaluation.checks.line_checks import plain_words, words_in
 from cadec_cli.evaluation.quality.consistency import Occurrence, occurrences
 from cadec_cli.text.address import addresses
 from cadec_cli.text.sentences import base_language
@@ -33,6 +33,8 @@ def renderings_that_differ(text: CheckedText) -> Iterator[Remark]:
         counts = Counter(one.rendering for one in places)
         usual, often = counts.most_common(1)[0]
         for one in places:
+            if not one.is_name and not _is_said(word, text.pairs[numbers[one.sentence]].source):
+                continue  # another word with the same stem
             if one.rendering != usual and not _are_parts_of_speech(one.rendering, usual):
                 times = "once" if often == 1 else f"{often} times"
                 yield Remark(
@@ -42,6 +44,12 @@ def renderings_that_differ(text: CheckedText) -> Iterator[Remark]:
                     word,
                     one.rendering,
                 )
+
+
+def _is_said(term: str, source: str) -> bool:
+    """Tell whether a form of a term is in a source: all of its letters but the last two."""
+    beginning = term.lower()[: max(5, len(term) - 2)]
+    return any(word.lower().startswith(beginning) for word in words_in(source))
 
 
 _BEGINNING = 6  # letters

@@ -19,10 +19,11 @@ from cadec_cli.evaluation.checks.findings import WARNING, CheckedText, Remark
 from cadec_cli.evaluation.pmi.analysis import TextScorer, own_scores
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.languages import iso_code
-from cadec_cli.text.sentences import base_language
+from cadec_cli.text.sentences import base_language, split_sentences
 
-# Natural logs below 0, and robust deviations below the median, from which a PMI is far below.
-_LEAST, _DEVIATIONS = -3.0, 4.0
+# Natural logs below 0, and robust deviations below the median, from which a PMI is far below. Longer sentences
+# vary more, and those of so many letters are not judged: they are rare where D-LMs learn.
+_LEAST, _DEVIATIONS, _LONGEST = -2.5, 4.5, 120
 _MAD_TO_DEVIATION = 1.4826
 
 
@@ -35,27 +36,35 @@ class PMICheck:
     counted: CountProgress = no_progress
 
     def __call__(self, text: CheckedText) -> Iterator[Remark]:
-        """Score all translations in their documents, and remark on the outliers."""
-        documents = [
-            [number for number in document if text.pairs[number].target] for document in text.documents
-        ]
-        documents = [document for document in documents if document]
-        numbers = [number for document in documents for number in document]
-        targets = tuple(tuple(text.pairs[number].target for number in document) for document in documents)
-        scores = own_scores(self.scorer, AlignedText(text.name, targets), self.policy, self.counted)
-        pmi = scores.pmi[scores.in_context]
-        if not len(pmi):
+        """Score all translations, sentence by sentence in their documents, and remark on the outliers."""
+        sentences: list[list[tuple[int, str]]] = []
+        for document in text.documents:
+            split = (
+                (number, sentence)
+                for number in document
+                for sentence in split_sentences(text.pairs[number].target, text.target_language)
+            )
+            sentences.append([(number, sentence) for number, sentence in split if sentence.strip()])
+        sentences = [document for document in sentences if document]
+        if not sentences:
             return
-        middle = float(np.median(pmi))
-        deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(pmi - middle)))
-        lengths = np.array([len(text.pairs[number].target) for number in numbers])
-        per_letter = scores.free / lengths
-        usual = float(np.median(per_letter))
-        for place, number in enumerate(numbers):
-            here = float(scores.pmi[place])
-            far = here < min(_LEAST, middle - _DEVIATIONS * deviation)
-            if scores.in_context[place] and far and per_letter[place] >= usual:
-                yield Remark(number, WARNING, f"is unlikely after the lines before it (PMI {here:.1f})")
+        documents = tuple(tuple(sentence for _, sentence in document) for document in sentences)
+        scores = own_scores(self.scorer, AlignedText(text.name, documents), self.policy, self.counted)
+        said = [one for document in sentences for one in document]
+        lengths = np.array([len(sentence) for _, sentence in said])
+        judged = scores.in_context & (lengths <= _LONGEST)
+        if not judged.any():
+            return
+        weighed = scores.pmi / np.sqrt(lengths)
+        middle = float(np.median(weighed[judged]))
+        deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(weighed[judged] - middle)))
+        likely = scores.free / lengths
+        usual = float(np.median(likely[judged]))
+        for place, (number, sentence) in enumerate(said):
+            far = weighed[place] < middle - _DEVIATIONS * deviation and scores.pmi[place] < _LEAST
+            if judged[place] and far and likely[place] >= usual:
+                message = f"is unlikely after the lines before it (PMI {scores.pmi[place]:.1f})"
+                yield Remark(number, WARNING, message, target_part=sentence)
 
 
 def open_pmi_check(
