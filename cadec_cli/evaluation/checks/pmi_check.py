@@ -21,8 +21,8 @@ from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.sentences import base_language, split_sentences
 
-# Natural logs below 0, and robust deviations below the median, from which a PMI is far below. Longer sentences
-# vary more, and those of so many letters are not judged: they are rare where D-LMs learn.
+# Natural logs below 0, and robust deviations below the median, from which a PMI is far below. Longer
+# sentences vary more, and those of so many letters are not judged: they are rare where D-LMs learn.
 _LEAST, _DEVIATIONS, _LONGEST = -2.5, 4.5, 120
 _MAD_TO_DEVIATION = 1.4826
 
