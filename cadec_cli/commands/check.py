@@ -76,7 +76,7 @@ def check(
         bool,
         typer.Option(
             "--pmi/--no-pmi",
-            help="Also list lines that the bundle's D-LM finds unlikely where they stand. Takes time.",
+            help="Also hint at lines that the bundle's D-LM finds unlikely where they stand. An experiment.",
             rich_help_panel=_PMI,
         ),
     ] = False,

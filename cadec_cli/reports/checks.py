@@ -41,7 +41,7 @@ def _figures(results: CheckResults) -> Figures:
 
 
 def _help(name: str) -> str:
-    return CHECKS[name].help if name in CHECKS else PMI_HELP.partition(" (")[0]
+    return CHECKS[name].help if name in CHECKS else PMI_HELP
 
 
 def _segments(results: CheckResults) -> Iterator[ReportSegment]:

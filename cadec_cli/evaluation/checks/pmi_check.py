@@ -15,7 +15,7 @@ import numpy as np
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.errors import CadecError, option
 from cadec_cli.evaluation.aligned import AlignedText, CountProgress, no_progress
-from cadec_cli.evaluation.checks.findings import WARNING, CheckedText, Remark
+from cadec_cli.evaluation.checks.findings import HINT, CheckedText, Remark
 from cadec_cli.evaluation.pmi.analysis import TextScorer, own_scores
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.text.languages import iso_code
@@ -64,7 +64,7 @@ class PMICheck:
             far = weighed[place] < middle - _DEVIATIONS * deviation and scores.pmi[place] < _LEAST
             if judged[place] and far and likely[place] >= usual:
                 message = f"is unlikely after the lines before it (PMI {scores.pmi[place]:.1f})"
-                yield Remark(number, WARNING, message, target_part=sentence)
+                yield Remark(number, HINT, message, target_part=sentence)
 
 
 def open_pmi_check(

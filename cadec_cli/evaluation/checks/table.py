@@ -95,7 +95,7 @@ CHECKS: dict[str, Check] = {
 }
 # Made by a D-LM (`pmi_check`), and only if asked for: it takes a bundle, and time.
 PMI = "pmi"
-PMI_HELP = "lines that are likely elsewhere, but not here (takes a D-LM: --pmi)"
+PMI_HELP = "lines that are likely elsewhere, but not where they stand"
 NAMES = (*CHECKS, PMI)
 
 
