@@ -160,7 +160,7 @@ def convert(
         Path | None,
         typer.Option(
             help="File with the lines by which the D-LM reads a sentence and its translation, if it reads "
-            "pairs: {source} stands in one of them, and the last one is {target}.",
+            "pairs: {source} stands in one of them, and the last one ends with {target}.",
             rich_help_panel=_PRETRAINED,
             show_default="two lines: {source}, {target}",
         ),

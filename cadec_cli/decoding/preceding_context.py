@@ -24,7 +24,13 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
     seed = _ids(models, sentences)
     # A sentence without tokens is left out; then the others' sources are not sure.
     known = tuple(sources) if len(sources) == len(seed) else ()
-    return dataclasses.replace(options.policy, seed=seed, seed_sources=known)
+    pairs = zip(sources if len(sources) == len(sentences) else [""] * len(sentences), sentences, strict=True)
+    return dataclasses.replace(
+        options.policy,
+        seed=seed,
+        seed_sources=known,
+        seed_pairs=tuple(Pair(source, sentence) for source, sentence in pairs),
+    )
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Sequence[str]) -> Context:

@@ -9,7 +9,9 @@ With T and V the probabilities of familiar and polite hypotheses in a list,
     address(y) = log 2σ(odds) if y is familiar, log 2σ(−odds) if it is polite, 0 if it is neither or both
 
 that is log p(address of y | sentences before) − log p(address of y), with both forms equally likely before
-anything is read. Without context, or in a language without known forms, it is 0.
+anything is read. Without context, or in a language without known forms, it is 0. A sentence without a list,
+such as a person's correction, votes with its translation. Where a form of address is asked for, so do all
+sentences, and those of the seed that shows it.
 """
 
 from __future__ import annotations
@@ -50,24 +52,24 @@ class AddressVotes:
 
     def _agreement(self, nbest: NBest, odds: float) -> list[float]:
         values = {FAMILIAR: _log_2_sigmoid(odds), POLITE: _log_2_sigmoid(-odds)}
-        return [values.get(self._form(one.text) or "", 0.0) for one in nbest.hypotheses]
+        return [values.get(form or "", 0.0) for form in _forms(nbest, self.language)]
 
     def _vote(self, pair: Pair) -> float:
         if pair.nbest is None or not pair.nbest.hypotheses:
-            return _log_odds({self._form(pair.target): 1.0})
+            return _log_odds({address(pair.target, self.language): 1.0})
         return _list_log_odds(pair.nbest, self.language)
 
-    def _form(self, text: str) -> str | None:
-        return address(text, self.language)
+
+@lru_cache(4096)  # several paths meet a list, and it votes on several sentences after it
+def _forms(nbest: NBest, language: str) -> tuple[str | None, ...]:
+    return tuple(address(one.text, language) for one in nbest.hypotheses)
 
 
-@lru_cache(4096)  # a list votes on several sentences after it
 def _list_log_odds(nbest: NBest, language: str) -> float:
     log_probs = np.array([one.log_prob for one in nbest.hypotheses])
     weights = np.exp(log_probs - log_probs.max())
     share: dict[str | None, float] = {}
-    for one, weight in zip(nbest.hypotheses, weights / weights.sum(), strict=True):
-        form = address(one.text, language)
+    for form, weight in zip(_forms(nbest, language), weights / weights.sum(), strict=True):
         share[form] = share.get(form, 0.0) + float(weight)
     return _log_odds(share)
 

@@ -126,7 +126,7 @@ class ReadsPairs(Protocol):
     def before_target(self, source: str) -> Ids:
         """What it reads between two translations, the second one's source being given; empty if unknown.
 
-        Each line of it ends with the boundary.
+        Each whole line of it ends with the boundary.
         """
         ...
 

@@ -48,8 +48,7 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.fitted_lm import load_int8, read_tokens
 from cadec_cli.models.huggingface import Network, load_network, quiet_transformers
-from cadec_cli.models.layers import Cache
-from cadec_cli.models.parts_attention import RowPart
+from cadec_cli.models.layers import Cache, Part
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.text.tokenizers.line_text import PROBES, LineText, PairTemplate, as_line
 
@@ -297,10 +296,9 @@ class TransformersLanguageModel:
         """What it reads before a translation of a source, as its template says."""
         known = self._sources.get(source)
         if known is None:
-            lines = self._template.before_target(as_line(source))
-            known = tuple(
-                token for line in lines if line for token in (*self.text.encode(line), self.text.boundary)
-            )
+            lines = filter(None, self._template.lines(as_line(source)))
+            ids = [token for line in lines for token in (*self.text.encode(line), self.text.boundary)]
+            known = (*ids, *self.text.encode_beginning(self._template.beginning))
             if len(self._sources) >= MOST_SOURCES:
                 self._sources.clear()
             self._sources[source] = known
@@ -397,8 +395,9 @@ class TransformersLanguageModel:
 
     def _hidden_states(self, layout: Layout, cache: Cache | None) -> Tensor:
         if self.network.attends_in_parts:
-            parts = _parts(layout, self.network.dtype)
-            return self.network.hidden_states_of_parts(layout.tokens, layout.positions, parts, cache)[0]
+            return self.network.hidden_states_of_parts(
+                layout.tokens, layout.positions, _parts(layout), cache
+            )[0]
         seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
         for block, queries, held, own in zip(
             layout.blocks, layout.queries, layout.held, layout.own, strict=True
@@ -456,16 +455,14 @@ class TransformersLanguageModel:
         return np.split(log_probs, ends, axis=1)
 
 
-def _parts(layout: Layout, dtype: torch.dtype) -> list[RowPart]:
+def _parts(layout: Layout) -> list[Part]:
     """Each block of a row with its cached and its new keys."""
-    parts = []
-    for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
-        seen = torch.from_numpy(block.mask()).to(layout.device)
-        mask = torch.zeros(seen.shape, dtype=dtype, device=layout.device)
-        mask.masked_fill_(~seen, torch.finfo(dtype).min)
-        keys = (held, own) if held.stop > held.start else (own,)
-        parts.append(RowPart(queries, keys, mask))
-    return parts
+    return [
+        Part(queries, held, own, block.parents())
+        for block, queries, held, own in zip(
+            layout.blocks, layout.queries, layout.held, layout.own, strict=True
+        )
+    ]
 
 
 @dataclass(frozen=True)
@@ -510,10 +507,14 @@ def load_language_model(
     `note` is called with messages for the user.
     """
     settings = read_language_settings(directory)
-    text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
     texts, sources = (settings.no_context.get(code, ()) for code in (language, source_language))
     fitted = settings.vocabulary is not None
-    ready = load_int8(directory) if fitted and compute_type == "int8" and device.type == "cpu" else None
+    try_int8 = fitted and compute_type == "int8" and device.type == "cpu"
+    # One core for each: small pieces of work that cores share take them longer than one core.
+    text, ready = Cores().both(
+        lambda: LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start),
+        lambda: load_int8(directory) if try_int8 else None,
+    )
     network = ready or load_network(directory)
     if fitted and ready is None:
         network.fit(read_tokens(directory, network.vocabulary))

@@ -126,6 +126,7 @@ class ContextPolicy:
     """How many preceding sentences are read, and which seed is read before them, with its known sources.
 
     With `lists`, contexts keep the lists that their sentences were chosen from, for terms that read them.
+    `seed_pairs` are the seed for terms that read texts.
     """
 
     sentences: int = 3
@@ -133,6 +134,7 @@ class ContextPolicy:
     seed: tuple[Ids, ...] = ()
     lists: bool = False
     seed_sources: tuple[str, ...] = ()
+    seed_pairs: tuple[Pair, ...] = ()
 
     def read(self, before: Context, room: int) -> Context:
         """The part of the preceding sentences that the D-LM reads, at most `room` tokens of c̃."""
@@ -168,8 +170,9 @@ class ContextPolicy:
         return kept if self.lists else kept.without_lists()
 
     def pairs(self, before: Context) -> tuple[Pair, ...]:
-        """The preceding sentences that terms read as texts: the last few, however many the D-LM reads."""
-        return _last(before.pairs, self.sentences)
+        """The sentences that terms read as texts: the seed and the last few, however many the D-LM reads."""
+        known = before if self.lists else before.without_lists()
+        return (*self.seed_pairs, *_last(known.pairs, self.sentences))
 
     def future(self, before: Context) -> tuple[Ids, ...]:
         """The preceding sentences that later choices depend on."""

@@ -134,6 +134,15 @@ def test_corrections_vote() -> None:
     assert [(change.number, change.after.text) for change in session.redo(1)] == [(2, "tu sais")]
 
 
+def test_an_address_that_was_asked_for_outvotes_the_lists() -> None:
+    seeded = ModelSet(NMT, target_language="fr", seeds={"formal": ["vous ici", "à vous"]})
+    document = ["you know"] * 6
+    asked = options(1.0, formality="formal")
+    assert [one.text for one in Translator(seeded, asked).translate(document)] == ["vous savez"] * 6
+    session = Session(seeded, asked)
+    assert [entry.text for one in document for entry in session.translate([one])] == ["vous savez"] * 6
+
+
 @pytest.mark.parametrize("search", ["rerank", "lattice"])
 def test_a_resumed_translation_goes_on_as_before(search: str) -> None:
     documents = [DOCUMENT * 30, DOCUMENT * 25]

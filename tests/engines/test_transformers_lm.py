@@ -460,3 +460,11 @@ def test_a_sentence_without_a_known_source_is_a_line_alone() -> None:
     other = scorer("llama", template=PairTemplate("Yes, {source}\nOui ?\n{target}\n"))
     read = Scorer(other, reads=PAIRS).context(before, [], "Yes.")
     assert lines_of(other, read) == ["Oui ?", "Oui.", "Yes, Yes.", "Oui ?"]
+    inline = scorer("llama", template=PairTemplate("Yes, {source}\nOui ? {target}\n"))
+    read = Scorer(inline, reads=PAIRS).context(before, [], "Yes.")
+    assert [line.split() for line in lines_of(inline, read)] == [
+        ["Oui", "?", "Oui."],
+        ["Yes,", "Yes."],
+        ["Oui", "?"],
+    ]
+    assert read.sentences[0][-len(before.sentences[0]) :] == before.sentences[0]

@@ -19,6 +19,7 @@ from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import (
+    ADDRESS,
     BACK,
     CONDITIONAL,
     DEFECTS,
@@ -81,6 +82,20 @@ def test_weights_have_names(name: str, weight: float, terms: dict[str, float]) -
         assert changed.score(terms) == pytest.approx(without + weight * single, abs=1e-6)
     with pytest.raises(CadecError, match=f"{name} has no weight luck"):
         chosen.with_weights({"luck": 1.0})
+
+
+@every_objective
+@given(terms=values, weight=st.floats(0.1, 10), value=st.floats(-5, 5))
+def test_an_optional_term_is_added_by_its_weight(
+    name: str, terms: dict[str, float], weight: float, value: float
+) -> None:
+    plain, voting = objective(name), objective(name, {ADDRESS: weight})
+    assert ADDRESS not in plain.terms and voting.terms == (*plain.terms, ADDRESS)
+    expected = plain.score(terms) + weight * value
+    assert voting.score({**terms, ADDRESS: value}) == pytest.approx(expected)
+    assert voting.with_weights({ADDRESS: 2 * weight}).weights[ADDRESS] == 2 * weight
+    assert objective(name, {ADDRESS: 0.0}) == plain
+    assert not voting.by_token
 
 
 @given(values)

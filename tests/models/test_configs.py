@@ -160,7 +160,14 @@ def test_a_template_for_pairs_is_stored_if_there_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "template",
     [
-        *("", 7, "{source}\n", "{target}\n{source}\n", "{source} {target}\n", "{source}\nFrench: {target}\n"),
+        *(
+            "",
+            7,
+            "{source}\n",
+            "{target}\n{source}\n",
+            "{source} {target}\n",
+            "{source}\n{target} {target}\n",
+        ),
         *("{source}{source}\n{target}\n", "{target}\n{source}\n{target}\n"),
         "{source}\n{target}\n" + "x" * 3000,
     ],

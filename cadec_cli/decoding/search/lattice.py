@@ -65,13 +65,16 @@ def _search(
     models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
-    keeps_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)
+    policy = context_policy(models, options)
+    # With a seed, what was chosen says more than the lists, which do not know what the user asked for.
+    reads_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)
+    policy = replace(policy, lists=reads_lists and not policy.seed_pairs)
     return LatticeSearch(
         penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
         models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,
-        policy=replace(context_policy(models, options), lists=keeps_lists),
+        policy=policy,
         extra_terms=extra_terms,
     )
 

@@ -111,7 +111,14 @@ class SystemResult:
     said: Figure
     by_rule: Mapping[str, Figure]  # of the set's rules, the most frequent first; empty if there are none
     address: Figure | None  # of the items whose address is known in the translation and in the reference
+    by_address: Mapping[str, Figure]  # the same, by the form of address in the reference
     failures: tuple[Failure, ...]  # the first few
+
+    @property
+    def forms(self) -> str:
+        """Shares by form of address, as tables show them; empty if all references have one form."""
+        shares = (f"{form} {100 * one.share.share:.1f}" for form, one in self.by_address.items())
+        return ", ".join(shares) if len(self.by_address) > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -238,6 +245,10 @@ def evaluate(
         for texts in (system.texts for system in systems)
     ]
     addressed = [_agreement(items, system.texts, judging) for system in systems]
+    by_form = {
+        form: _figures([of_system[numbers] for of_system in addressed], first)
+        for form, numbers in _items_of_forms(items, judging).items()
+    }
     rules = _items_of_rules(items)
     by_rule = {
         rule: _figures([of_system[numbers] for of_system in said], first) for rule, numbers in rules.items()
@@ -252,6 +263,7 @@ def evaluate(
                 _known(figure),
                 {rule: _known(of_rule[place]) for rule, of_rule in by_rule.items()},
                 address,
+                {form: known for form, figures in by_form.items() if (known := figures[place]) is not None},
                 tuple(_failure(items[n], system, n, translated[n], sayers[n]) for n in wrong),
             )
         )
@@ -302,6 +314,16 @@ def _items_of_rules(items: Sequence[Item]) -> dict[str, list[int]]:
         if item.rule:
             found.setdefault(item.rule, []).append(number)
     return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def _items_of_forms(items: Sequence[Item], judging: Judging) -> dict[str, list[int]]:
+    """The numbers of the items of every form of address in references, in alphabetical order."""
+    found: dict[str, list[int]] = {}
+    for number, item in enumerate(items):
+        form = judging.address(item.reference) if item.reference is not None else None
+        if form is not None:
+            found.setdefault(form, []).append(number)
+    return dict(sorted(found.items()))
 
 
 def _statistics(pairs: Sequence[tuple[bool, bool]]) -> Floats:

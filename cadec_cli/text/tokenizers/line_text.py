@@ -94,23 +94,30 @@ PLAIN = f"{_SOURCE}\n{_TARGET}\n"
 class PairTemplate:
     """How a language model reads a sentence and its translation: some lines, and the target as the last one.
 
-    The target has a line of its own, so that it has the same tokens as in a text of the target language.
+    The target has the same tokens as in a text of the target language, even if its line begins with more,
+    such as the language's name. So lists and chosen sentences need not be encoded twice.
     """
 
     text: str = PLAIN
 
     def __post_init__(self) -> None:
         *before, last = self.text.removesuffix("\n").split("\n")
-        if last != _TARGET or _TARGET in "".join(before) or "".join(before).count(_SOURCE) != 1:
+        once = self.text.count(_TARGET) == 1 and "".join(before).count(_SOURCE) == 1
+        if not (once and last.endswith(_TARGET) and _SOURCE not in last):
             raise CadecError(
                 f"{self.text!r} is not a template for pairs of sentences",
-                f"{_SOURCE} stands in one of its lines, and its last line is {_TARGET}",
+                f"{_SOURCE} stands in one of its lines, and the last one ends with {_TARGET}",
             )
 
-    def before_target(self, source: str) -> list[str]:
-        """The lines before the target. That of the source is left out if the source is empty, or unknown."""
+    def lines(self, source: str) -> list[str]:
+        """The lines before that of the target; the source's is left out if it is empty, or unknown."""
         *lines, _ = self.text.removesuffix("\n").split("\n")
         return [line.replace(_SOURCE, source) for line in lines if source or _SOURCE not in line]
+
+    @property
+    def beginning(self) -> str:
+        """The beginning of the target's line."""
+        return self.text.removesuffix("\n").removesuffix(_TARGET).split("\n")[-1]
 
 
 class LineText:
@@ -163,6 +170,10 @@ class LineText:
                 line = line.replace(token, f"{token[:1]} {token[1:]}")
             ids = self._after_break(line)
         return ids
+
+    def encode_beginning(self, text: str) -> list[int]:
+        """The ids of the beginning of a line, up to its last blank."""
+        return self._after_break(text)
 
     def _after_break(self, line: str) -> list[int]:
         if not line:
