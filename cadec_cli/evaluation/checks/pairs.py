@@ -147,8 +147,8 @@ def _read_side(path: Path, kind: str, encoding: str | None, most: int) -> _Side:
     if kind == TEXT:
         return _Side(name, tuple(_trim_ends([_plain_line(*one) for one in _lines(path, encoding, most)])))
     if kind == JSONL:
-        lines = list(_lines(path, encoding, most))
-        return _Side(name, tuple(_trim_ends(list(_json_side(name, lines, translated=True)))))
+        found = _json_side(name, _lines(path, encoding, most), translated=True)
+        return _Side(name, tuple(_trim_ends(list(found))))
     if kind == TABLE:
         raise CadecError(
             f"{name} is a table with both sides",
