@@ -122,7 +122,7 @@ def _exceptions(addressed: Sequence[tuple[int, str]], severity: str) -> Iterator
 # ---- repeated lines
 
 _NEAR, _FEW_WORDS, _MANY_WORDS = 3, 4, 8
-_SAME, _OTHER = 0.5, 0.34
+_OTHER, _COMPARED = 0.34, 1000  # share of words in common; words that are compared
 
 
 def repeated_lines(text: CheckedText) -> Iterator[Remark]:
@@ -139,7 +139,7 @@ def repeated_lines(text: CheckedText) -> Iterator[Remark]:
         near = places[number] - places[earlier] <= _NEAR and text.pairs[earlier].document == pair.document
         if len(words) < (_FEW_WORDS if near else _MANY_WORDS):
             continue
-        sources = plain_words(text.pairs[earlier].source), plain_words(pair.source)
+        sources = [plain_words(one.source)[:_COMPARED] for one in (text.pairs[earlier], pair)]
         if difflib.SequenceMatcher(None, *sources, autojunk=False).ratio() < _OTHER:
             where = text.pairs[earlier].target_place
             yield Remark(number, ERROR if near else WARNING, f"is the same as {where}, of another source")

@@ -93,11 +93,14 @@ def _is_foreign(foreign: re.Pattern[str], words: Sequence[str]) -> bool:
     return bool(letters) and all(foreign.match(letter) for letter in letters)
 
 
+_COMPARED = 1000  # words of a line
+
+
 def _common_run(source: Sequence[str], target: Sequence[str]) -> Sequence[str]:
     """The longest run of words that both have, as the source writes it."""
     if not {word.lower() for word in source} & {word.lower() for word in target}:
         return ()
-    ones, others = ([word.lower() for word in words] for words in (source, target))
+    ones, others = ([word.lower() for word in words[:_COMPARED]] for words in (source, target))
     match = difflib.SequenceMatcher(None, ones, others, autojunk=False).find_longest_match()
     return source[match.a : match.a + match.size]
 

@@ -272,6 +272,9 @@ def _both_sides(path: Path, kind: str, encoding: str | None, most: int) -> list[
     return pairs
 
 
+_MOST_CELLS = 4_000_000  # pairs of lines that are compared to bring two sides together
+
+
 def _line_pairs(source: _Side, target: _Side, remarks: list[Remark]) -> list[Pair]:
     """Pair the lines of two sides."""
     if source.shape == target.shape:
@@ -287,7 +290,9 @@ def _line_pairs(source: _Side, target: _Side, remarks: list[Remark]) -> list[Pai
             raise _no_text(side.name)
     plural = "s" if len(others) != 1 else ""
     counts = f"{target.name} has {len(others):,} line{plural}, and {source.name} has {len(lines):,}"
-    if 2 * min(len(lines), len(others)) < max(len(lines), len(others)):
+    apart = abs(len(lines) - len(others))
+    few = 2 * min(len(lines), len(others)) < max(len(lines), len(others))
+    if few or apart * len(lines) > _MOST_CELLS:
         raise CadecError(counts, "they can't be brought together: is it the same text, one line per line?")
     if len(lines) == len(others):  # blank lines in other places
         return _as_pairs([([one], [other]) for one, other in zip(lines, others, strict=True)], source)
