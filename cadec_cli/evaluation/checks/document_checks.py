@@ -139,8 +139,8 @@ def repeated_lines(text: CheckedText) -> Iterator[Remark]:
         near = places[number] - places[earlier] <= _NEAR and text.pairs[earlier].document == pair.document
         if len(words) < (_FEW_WORDS if near else _MANY_WORDS):
             continue
-        sources = [plain_words(one.source)[:_COMPARED] for one in (text.pairs[earlier], pair)]
-        if difflib.SequenceMatcher(None, *sources, autojunk=False).ratio() < _OTHER:
+        ones, others = (plain_words(one.source)[:_COMPARED] for one in (text.pairs[earlier], pair))
+        if difflib.SequenceMatcher(None, ones, others, autojunk=False).ratio() < _OTHER:
             where = text.pairs[earlier].target_place
             yield Remark(number, ERROR if near else WARNING, f"is the same as {where}, of another source")
 
