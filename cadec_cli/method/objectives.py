@@ -6,6 +6,7 @@
     back          log p_back(x̃ | y)    of the source, by a model of the other direction
     length        |y|                  in tokens
     defects       how many defects y has, each of which rules it out as a translation
+    glossary      how many terms of a glossary y respects
 
 and any further terms of the table `method.terms.TERMS`. Formulas are linear, so they hold for whole sentences
 (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and smoothing are
@@ -26,9 +27,13 @@ from cadec_cli.validation import quote_value
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS = "back", "length", "defects"
+GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
 LM_TERMS = frozenset({CONDITIONAL, FREE})
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
+
+# What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
+GLOSSARY_WEIGHT = 25.0
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -135,6 +140,16 @@ def penalise_defects(inner: Objective) -> Objective:
         inner,
         formula=lambda t, w: inner.formula(t, w) - DEFECT_COST * t[DEFECTS],
         terms=(*inner.terms, DEFECTS),
+    )
+
+
+def reward_terms(inner: Objective, weight: float) -> Objective:
+    """The same objective with a reward for every term of a glossary that a hypothesis respects."""
+    return replace(
+        inner,
+        formula=lambda t, w: inner.formula(t, w) + w[GLOSSARY] * t[GLOSSARY],
+        terms=(*inner.terms, GLOSSARY),
+        weights={**inner.weights, GLOSSARY: weight},
     )
 
 

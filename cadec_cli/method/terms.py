@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import BACK, CONDITIONAL, DEFECTS, FREE, LENGTH, NMT, Objective
+from cadec_cli.method.objectives import (
+    BACK,
+    CONDITIONAL,
+    DEFECTS,
+    FREE,
+    GLOSSARY,
+    LENGTH,
+    NMT,
+    Objective,
+)
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -94,8 +103,8 @@ _OWN = (
         needs=("language",),
     ),
 )
-# Terms that every search computes itself, or that protection adds.
-_COMPUTED_ELSEWHERE = (NMT, CONDITIONAL, FREE, DEFECTS)
+# Terms that every search computes itself, or that protection and a glossary add.
+_COMPUTED_ELSEWHERE = (NMT, CONDITIONAL, FREE, DEFECTS, GLOSSARY)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

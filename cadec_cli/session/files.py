@@ -26,7 +26,7 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
-from cadec_cli.method.options import TranslationOptions, options_record
+from cadec_cli.method.options import TranslationOptions, options_record, options_settings
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
 # Of earlier formats only the text is read: format 1 did not store the context of a choice; format 2 had no
@@ -132,7 +132,7 @@ class SessionLog:
 
 
 def _settings(session: Session) -> dict[str, Any]:
-    return {"options": dataclasses.asdict(session.options), "after": list(session.after)}
+    return {"options": options_settings(session.options), "after": list(session.after)}
 
 
 def _read_log(path: Path, header: LogHeader) -> tuple[dict[str, Any], str]:
@@ -320,8 +320,13 @@ def _options(data: Any) -> TranslationOptions:
         isinstance(terms, dict) and all(isinstance(value, str) for value in terms.values()),
         "the options of its terms are not text",
     )
+    glossary = data.get("glossary", [])
+    _require(
+        isinstance(glossary, list) and all(isinstance(value, str) for value in glossary),
+        "its glossaries are not names",
+    )
     for item in dataclasses.fields(TranslationOptions):
-        if item.name in ("weight", "term"):
+        if item.name in ("weight", "term", "glossary"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind

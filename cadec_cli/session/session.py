@@ -269,7 +269,8 @@ class Session:
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
-        alike = options.protect == entry.options.protect  # else the S-NMT read another text
+        # else the S-NMT read another text, or its lists lack candidates
+        alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:

@@ -21,7 +21,16 @@ from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Mod
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, DEFECTS, FREE, NMT, Objective, penalise_defects
+from cadec_cli.method.objectives import (
+    CONDITIONAL,
+    DEFECTS,
+    FREE,
+    GLOSSARY,
+    NMT,
+    Objective,
+    penalise_defects,
+    reward_terms,
+)
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring
 from cadec_cli.method.trie import Trie
@@ -48,8 +57,10 @@ def _search(
     models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
+    names = {name for source in extra_terms for name in source.names}
+    chosen = reward_terms(objective, options.glossary_weight) if GLOSSARY in names else objective
     return LatticeSearch(
-        penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
+        penalise_defects(chosen) if DEFECTS in names else chosen,
         models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,

@@ -39,7 +39,7 @@ from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.objectives import NMT, Objective
-from cadec_cli.method.options import ScoringOptions, TranslationOptions, with_flags
+from cadec_cli.method.options import ScoringOptions, TranslationOptions, options_settings, with_flags
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.method.terms import Scoring
 from cadec_cli.parallel import Results, Task, WorkerLostError, WorkerPool, in_order
@@ -408,7 +408,7 @@ class GenerativeWork:
         """Everything that the translation of a part depends on."""
         return {
             **dict(self.job.origin),
-            "options": dataclasses.asdict(self.job.options),
+            "options": options_settings(self.job.options),
             "rows": [dataclasses.asdict(row) for row in self.rows],
         }
 

@@ -4,21 +4,24 @@ In the source:
 - An entry is a sequence of words with what is between them. Where several entries overlap, the longest wins.
 - A word in lower case matches in any case; one with capitals as it is written, or in capitals throughout.
 - In English a word may have an ending (s, es, 's). In other languages it may be another form of the word by
-  the rule of `word_forms.are_forms`, of which at most three letters differ; an exact match comes first.
+  the rule of `word_forms.are_forms`: it may lose two letters at its end, and get three others. An exact match
+  comes first.
 - Scripts without spaces, and symbols, are found wherever they are.
 
-In the translation an entry is respected if one of its targets is there, in any form by the same rule, once at
-least. A target with capitals needs them. The text of an entry that is kept as it is must be exactly there.
+In the translation an entry is respected if one of its targets is there, once at least. A target may have any
+form by the same rule; where targets are forms of each other, no other form will do. One with capitals needs
+them. The text of an entry that is kept as it is must be exactly there.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from cadec_cli.text.protected.spans import Span, lost_spans
 from cadec_cli.text.sentences import base_language
@@ -26,8 +29,8 @@ from cadec_cli.text.word_forms import WORD, are_forms, common_beginning
 
 KIND = "term"  # of the spans of entries that are kept as they are
 
-# Letters that a form may have differently at its end.
-_MOST = 3
+# Letters that a form of a word may have instead of its last ones, and how many of those.
+_MOST, _LOST = 3, 2
 # Scripts that put no spaces between words, and Korean, whose particles have none before them.
 _DENSE = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f"
@@ -51,7 +54,21 @@ class Entry:
     keep: bool = False
 
     def __str__(self) -> str:
-        return f"{self.source} → {'|'.join(self.targets)}"
+        return f"{self.source} → {self.target}"
+
+    @property
+    def target(self) -> str:
+        """The first of the targets, which stands for all of them in messages."""
+        return self.targets[0]
+
+    @cached_property
+    def lists_forms(self) -> bool:
+        """Tell whether some targets are forms of others, so that other forms are not meant."""
+        words = [tuple(match[0].lower() for match in WORD.finditer(target)) for target in self.targets]
+        return any(
+            len(one) == len(other) and all(map(are_forms, one, other))
+            for one, other in itertools.combinations(words, 2)
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,7 @@ class Mention:
         if self.entry.keep:
             return None if lost_spans([self.span], translation) else self.text
         for target in self.entry.targets:
-            if (found := find_form(target, translation)) is not None:
+            if (found := find_form(target, translation, exactly=self.entry.lists_forms)) is not None:
                 return translation[found[0] : found[1]]
         return None
 
@@ -157,7 +174,7 @@ class Glossary:
         """Tell how loosely a word in lower case matches one of an entry: 0 if exactly, None if not at all."""
         if own == word:
             return 0
-        fits = own in _english_bases(word) if self._english else are_forms(own, word, _MOST)
+        fits = own in _english_bases(word) if self._english else _is_form(own, word)
         return 1 if fits else None
 
 
@@ -222,8 +239,8 @@ class _Pattern:
         return _Found(start, end, self.entry, loose)
 
 
-def find_form(target: str, text: str) -> tuple[int, int] | None:
-    """Return where a text has a target, in any of its forms; None if it does not."""
+def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, int] | None:
+    """Return where a text has a target, in any of its forms unless `exactly`; None if it does not."""
     target = _plain(target)
     if _DENSE.search(target) or not WORD.search(target):
         start = text.find(target)
@@ -235,7 +252,8 @@ def find_form(target: str, text: str) -> tuple[int, int] | None:
     for place in range(len(words) - len(written) + 1):
         here = words[place : place + len(written)]
         if not all(
-            are_forms(own, word.lower, _MOST) and _has_capitals_of(shown, word.text)
+            (own == word.lower or (not exactly and _is_form(own, word.lower)))
+            and _has_capitals_of(shown, word.text)
             for own, shown, word in zip(exact, written, here, strict=True)
         ):
             continue
@@ -267,6 +285,11 @@ def _words_and_gaps(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     starts = [*(match.start() for match in found), len(text)]
     gaps = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
     return tuple(match[0] for match in found), gaps
+
+
+def _is_form(own: str, word: str) -> bool:
+    """Tell whether a word seems to be a form of an entry's, both in lower case."""
+    return are_forms(own, word, _MOST) and common_beginning(own, word) >= len(own) - _LOST
 
 
 def _plain(text: str) -> str:

@@ -100,6 +100,8 @@ def test_accents_in_two_characters() -> None:
         ("C++", "на C", None),
         ("(", "a ( b", "("),
         ("лампа", "", None),
+        ("Харгрив", "Харги смотрел", None),
+        ("лампа", "горит лампами", "лампами"),
     ],
 )
 def test_renderings(target: str, text: str, expected: str | None) -> None:

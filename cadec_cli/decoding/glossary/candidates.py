@@ -1,0 +1,168 @@
+"""Candidates that respect a glossary, for sentences whose n-best lists have none. Works with any model.
+
+A term takes the place of what the best hypotheses say instead, in each of the forms that the glossary lists.
+Where the model can complete a beginning (`Completes`), it writes the word before the term again, and all that
+follows it, so that they agree. Whatever comes of it is scored exactly, log p(y|x): the best of it joins the
+list, and the search chooses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cadec_cli.decoding.protection.tag_placement import align_range
+from cadec_cli.engines.protocols import Completes, TranslationModel
+from cadec_cli.method.hypotheses import Hypothesis, NBest
+from cadec_cli.text.glossary.entries import Mention
+from cadec_cli.text.protected.core import Core
+from cadec_cli.text.token_text import TokenText
+
+_BASES = 2  # hypotheses that a term is put into
+_PLACES = 2  # the best places of a term
+_REWRITTEN = 2  # of which the rest of the sentence is written again
+_LEFT, _RIGHT = 5, 3  # completions before and after a term
+_KEPT = 12  # translations with one term
+_WORD = re.compile(r"[^\W_](?:[\w’'-]*[^\W_])?")
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A translation with a term at `start` to `end`, and its log p."""
+
+    text: str
+    start: int
+    end: int
+    log_prob: float = 0.0
+
+    def with_term(self, term: str) -> _Draft:
+        """Return the translation with another text as the term; at its beginning it keeps the capital."""
+        if self.start == 0 and self.text[:1].isupper():
+            term = term[:1].upper() + term[1:]
+        return _Draft(
+            self.text[: self.start] + term + self.text[self.end :], self.start, self.start + len(term)
+        )
+
+
+@dataclass(frozen=True)
+class TermCandidates:
+    """Makes candidates with a translation model; `text` is the vocabulary that lists may have ids of."""
+
+    model: TranslationModel
+    text: TokenText | None = None
+
+    def complete(self, core: Core, nbest: NBest, weight: float) -> NBest:
+        """Return the list with candidates in the place of its last hypotheses, if none respects all terms.
+
+        The list keeps its length and its first hypothesis; `weight` is the reward per respected term.
+        """
+        mentions = core.mentions
+        if not mentions or not nbest.hypotheses or not self.model.fits(core.text):
+            return nbest
+        size = len(nbest.hypotheses)
+        found: dict[str, Hypothesis] = {one.text: one for one in nbest.hypotheses}
+        for mention in mentions:
+            best = max(len(respected(mentions, text)) for text in found)
+            if best == len(mentions):
+                break
+            if any(mention in respected(mentions, text) for text in found if _has_all(mentions, text, best)):
+                continue
+            bases = sorted(
+                found.values(), key=lambda one: (-len(respected(mentions, one.text)), -one.log_prob)
+            )
+            texts = self._with_mention(core.text, mention, [one.text for one in bases[:_BASES]])
+            new = [text for text in dict.fromkeys(texts) if text not in found]
+            for one in self._hypotheses(core.text, new, nbest.vocabulary):
+                found[one.text] = one
+
+        def value(one: Hypothesis) -> tuple[int, float]:
+            kept = respected(mentions, one.text)
+            missing = sum(mention.entry.must and mention not in kept for mention in mentions)
+            return missing, -one.log_prob - weight * len(kept)
+
+        first, *others = nbest.hypotheses
+        made = [one for text, one in found.items() if one not in nbest.hypotheses]
+        if not made:
+            return nbest
+        made = sorted(made, key=value)[: max(1, size // 2)]
+        if size == 1:
+            return replace(nbest, hypotheses=(min([first, *made], key=value),))
+        kept = [*others[: size - 1 - len(made)], *made]
+        return replace(nbest, hypotheses=(first, *sorted(kept, key=lambda one: -one.log_prob)))
+
+    def _with_mention(self, source: str, mention: Mention, bases: Sequence[str]) -> list[str]:
+        """Return translations that have a term, the likeliest first."""
+        first, *others = mention.entry.targets if not mention.entry.keep else (mention.text,)
+        drafts = [
+            _Draft(base, start, end).with_term(first)
+            for base in bases
+            for start, end in self._places(source, mention, base)
+        ]
+        best = _best(self._score(source, drafts), _PLACES)
+        best += self._score(source, [one.with_term(target) for one in best for target in others])
+        best = _best([*best, *self._rewrite(source, [first, *others], _best(best, _REWRITTEN))], _KEPT)
+        return [one.text for one in best if mention.rendering(one.text) is not None]
+
+    def _places(self, source: str, mention: Mention, base: str) -> list[tuple[int, int]]:
+        """Return where a translation seems to say a term; of several words also the first and the last."""
+        start, end = align_range(source, mention.start, mention.end, base, self.model)
+        words = [match.span() for match in _WORD.finditer(base)]
+        inside = [word for word in words if word[0] < end and start < word[1]]
+        if not inside:
+            return []
+        first, last = inside[0], inside[-1]
+        return sorted({(first[0], last[1]), first, last})
+
+    def _rewrite(self, source: str, targets: Sequence[str], drafts: Sequence[_Draft]) -> list[_Draft]:
+        """Let the model write the word before a term again, and then all that follows the term."""
+        model = self.model
+        if not isinstance(model, Completes) or not drafts:
+            return []
+        found = list(drafts)
+        for draft in drafts:
+            *before, _ = draft.text[: draft.start].split() or [""]
+            if draft.start:
+                kept = " ".join(before)
+                (others,) = model.completions(source, [kept], _LEFT)
+                words = [other[len(kept) :].split()[:1] for other in others if other.startswith(kept)]
+                lefts = dict.fromkeys(" ".join([*before, *word, ""]) for word in words)
+                found += [
+                    _Draft(left + draft.text[draft.start :], len(left), len(left) + draft.end - draft.start)
+                    for left in lefts
+                ]
+        found = _best(self._score(source, found), _REWRITTEN)
+        found += self._score(source, [one.with_term(target) for one in found for target in targets])
+        best = _best(found, _REWRITTEN)
+        asked = [one.text[: one.end] for one in best]
+        for draft, texts in zip(best, model.completions(source, asked, _RIGHT), strict=True):
+            same = [text for text in texts if text.startswith(draft.text[: draft.end])]
+            whole = [text for text in same if not text[draft.end : draft.end + 1].isalnum()]
+            found += self._score(source, [replace(draft, text=text) for text in whole])
+        return found
+
+    def _score(self, source: str, drafts: Iterable[_Draft]) -> list[_Draft]:
+        """Give drafts their log p; those that the model can't write are left out."""
+        distinct = list({one.text: one for one in drafts if self.model.fits(source, one.text)}.values())
+        scores = self.model.log_probs([source] * len(distinct), [one.text for one in distinct])
+        return [replace(one, log_prob=score) for one, score in zip(distinct, scores, strict=True)]
+
+    def _hypotheses(self, source: str, texts: Sequence[str], vocabulary: str) -> list[Hypothesis]:
+        text = self.text if self.text is not None and self.text.identity == vocabulary else None
+        return [
+            Hypothesis(own, score, tuple(text.encode(own)) if text is not None else ())
+            for own, score in zip(texts, self.model.log_probs([source] * len(texts), texts), strict=True)
+        ]
+
+
+def respected(mentions: Sequence[Mention], text: str) -> tuple[Mention, ...]:
+    """Return the mentions that a translation respects."""
+    return tuple(mention for mention in mentions if mention.rendering(text) is not None)
+
+
+def _has_all(mentions: Sequence[Mention], text: str, most: int) -> bool:
+    return len(respected(mentions, text)) == most
+
+
+def _best(drafts: Iterable[_Draft], count: int) -> list[_Draft]:
+    return sorted({one.text: one for one in drafts}.values(), key=lambda one: -one.log_prob)[:count]
