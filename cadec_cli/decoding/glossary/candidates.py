@@ -71,10 +71,13 @@ class TermCandidates:
             bases = sorted(
                 found.values(), key=lambda one: (-len(respected(mentions, one.text)), -one.log_prob)
             )
-            texts = self._with_mention(core.text, mention, [one.text for one in bases[:_BASES]])
-            new = [text for text in dict.fromkeys(texts) if text not in found]
-            for one in self._hypotheses(core.text, new, nbest.vocabulary):
-                found[one.text] = one
+            for inserted in (False, True):
+                of = [one.text for one in bases[:_BASES]]
+                texts = dict.fromkeys(self._with_mention(core.text, mention, of, inserted=inserted))
+                new = [text for text in texts if text not in found]
+                found |= {one.text: one for one in self._hypotheses(core.text, new, nbest.vocabulary)}
+                if any(len(respected(mentions, text)) > best for text in new):
+                    break  # else the bases do not say at all what the term says
 
         def value(one: Hypothesis) -> tuple[int, float]:
             kept = respected(mentions, one.text)
@@ -91,28 +94,36 @@ class TermCandidates:
         kept = [*others[: size - 1 - len(made)], *made]
         return replace(nbest, hypotheses=(first, *sorted(kept, key=lambda one: -one.log_prob)))
 
-    def _with_mention(self, source: str, mention: Mention, bases: Sequence[str]) -> list[str]:
-        """Return translations that have a term, the likeliest first."""
+    def _with_mention(
+        self, source: str, mention: Mention, bases: Sequence[str], *, inserted: bool
+    ) -> list[str]:
+        """Return translations that have a term, the likeliest first; `inserted` adds it to the words."""
         first, *others = mention.entry.targets if not mention.entry.keep else (mention.text,)
         drafts = [
             _Draft(base, start, end).with_term(first)
             for base in bases
-            for start, end in self._places(source, mention, base)
+            for base, start, end in self._places(source, mention, base, inserted)
         ]
         best = _best(self._score(source, drafts), _PLACES)
         best += self._score(source, [one.with_term(target) for one in best for target in others])
         best = _best([*best, *self._rewrite(source, [first, *others], _best(best, _REWRITTEN))], _KEPT)
         return [one.text for one in best if mention.rendering(one.text) is not None]
 
-    def _places(self, source: str, mention: Mention, base: str) -> list[tuple[int, int]]:
-        """Return where a translation seems to say a term; of several words also the first and the last."""
+    def _places(self, source: str, mention: Mention, base: str, inserted: bool) -> list[tuple[str, int, int]]:
+        """Return where a translation seems to say a term, with the translation; also single words there.
+
+        With `inserted`, these are the places after each word.
+        """
+        if inserted:
+            ends = [match.end() for match in _WORD.finditer(base)]
+            return [(f"{base[:end]} {base[end:]}", end + 1, end + 1) for end in ends]
         start, end = align_range(source, mention.start, mention.end, base, self.model)
         words = [match.span() for match in _WORD.finditer(base)]
         inside = [word for word in words if word[0] < end and start < word[1]]
         if not inside:
             return []
         first, last = inside[0], inside[-1]
-        return sorted({(first[0], last[1]), first, last})
+        return [(base, *place) for place in sorted({(first[0], last[1]), first, last})]
 
     def _rewrite(self, source: str, targets: Sequence[str], drafts: Sequence[_Draft]) -> list[_Draft]:
         """Let the model write the word before a term again, and then all that follows the term."""
