@@ -148,7 +148,13 @@ class TermCandidates:
         asked = [one.text[: one.end] for one in best]
         for draft, texts in zip(best, model.completions(source, asked, _RIGHT), strict=True):
             same = [text for text in texts if text.startswith(draft.text[: draft.end])]
-            whole = [text for text in same if not text[draft.end : draft.end + 1].isalnum()]
+            # shorter ones are likelier, because they leave something out
+            least = len(draft.text.split())
+            whole = [
+                text
+                for text in same
+                if len(text.split()) >= least and not text[draft.end : draft.end + 1].isalnum()
+            ]
             found += self._score(source, [replace(draft, text=text) for text in whole])
         return found
 

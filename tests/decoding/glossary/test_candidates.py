@@ -1,5 +1,6 @@
 """Candidates that respect a glossary, with a model that is a table of words."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,7 +40,7 @@ class WordNMT:
         total = -9.0 * abs(len(source) - len(words))
         for word, said in zip(source, words, strict=False):
             total += WORDS.get(word, {}).get(said, -9.0)
-        return total + sum(AGREE.get(pair, 0.0) for pair in zip(words, words[1:], strict=False))
+        return total + sum(AGREE.get(pair, 0.0) for pair in itertools.pairwise(words))
 
     def token_log_probs(
         self, sentences: Sequence[str], targets: Sequence[str]
