@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from cadec_cli.decoding.protection.tag_placement import align_range
 from cadec_cli.engines.protocols import Completes, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.text.glossary.entries import Mention
+from cadec_cli.text.glossary.entries import Mention, has_no_spaces
 from cadec_cli.text.protected.core import Core
 from cadec_cli.text.token_text import TokenText
 
@@ -66,29 +66,26 @@ class TermCandidates:
             best = max(len(respected(mentions, text)) for text in found)
             if best == len(mentions):
                 break
-            if any(mention in respected(mentions, text) for text in found if _has_all(mentions, text, best)):
+            likely = sorted(found.values(), key=lambda one: (_lacks(mentions, one.text)[1], -one.log_prob))
+            if mention in respected(mentions, likely[0].text):
                 continue
-            bases = sorted(
-                found.values(), key=lambda one: (-len(respected(mentions, one.text)), -one.log_prob)
-            )
+            bases = [one.text for one in likely[:_BASES]]
             for inserted in (False, True):
-                of = [one.text for one in bases[:_BASES]]
-                texts = dict.fromkeys(self._with_mention(core.text, mention, of, inserted=inserted))
-                new = [text for text in texts if text not in found]
-                found |= {one.text: one for one in self._hypotheses(core.text, new, nbest.vocabulary)}
+                drafts = self._with_mention(core.text, mention, bases, inserted=inserted)
+                new = {one.text: self._hypothesis(one, nbest.vocabulary) for one in drafts}
+                found = {**new, **found}
                 if any(len(respected(mentions, text)) > best for text in new):
                     break  # else the bases do not say at all what the term says
 
         def value(one: Hypothesis) -> tuple[int, float]:
-            kept = respected(mentions, one.text)
-            missing = sum(mention.entry.must and mention not in kept for mention in mentions)
-            return missing, -one.log_prob - weight * len(kept)
+            return _lacks(mentions, one.text)[0], -one.log_prob - weight * len(respected(mentions, one.text))
 
         first, *others = nbest.hypotheses
-        made = [one for text, one in found.items() if one not in nbest.hypotheses]
-        if not made:
+        least = min(_lacks(mentions, one.text) for one in nbest.hypotheses)
+        better = [one for one in found.values() if _lacks(mentions, one.text) < least]
+        if not better:
             return nbest
-        made = sorted(made, key=value)[: max(1, size // 2)]
+        made = sorted(better, key=value)[: max(1, size // 2)]
         if size == 1:
             return replace(nbest, hypotheses=(min([first, *made], key=value),))
         kept = [*others[: size - 1 - len(made)], *made]
@@ -96,7 +93,7 @@ class TermCandidates:
 
     def _with_mention(
         self, source: str, mention: Mention, bases: Sequence[str], *, inserted: bool
-    ) -> list[str]:
+    ) -> list[_Draft]:
         """Return translations that have a term, the likeliest first; `inserted` adds it to the words."""
         first, *others = mention.entry.targets if not mention.entry.keep else (mention.text,)
         drafts = [
@@ -107,13 +104,15 @@ class TermCandidates:
         best = _best(self._score(source, drafts), _PLACES)
         best += self._score(source, [one.with_term(target) for one in best for target in others])
         best = _best([*best, *self._rewrite(source, [first, *others], _best(best, _REWRITTEN))], _KEPT)
-        return [one.text for one in best if mention.rendering(one.text) is not None]
+        return [one for one in best if mention.rendering(one.text) is not None]
 
     def _places(self, source: str, mention: Mention, base: str, inserted: bool) -> list[tuple[str, int, int]]:
         """Return where a translation seems to say a term, with the translation; also single words there.
 
-        With `inserted`, these are the places after each word.
+        With `inserted`, these are the places after each word. Where no spaces separate words there are none.
         """
+        if has_no_spaces(base):
+            return []
         if inserted:
             ends = [match.end() for match in _WORD.finditer(base)]
             return [(f"{base[:end]} {base[end:]}", end + 1, end + 1) for end in ends]
@@ -164,12 +163,11 @@ class TermCandidates:
         scores = self.model.log_probs([source] * len(distinct), [one.text for one in distinct])
         return [replace(one, log_prob=score) for one, score in zip(distinct, scores, strict=True)]
 
-    def _hypotheses(self, source: str, texts: Sequence[str], vocabulary: str) -> list[Hypothesis]:
-        text = self.text if self.text is not None and self.text.identity == vocabulary else None
-        return [
-            Hypothesis(own, score, tuple(text.encode(own)) if text is not None else ())
-            for own, score in zip(texts, self.model.log_probs([source] * len(texts), texts), strict=True)
-        ]
+    def _hypothesis(self, draft: _Draft, vocabulary: str) -> Hypothesis:
+        known = [self.model.target_text] if isinstance(self.model, Completes) else []
+        known += [self.text] if self.text is not None else []
+        ids = next((text.encode(draft.text) for text in known if text.identity == vocabulary), ())
+        return Hypothesis(draft.text, draft.log_prob, tuple(ids))
 
 
 def respected(mentions: Sequence[Mention], text: str) -> tuple[Mention, ...]:
@@ -177,8 +175,10 @@ def respected(mentions: Sequence[Mention], text: str) -> tuple[Mention, ...]:
     return tuple(mention for mention in mentions if mention.rendering(text) is not None)
 
 
-def _has_all(mentions: Sequence[Mention], text: str, most: int) -> bool:
-    return len(respected(mentions, text)) == most
+def _lacks(mentions: Sequence[Mention], text: str) -> tuple[int, int]:
+    """Count the terms that a translation must have and lacks, and all that it lacks."""
+    missing = [mention for mention in mentions if mention.rendering(text) is None]
+    return sum(mention.entry.must for mention in missing), len(missing)
 
 
 def _best(drafts: Iterable[_Draft], count: int) -> list[_Draft]:

@@ -269,6 +269,11 @@ def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, in
     return best
 
 
+def has_no_spaces(text: str) -> bool:
+    """Tell whether a text is in a script that does not separate words by spaces, or not all of them."""
+    return bool(_DENSE.search(text))
+
+
 @lru_cache(maxsize=4096)
 def _pattern_of_target(target: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return _words_and_gaps(target)
