@@ -190,3 +190,15 @@ def test_ids_are_of_the_vocabulary_of_the_list() -> None:
 def test_what_is_respected() -> None:
     mentions = Glossary([Entry("lamp", ("farol",)), Entry("gate", ("portal",))], "en").mentions("lamp, gate")
     assert [one.text for one in respected(mentions, "el portal")] == ["gate"]
+
+
+def test_no_candidates_where_no_spaces_separate_words() -> None:
+    assert texts(made(WordNMT(), "see the lamp", "看灯", "看", lamp="灯火")) == ["看灯", "看"]
+
+
+def test_candidates_that_lack_as_much_do_not_crowd_out_hypotheses() -> None:
+    both = {"lamp": "farol", "gate": "un portal que es muy muy muy muy muy muy muy viejo"}
+    found = made(
+        WordNMT(most=8), "the lamp and the gate", "el farol y la puerta", "la luz y la puerta", **both
+    )
+    assert texts(found) == ["el farol y la puerta", "la luz y la puerta"]
