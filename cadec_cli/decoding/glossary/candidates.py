@@ -125,22 +125,27 @@ class TermCandidates:
         return [(base, *place) for place in sorted({(first[0], last[1]), first, last})]
 
     def _rewrite(self, source: str, targets: Sequence[str], drafts: Sequence[_Draft]) -> list[_Draft]:
-        """Let the model write the word before a term again, and then all that follows the term."""
+        """Let the model write what is before a term again, and then all that follows it.
+
+        One word takes the place of the last or the last two: “à la porte” becomes “au portail”.
+        """
         model = self.model
         if not isinstance(model, Completes) or not drafts:
             return []
         found = list(drafts)
         for draft in drafts:
-            *before, _ = draft.text[: draft.start].split() or [""]
-            if draft.start:
-                kept = " ".join(before)
-                (others,) = model.completions(source, [kept], _LEFT)
-                words = [other[len(kept) :].split()[:1] for other in others if other.startswith(kept)]
-                lefts = dict.fromkeys(" ".join([*before, *word, ""]) for word in words)
-                found += [
-                    _Draft(left + draft.text[draft.start :], len(left), len(left) + draft.end - draft.start)
-                    for left in lefts
-                ]
+            before = draft.text[: draft.start].split()
+            kept = [" ".join(before[:-dropped]) for dropped in (1, 2) if dropped <= len(before)]
+            lefts = [
+                " ".join([*start.split(), *other[len(start) :].split()[:1], ""])
+                for start, others in zip(kept, model.completions(source, kept, _LEFT), strict=True)
+                for other in others
+                if other.startswith(start)
+            ]
+            found += [
+                _Draft(left + draft.text[draft.start :], len(left), len(left) + draft.end - draft.start)
+                for left in dict.fromkeys(lefts)
+            ]
         found = _best(self._score(source, found), _REWRITTEN)
         found += self._score(source, [one.with_term(target) for one in found for target in targets])
         best = _best(found, _REWRITTEN)

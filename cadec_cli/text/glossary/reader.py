@@ -49,7 +49,10 @@ def read_glossary(sources: Sequence[str], language: str = "") -> Glossary:
 
 def glossary_origin(sources: Iterable[str]) -> list[tuple[str, str]]:
     """Checksums of glossaries, on which results depend."""
-    return [("glossary", hashlib.sha256(_data(source)).hexdigest()) for source in sources]
+    return [
+        (f"glossary {number}", hashlib.sha256(_data(source)).hexdigest())
+        for number, source in enumerate(sources, 1)
+    ]
 
 
 def glossary_lines(terms: Mapping[str, str | Iterable[str]]) -> str:

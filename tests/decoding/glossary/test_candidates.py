@@ -127,6 +127,8 @@ def test_the_word_before_a_term_may_be_written_again() -> None:
     assert isinstance(CompletingNMT(), Completes) and not isinstance(WordNMT(), Completes)
     completed = made(CompletingNMT(), "see the gate", "veo la puerta", "veo la puerta y", gate="portal")
     assert texts(completed) == ["veo la puerta", "veo el portal"]
+    two = made(CompletingNMT(), "see the gate", "veo a la puerta", "veo a el puerta", gate="portal")
+    assert texts(two) == ["veo a la puerta", "veo el portal"]
 
 
 def test_several_terms() -> None:
@@ -197,8 +199,10 @@ def test_no_candidates_where_no_spaces_separate_words() -> None:
 
 
 def test_candidates_that_lack_as_much_do_not_crowd_out_hypotheses() -> None:
-    both = {"lamp": "farol", "gate": "un portal que es muy muy muy muy muy muy muy viejo"}
     found = made(
-        WordNMT(most=8), "the lamp and the gate", "el farol y la puerta", "la luz y la puerta", **both
+        WordNMT(most=8),
+        *("the lamp and the gate", "el farol y la puerta", "la luz y la puerta"),
+        lamp="farol",
+        gate="un portal que es muy muy muy muy muy muy muy viejo",
     )
     assert texts(found) == ["el farol y la puerta", "la luz y la puerta"]

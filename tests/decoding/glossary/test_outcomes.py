@@ -11,7 +11,7 @@ from cadec_cli.engines.protocols import ModelSet
 from cadec_cli.errors import CadecError, UsageError
 from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.method.hypotheses import Hypothesis, NBest
-from cadec_cli.method.options import TranslationOptions, options_record, with_flags
+from cadec_cli.method.options import TranslationOptions, glossary_sources, options_record, with_flags
 from cadec_cli.session.session import Session
 from tests.helpers.fakes import TableLM, TableNMT
 
@@ -36,7 +36,7 @@ def translated(
 ) -> list[Translation]:
     weights = {} if weight is None else {"glossary": weight}
     options = TranslationOptions(
-        glossary=terms, protect=protect, search=search, weight=weights, nbest=3, beam=3
+        glossary=glossary_sources(terms), protect=protect, search=search, weight=weights, nbest=3, beam=3
     )
     return list(Translator(ModelSet(NMT, TableLM({})), options, language="en").translate(sentences))
 
@@ -94,7 +94,7 @@ def test_outcomes(target: str, weight: float | None, outcome: str, text: str) ->
 @pytest.mark.parametrize("protect", [True, False])
 def test_a_term_that_must_be_there_and_is_not_is_flagged(protect: bool) -> None:
     must = "!a word that is much too long for this model that reads twelve words"
-    options = TranslationOptions(glossary={"lamp": must}, protect=protect, nbest=3)
+    options = TranslationOptions(glossary=glossary_sources({"lamp": must}), protect=protect, nbest=3)
     translator = Translator(ModelSet(NMT, TableLM({})), options, language="en")
     (found,) = translator.translate(["the lamp"])
     confidence = translator.judge().of(found)
@@ -105,7 +105,7 @@ def test_a_term_that_must_be_there_and_is_not_is_flagged(protect: bool) -> None:
 
 
 def test_given_lists_are_rewarded_too() -> None:
-    options = TranslationOptions(glossary={"lamp": "farol"}, nbest=2)
+    options = TranslationOptions(glossary=glossary_sources({"lamp": "farol"}), nbest=2)
     nbest = NBest("the lamp", (Hypothesis("el lampara", -1.0), Hypothesis("el farol", -4.0)))
     (found,) = choose([[nbest]], ModelSet(None, TableLM({})), options, language="en")
     assert found.text == "el farol"
@@ -121,13 +121,14 @@ def test_a_session_makes_lists_again_for_another_glossary() -> None:
 @pytest.mark.parametrize("search", ["beam", "doc-nmt", "2-to-2", "repair"])
 def test_searches_without_lists_refuse_it(search: str) -> None:
     with pytest.raises(UsageError, match="can't respect a glossary"):
-        TranslationOptions(glossary={"lamp": "farol"}, search=search)
+        TranslationOptions(glossary=glossary_sources({"lamp": "farol"}), search=search)
 
 
 def test_glossaries_of_python(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
-    assert TranslationOptions(glossary=path).glossary == (str(path),)
-    assert TranslationOptions(glossary=[str(path), {"a": "b"}]).glossary == (str(path), "a\tb\n")
-    assert TranslationOptions().glossary == TranslationOptions(glossary=None).glossary == ()
+    options = TranslationOptions()
+    assert with_flags(options, {"glossary": path}).glossary == (str(path),)
+    assert with_flags(options, {"glossary": [str(path), {"a": "b"}]}).glossary == (str(path), "a\tb\n")
+    assert options.glossary == with_flags(options, {"glossary": None}).glossary == ()
     with pytest.raises(CadecError, match="no such file"):
-        Translator(ModelSet(NMT, TableLM({})), TranslationOptions(glossary=path))
+        Translator(ModelSet(NMT, TableLM({})), with_flags(options, {"glossary": path}))

@@ -135,6 +135,7 @@ def test_the_content_is_the_origin(tmp_path: Path) -> None:
     before = glossary_origin([str(path)])
     path.write_text("lamp\tфонарь\n", "utf-8")
     assert glossary_origin([str(path)]) != before
+    assert len(dict(glossary_origin([str(path)] * 2))) == 2
 
 
 def test_a_hundred_thousand_entries_are_read_once(tmp_path: Path) -> None:
