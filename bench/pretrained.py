@@ -7,8 +7,11 @@ model is measured: random weights find no end of a sentence.
 """
 
 import dataclasses
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 from unittest.mock import patch
@@ -17,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bench.processes import Descendants, cadec, medians, spent
 from bench.rows import Row
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import default_options, load_models
@@ -34,8 +38,9 @@ from cadec_cli.models.huggingface import Network
 from cadec_cli.parallel import available_cores
 from cadec_cli.text.tokenizers.line_text import LineText
 
-ROUNDS = 5
+ROUNDS, START_ROUNDS = 5, 3
 FILM = Path(__file__).parent / "texts" / "film.en.txt"
+LECTURE = FILM.with_name("lecture.en.txt")
 SENTENCES = Path(__file__).parents[1] / "examples" / "dialogue.txt"
 
 
@@ -47,6 +52,8 @@ def measure(directories: list[str]) -> Iterator[Row]:
     if bundle is not None and bundle.has_translation and not bundle.trained_here("nmt"):
         if bundle.has_lm:
             yield from _film(bundle)
+            yield _lecture(bundle)
+            yield from _start(bundle)
         yield _through_us(bundle)
         if bundle.has_network and bundle.has_lm:
             yield _beam_and_rerank(bundle)
@@ -69,6 +76,52 @@ def _film(bundle: Bundle) -> Iterator[Row]:
             "≥ 0.16, ≥ 8/s",
             found.ratio >= 0.16 and speed >= 8,
         )
+
+
+def _lecture(bundle: Bundle) -> Row:
+    """One document of long sentences."""
+    lines = LECTURE.read_text("utf-8").strip().split("\n")
+    found = translating_text(load_models(bundle), default_options(bundle), [lines], "en")
+    assert found.reached is not None
+    speed = float(found.speed.split(" ")[0])
+    return Row(
+        f"{bundle.name}: a lecture, one document, {sum(len(line.split()) for line in lines) // len(lines)} "
+        f"words a sentence: {found.what}",
+        f"{found.speed}, {found.reached.share:.2f} of the limit",
+        found.ratio,
+        # Five times what it was on 2026-11-18.
+        "≥ 1.5/s",
+        speed >= 1.5,
+    )
+
+
+def _start(bundle: Bundle) -> Iterator[Row]:
+    """One line, in a process of its own: until it ends, and the most memory that it has."""
+    with tempfile.TemporaryDirectory() as name:
+        one, page = Path(name) / "one.txt", Path(name) / "page.txt"
+        one.write_text("Where are you?\n", "utf-8")
+        page.write_text(SENTENCES.read_text("utf-8"), "utf-8")
+        line = cadec("translate", one, "--lines", "--bundle", bundle.directory.resolve())
+        taken = medians({"start": partial(spent, line)}, START_ROUNDS)["start"]
+        yield Row(
+            f"{bundle.name}: one line, start and end of the process",
+            f"{taken.wall:.1f} s, {taken.cpu:.1f} CPU s",
+            taken.wall,
+            "< 4 s",
+            taken.wall < 4,
+        )
+        for search in ("rerank", "beam") if bundle.has_network else ("rerank",):
+            command = cadec("translate", page, "--search", search, "--bundle", bundle.directory.resolve())
+            with Descendants(os.getpid()) as below:
+                spent(command)
+            peak = below.largest(1)[0].peak
+            yield Row(
+                f"{bundle.name}: memory, {SENTENCES.name} by {search}",
+                f"{peak / 1024:.2f} GiB",
+                peak / 1024,
+                "< 2.9 GiB",  # what the whole vocabulary took on 2026-11-18
+                peak / 1024 < 2.9,
+            )
 
 
 @dataclass(frozen=True)

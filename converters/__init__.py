@@ -57,7 +57,9 @@ def open_language(given: str, request: PretrainedRequest, language: str | None) 
     texts = huggingface.own_no_context(given) if request.no_context is None else None
     if texts is None:
         texts = no_context_texts(request.no_context or TEXTS, language)
-    return huggingface.open_language_model(given, no_context=texts, note=request.note)
+    return huggingface.open_language_model(
+        given, no_context=texts, template=request.template, note=request.note
+    )
 
 
 def fit_language_model(directory: Path, text: TokenText, language: str, note: Note) -> None:

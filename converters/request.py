@@ -24,6 +24,7 @@ class PretrainedRequest:
     source_tokenizer: Path | None = None
     target_tokenizer: Path | None = None
     no_context: str | None = None  # what stands for no context in a D-LM: `start`, `texts` or a file
+    template: str | None = None  # how a D-LM reads pairs
     link: bool = False  # link the D-LM's weights instead of copying them
     vocabulary: str | None = None  # which tokens a D-LM predicts: `fit` or `full`; if None, as the base does
     for_beam: bool = False  # keep the S-NMT's network for the C-aware beam

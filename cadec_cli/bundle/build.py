@@ -53,7 +53,9 @@ from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_errors
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
-from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.method.objectives import PAIRS, TARGET
+from cadec_cli.method.options import DecodingDefaults, with_flags
+from cadec_cli.models.pretrained_settings import LanguageSettings
 from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code, language_misfit
 from cadec_cli.text.pipeline import TextPipeline
@@ -89,6 +91,7 @@ class BundleRequest:
     name: str = ""
     defaults: DecodingDefaults | None = None
     nbest_given: bool = False  # whether the size of n-best lists in `defaults` is the user's choice
+    reads_given: bool = False  # whether what the D-LM reads is
     half: bool = False  # store weights in float16; they are float32 again when loaded
     compute_types: Sequence[str] = ()  # to convert the S-NMT to
     card: Path | None = None
@@ -152,6 +155,7 @@ class BundleContents:
     kept: Bundle | None
     reverse: Bundle | None
     short_lists: bool  # whether lists become short if the D-LM is fitted
+    reads_as_trained: bool  # whether a new D-LM that was trained on pairs reads pairs
     vocabulary: str | None  # `fit` or `full`, to be made so; None: the D-LM's files stay as they are
 
     @property
@@ -204,7 +208,7 @@ class _Checks:
             source_language=languages[0],
             target_language=languages[1],
             name=request.name or usual,
-            defaults=request.defaults or (kept.defaults if kept is not None else DecodingDefaults()),
+            defaults=self._defaults(own),
             lengths=None if changed else _known_lengths(kept, languages),
             pairs=request.pairs,
             compute_types=request.compute_types,
@@ -214,8 +218,20 @@ class _Checks:
             kept=kept,
             reverse=reverse,
             short_lists=kept is None and not request.nbest_given,
+            reads_as_trained=self.lm is not None and not request.reads_given,
             vocabulary=self._vocabulary(language),
         )
+
+    def _defaults(self, own: OwnParts) -> DecodingDefaults:
+        """Return the decoding defaults; a D-LM that was trained here reads the target language only."""
+        request, kept = self.request, self.kept
+        defaults = request.defaults or (kept.defaults if kept is not None else DecodingDefaults())
+        return with_flags(defaults, {"reads": TARGET}) if "lm" in own.models else defaults
+
+    @property
+    def _reads_pairs(self) -> bool:
+        """Tell whether the defaults say that the D-LM reads pairs."""
+        return self.request.defaults is not None and self.request.defaults.reads != TARGET
 
     def _existing(self, part: str) -> Path | None:
         """Return the path of a part of the base; None if there is none."""
@@ -305,6 +321,9 @@ class _Checks:
         if language is None and not self._is_pretrained("lm"):
             if said.no_context is not None:
                 wrong.append(f"{option('no-context')} is for a pretrained D-LM, and there is none")
+            if said.template is not None or (self.request.reads_given and self._reads_pairs):
+                name = option("reads") if said.template is None else option("template")
+                wrong.append(f"{name} is for a pretrained D-LM, and there is none")
             if said.vocabulary is not None:
                 wrong.append(f"{option('vocabulary')} is for a pretrained D-LM, and there is none")
             if said.link and self.lm is not None:
@@ -482,6 +501,11 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
         manifest = _manifest(directory, contents, language.links, converted.conversions, known)
         if contents.short_lists and is_fitted(Bundle(directory, manifest)):
             manifest = replace(manifest, defaults=replace(manifest.defaults, nbest=SHORT_NBEST))
+    if contents.reads_as_trained and contents.language is not None:
+        trained = Bundle(directory, manifest).settings("lm")
+        in_pairs = isinstance(trained, LanguageSettings) and trained.template is not None
+        reads = PAIRS if in_pairs else TARGET
+        manifest = replace(manifest, defaults=with_flags(manifest.defaults, {"reads": reads}))
     if contents.pairs:
         lengths = lengths_of_pairs(Bundle(directory, manifest), contents.pairs)
         manifest = replace(manifest, lengths=lengths)

@@ -11,6 +11,7 @@ from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.manifest import DOCUMENT_KINDS, PART_NAMES, conversion_part
 from cadec_cli.engines.table import OWN_ENGINES
 from cadec_cli.method.lengths import LengthLimits
+from cadec_cli.method.options import options_as_data
 from cadec_cli.models.configs import TRAINED_HERE
 
 _WHAT = {**PART_NAMES, "pipeline": "text pipeline", "bundle": "backward S-NMT"}
@@ -63,7 +64,7 @@ def describe(bundle: Bundle) -> BundleDescription:
         target_language=manifest.target_language,
         parts=tuple(_part(bundle, part, what) for part, what in manifest.parts.items()),
         links=dict(manifest.links),
-        defaults=dataclasses.asdict(manifest.defaults),
+        defaults=options_as_data(manifest.defaults),
         lengths=manifest.lengths,
         versions=dict(manifest.versions),
         card="MODEL_CARD.md" in manifest.files,

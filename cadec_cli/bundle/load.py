@@ -21,7 +21,7 @@ from cadec_cli.method.objectives import BACK
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.models.devices import check_device
 from cadec_cli.parallel import available_cores
-from cadec_cli.text.formality import seed_sentences
+from cadec_cli.text.formality import seed_sentences, seed_sources
 
 if TYPE_CHECKING:
     from cadec_cli.engines.protocols import (
@@ -112,6 +112,11 @@ class LoadedModels:
         with self._loading("the backward model"):
             return LoadedModels(reverse, languages, self._machine, self._note).translation
 
+    @property
+    def target_language(self) -> str:
+        """The shortest code of the target language."""
+        return self.languages.target_code
+
     def document(self, name: str) -> DocumentModel | None:
         """Return the model of several sentences with that name; None if the bundle has none."""
         if name not in self.bundle.document_kinds:
@@ -155,6 +160,11 @@ class LoadedModels:
     def seed(self, register: str) -> Sequence[str]:
         """Return formal or informal sentences of the target language: the bundle's own, else ours."""
         return seed_of(self.bundle, self.languages, register)
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """Return what our own sentences translate; of a bundle's own it is not known."""
+        own = FORMALITY in self.bundle.manifest.files
+        return () if own else seed_sources(register, self.languages.source_code)
 
 
 def seed_of(bundle: Bundle, languages: Languages, register: str) -> Sequence[str]:

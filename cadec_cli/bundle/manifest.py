@@ -24,7 +24,7 @@ from cadec_cli.fs.atomic import atomic_file, restore_directory
 from cadec_cli.fs.read import read_json, sha256
 from cadec_cli.method.lengths import LengthLimits
 from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES
-from cadec_cli.method.options import DecodingDefaults
+from cadec_cli.method.options import DecodingDefaults, options_as_data
 from cadec_cli.models.configs import OWN_FILES
 from cadec_cli.text.languages import language_misfit
 from cadec_cli.validation import Number, Whole, field_misfits, misfits, quote_value, text_misfit
@@ -250,6 +250,7 @@ class Manifest:
         for name in ("engines", "links", "lengths"):
             if not value[name]:  # an earlier manifest is written back unchanged
                 del value[name]
+        value["defaults"] = options_as_data(self.defaults)
         # The D-LM's weight alone is written as a number, no weights as null: earlier versions can read that.
         weights = dict(self.defaults.weight)
         value["defaults"]["weight"] = weights["lm"] if weights.keys() == {"lm"} else weights or None

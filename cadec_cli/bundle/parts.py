@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cadec_cli.bundle import conversion_cache
 from cadec_cli.bundle.bundle import Bundle, chosen_languages
@@ -318,11 +318,14 @@ def import_language(given: str, request: PretrainedRequest, language: str | None
 
 
 def reuse_language(bundle: Bundle, request: PretrainedRequest) -> PretrainedLanguage:
-    """Take the D-LM of a bundle, if asked for with other texts that stand for no context."""
-    if request.no_context is None:
-        return ReusedLanguage(bundle)
-    language = request.target_language or bundle.target_language
-    return ReusedLanguage(bundle, no_context_texts(request.no_context, language))
+    """Take the D-LM of a bundle, if asked for with other texts that stand for no context, or a template."""
+    changed: dict[str, Any] = {}
+    if request.no_context is not None:
+        language = request.target_language or bundle.target_language
+        changed["no_context"] = no_context_texts(request.no_context, language)
+    if request.template is not None:
+        changed["template"] = request.template
+    return ReusedLanguage(bundle, changed)
 
 
 @dataclass(frozen=True)
@@ -471,7 +474,7 @@ class ReusedLanguage:
     """A D-LM of an existing bundle; its links stay links."""
 
     bundle: Bundle
-    no_context: Mapping[str, tuple[tuple[str, ...], ...]] | None = None  # None: unchanged
+    changed: Mapping[str, Any] = field(default_factory=dict)  # its settings, as far as they are new
 
     @property
     def engine(self) -> str:
@@ -479,16 +482,18 @@ class ReusedLanguage:
         return self.bundle.engine("lm")
 
     def write(self, directory: Path) -> WrittenLanguage:
-        """Copy its files, with new texts for no context if there are any."""
+        """Copy its files, with new settings if there are any."""
         known = copy_files(self.bundle.directory, self.bundle.manifest, ["lm"], directory)
-        if self.no_context is not None:
+        if self.changed:
             settings = self.bundle.settings("lm")
             if not isinstance(settings, LanguageSettings):
                 raise CadecError(
-                    f"the D-LM of {self.bundle.directory} has no texts that stand for no context"
+                    f"the D-LM of {self.bundle.directory} has neither texts that stand for no context nor a "
+                    "template for pairs"
                 )
-            changed = dataclasses.replace(settings, no_context=self.no_context)
-            write_settings(directory / "lm" / LANGUAGE_SETTINGS, changed)
+            write_settings(
+                directory / "lm" / LANGUAGE_SETTINGS, dataclasses.replace(settings, **self.changed)
+            )
             del known[f"lm/{LANGUAGE_SETTINGS}"]
         links = self.bundle.manifest.links
         return WrittenLanguage(

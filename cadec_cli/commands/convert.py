@@ -156,6 +156,15 @@ def convert(
             show_default="texts, if cadec has some in the language",
         ),
     ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the lines by which the D-LM reads a sentence and its translation, if it reads "
+            "pairs: {source} stands in one of them, and the last one ends with {target}.",
+            rich_help_panel=_PRETRAINED,
+            show_default="two lines: {source}, {target}",
+        ),
+    ] = None,
     vocabulary: Annotated[
         str | None,
         one_of(
@@ -290,6 +299,7 @@ def convert(
                     source_tokenizer=source_tokenizer,
                     target_tokenizer=target_tokenizer,
                     no_context=no_context,
+                    template=_template(template) if template is not None else None,
                     link=link,
                     vocabulary=vocabulary,
                     for_beam=for_beam,
@@ -297,6 +307,7 @@ def convert(
                 name=name,
                 defaults=defaults,
                 nbest_given=flags.get("nbest") is not None,
+                reads_given=flags.get("reads") is not None,
                 pairs=_sentence_pairs(*lengths_from, most=max_input) if lengths_from is not None else [],
                 half=half,
                 compute_types=compute_type or [],
@@ -308,6 +319,14 @@ def convert(
     for drift in drifts:
         console.note(f"verified: {drift}")
     console.note(f"{written}: {_summary(written)}")
+
+
+def _template(path: Path) -> str:
+    """The template in a file; a CadecError if it is none."""
+    from cadec_cli.fs.read import read_lines
+    from cadec_cli.text.tokenizers.line_text import PairTemplate
+
+    return PairTemplate("".join(f"{line}\n" for line in read_lines(path))).text
 
 
 def _summary(directory: Path) -> str:

@@ -16,6 +16,7 @@ from cadec_cli.terminal.flags import (
     ExactComputeType,
     Force,
     MaxInput,
+    Reads,
     Report,
     ScoringWorkers,
     SetLayout,
@@ -44,6 +45,7 @@ def eval_contrastive(
     term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
+    reads: Reads = None,
     errors: Annotated[
         int, typer.Option(help="Show this many failed groups per scorer, tokens coloured by PMI.", min=0)
     ] = 0,
@@ -97,7 +99,9 @@ def eval_contrastive(
     opened = open_models(models)
     temperatures = temperature or [opened.bundle.defaults.temperature]
     reading = ScoringOptions(tuple(dict.fromkeys(temperatures)), alpha)
-    options = ContrastiveOptions(tuple(objective or ["all"]), weight, reading, context, tuple(term or ()))
+    options = ContrastiveOptions(
+        tuple(objective or ["all"]), weight, reading, context, tuple(term or ()), reads
+    )
     objectives, scoring = options.models(opened)
     contrastive_sets = [read_set(path, layout, most=max_input) for path in sets]
     for contrastive_set in contrastive_sets:

@@ -7,6 +7,7 @@ import typer
 
 from cadec_cli.fs.read import MAX_INPUT_BYTES
 from cadec_cli.jobs.model_request import ModelRequest
+from cadec_cli.method.objectives import READINGS
 from cadec_cli.method.searches import SEARCHES
 from cadec_cli.terminal.flags import (
     GENERATIVE_RULES,
@@ -69,6 +70,15 @@ def eval_generative(
         list[int] | None,
         list_size(
             more="Can be repeated: lists are made in the largest size, and others are their beginnings."
+        ),
+    ] = None,
+    reads: Annotated[
+        list[str] | None,
+        one_of(
+            READINGS,
+            "--reads",
+            help="What the D-LM reads: target, pairs or both. Can be repeated. "
+            "[dim]\\[default: the bundle's][/dim]",
         ),
     ] = None,
     system: Annotated[
@@ -166,6 +176,7 @@ def eval_generative(
             weight or (),
             nbest or (),
             term or (),
+            reads or (),
         )
         check_names(rows, list(files), baseline)
     sizes = list_sizes(job.options, rows)

@@ -22,6 +22,7 @@ from cadec_cli.text.documents import document_lines
 if TYPE_CHECKING:
     from cadec_cli.data.opensubtitles import MovieFilter
     from cadec_cli.data.opus_xml import Report
+    from cadec_cli.text.token_text import Loader
 
 prepare_app = new_app("Prepare corpora for training.")
 
@@ -251,10 +252,14 @@ def text(
     flags: dict[str, Any],
     language: Annotated[
         str | None,
-        typer.Option("--language", "-l", help="Language of the text, if a pretrained model is to read it."),
+        typer.Option(
+            "--language",
+            "-l",
+            help="Language of the text, if a pretrained model is to read it; two for pairs, e.g. en,fr.",
+        ),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Columns of tab-separated files, one per pipeline, counted from 1, e.g. 2,3.")
+        str, typer.Option(help="Columns of tab-separated files, one per language, counted from 1, e.g. 2,3.")
     ] = "",
     lines: Annotated[
         bool,
@@ -287,15 +292,16 @@ def text(
     """Tokenise and encode text into memory-mapped shards.
 
     One pipeline makes a monolingual corpus, for D-LMs; two make a parallel one, from two aligned files or
-    from columns.
+    from columns. A pretrained language model with two languages (-l en,fr) makes pairs to fine-tune it on.
 
     Example: cadec prepare text plays.txt.xz -p pipelines/ru -o data/plays
 
     Example: cadec prepare text plays.txt.xz -p hf:google/gemma-3-270m -l ru -o data/plays-gemma
 
     Example: cadec prepare text pairs.tsv.xz --columns 2,3 -p pipelines/en -p pipelines/ru -o data/pairs
+
+    Example: cadec prepare text films.tsv --columns 1,2 -p gemma.gguf -l en,fr -o data/films-gemma
     """
-    from cadec_cli.bundle.corpus_text import corpus_text
     from cadec_cli.data.preparation import (
         PreparationOptions,
         check_placeholders,
@@ -311,9 +317,9 @@ def text(
         raise UsageError("one pipeline for monolingual text, two for parallel text; not more")
     check_outputs([output, dev_output], inputs=[*inputs, *pipeline], force=force, directories=True)
     chosen_columns = _column_numbers(columns)
-    texts = [corpus_text(given, language) for given in pipeline]
+    texts = _texts(pipeline, language)
     sides = [SideInfo.of(load()) for load in texts]
-    if len(sides) == 2 and any(side.text != "pipeline" for side in sides):
+    if len(pipeline) == 2 and any(side.text != "pipeline" for side in sides):
         raise UsageError("parallel text is prepared with text pipelines, not with pretrained models")
     if placeholders:
         check_placeholders([load() for load in texts])
@@ -364,6 +370,18 @@ def _too_few(found: int, dev_every: int) -> CadecError:
     else:
         hint = f"give --dev-every {found} or less; a blank line ends a document"
     return CadecError(f"nothing would be held out for --dev-output: {have}, and {held_out}", hint)
+
+
+def _texts(pipelines: list[str], language: str | None) -> "list[Loader]":
+    """The text of each side; a pretrained language model with two languages is that of both."""
+    from cadec_cli.bundle.corpus_text import corpus_text
+
+    languages = language.split(",") if language else [None]
+    if len(languages) == 1:
+        return [corpus_text(given, languages[0]) for given in pipelines]
+    if len(pipelines) > 1 or len(set(languages) - {""}) != 2 or len(languages) != 2:
+        raise UsageError("pairs for a pretrained model need one model and two languages, such as en,fr")
+    return [corpus_text(pipelines[0], one) for one in languages]
 
 
 def _column_numbers(text: str) -> tuple[int, ...]:

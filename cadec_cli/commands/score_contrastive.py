@@ -15,6 +15,7 @@ from cadec_cli.terminal.flags import (
     Engine,
     ExactComputeType,
     MaxInput,
+    Reads,
     ScoringWorkers,
     SetLayout,
     TermOptions,
@@ -48,6 +49,7 @@ def score_contrastive(
     term: TermOptions = None,
     alpha: Alpha = 0.0,
     context: ContextSize = None,
+    reads: Reads = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Write one score per line; higher is better.")
     ] = False,
@@ -94,7 +96,7 @@ def score_contrastive(
     reading = ScoringOptions(
         (opened.bundle.defaults.temperature if temperature is None else temperature,), alpha
     )
-    options = ContrastiveOptions((objective,), weight, reading, context, tuple(term or ()))
+    options = ContrastiveOptions((objective,), weight, reading, context, tuple(term or ()), reads)
     objectives, scoring = options.models(opened)
     contrastive_set = read_set(set_path, layout, most=max_input)
     if contrastive_set.left_out:

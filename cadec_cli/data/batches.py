@@ -70,7 +70,10 @@ class Examples(Protocol):
         """Choose this epoch's examples."""
 
     def lengths(self) -> Ints:
-        """Lengths (examples, sides) of this epoch's examples; the last side has the labels."""
+        """Lengths (examples, sides) of this epoch's examples."""
+
+    def labels(self) -> Ints:
+        """The number of labels of each of this epoch's examples."""
 
     def batch(self, examples: Ints) -> Batch:
         """Load examples by number."""
@@ -121,7 +124,7 @@ class SentencePairs:
     @property
     def tokens(self) -> int:
         """Target tokens, EOS included."""
-        return int(self.lengths()[:, -1].sum())
+        return int(self.labels().sum())
 
     def epoch(self, seed: int, epoch: int) -> None:
         """Choose this epoch's pairs."""
@@ -136,6 +139,11 @@ class SentencePairs:
     def lengths(self) -> Ints:
         """Source and target lengths, EOS included."""
         return self._of_located(self._all_lengths)
+
+    def labels(self) -> Ints:
+        """Target lengths, EOS included."""
+        labels: Ints = self.lengths()[:, -1]
+        return labels
 
     def _of_located(self, tables: Sequence[npt.NDArray[np.signedinteger[Any]]]) -> Ints:
         """Select the rows of this epoch's examples from tables with one row per sentence of each shard."""
@@ -178,20 +186,23 @@ class DocumentWindows:
     """
 
     def __init__(
-        self, shards: Sequence[WeightedShard], window: int, stride: int, min_document_tokens: int = 0
+        self,
+        shards: Sequence[WeightedShard],
+        window: int,
+        stride: int,
+        min_document_tokens: int = 0,
+        *,
+        texts: Sequence[Side | PairText] | None = None,
     ) -> None:
+        """Cut the windows from `texts`, one for each shard; by default, from its only side."""
         if not 1 <= stride <= window:
             raise CadecError(f"the stride ({stride}) must be between 1 and the window ({window})")
         self._window, self._stride = window, stride
         self._weights = [weighted.weight for weighted in shards]
-        self._sides: list[Side] = []
+        self._texts = [_only_side(weighted.shard) for weighted in shards] if texts is None else texts
         self._documents: list[tuple[Ints, Ints]] = []
-        for weighted in shards:
-            if len(weighted.shard.sides) != 1:
-                raise CadecError(f"{weighted.shard.directory} is a parallel corpus, not a monolingual one")
-            side = weighted.shard.sides[0]
-            self._sides.append(side)
-            ends = side.ends[weighted.shard.document_ends - 1].astype(np.int64)
+        for weighted, text in zip(shards, self._texts, strict=True):
+            ends = text.ends[weighted.shard.document_ends - 1].astype(np.int64)
             # From the boundary before the first sentence up to the one after the last, both included.
             starts = np.concatenate([[np.int64(0)], ends[:-1] - 1])
             long_enough = ends - starts > max(min_document_tokens, 2)
@@ -208,7 +219,7 @@ class DocumentWindows:
     @property
     def tokens(self) -> int:
         """The number of tokens with a label; those in two windows are counted twice."""
-        return int(self._length.sum())
+        return int(self.labels().sum())
 
     def epoch(self, seed: int, epoch: int) -> None:
         """Lay this epoch's windows."""
@@ -223,13 +234,17 @@ class DocumentWindows:
         )
 
     def lengths(self) -> Ints:
-        """Tokens with a label in each window."""
+        """Tokens in each window."""
         return self._length[:, None]
+
+    def labels(self) -> Ints:
+        """Tokens with a label in each window: all of them."""
+        return self._length
 
     def batch(self, examples: Ints) -> Batch:
         """tokens (B, T) and labels (B, T), shifted by one."""
         windows = [
-            self._sides[shard].cut(start, start + length + 1)
+            self._texts[shard].cut(start, start + length + 1)
             for shard, start, length in zip(
                 self._shard[examples], self._start[examples], self._length[examples], strict=True
             )
@@ -242,15 +257,20 @@ class DocumentWindows:
     def _windows(
         self, shard: int, starts: Ints, ends: Ints, random: np.random.Generator
     ) -> tuple[Ints, Ints]:
-        window, stride = self._window, self._stride
-        answers = ends - starts - 1  # tokens of the document that have a label
+        """The starts and the lengths of the windows of a shard's documents, in ascending order."""
+        start, last = self._starts(starts, ends, random, self._window)
+        return start, np.minimum(self._window, last - start)
+
+    def _starts(self, starts: Ints, ends: Ints, random: np.random.Generator, reach: int) -> tuple[Ints, Ints]:
+        """Starts such that each label is within `reach` of one; with each, where its document ends."""
+        stride = self._stride
         shift = random.integers(1, stride + 1, len(starts))  # where the second window starts
-        rest = answers - window  # tokens after the first window
+        rest = ends - starts - 1 - reach  # labels that the first window does not reach
         count = 1 + (rest > 0) + np.maximum(0, -(-(rest - shift) // stride)) * (rest > 0)
         document = np.repeat(np.arange(len(starts)), count)
         number = np.arange(len(document)) - np.repeat(np.cumsum(count) - count, count)  # within the document
         offset = np.where(number == 0, 0, shift[document] + (number - 1) * stride)
-        return starts[document] + offset, np.minimum(window, answers[document] - offset)
+        return starts[document] + offset, ends[document] - 1
 
 
 class SentenceWindows(DocumentWindows):
@@ -270,10 +290,10 @@ class SentenceWindows(DocumentWindows):
         *,
         start: int,
         among: Ints | None = None,
+        texts: Sequence[Side | PairText] | None = None,
     ) -> None:
         self._begin, self._among = start, among
-        self._sentence_ends = [weighted.shard.sides[0].ends for weighted in shards]
-        super().__init__(shards, window, stride, min_document_tokens)
+        super().__init__(shards, window, stride, min_document_tokens, texts=texts)
 
     def batch(self, examples: Ints) -> Batch:
         """tokens (B, T) and labels (B, T); between them `among`, if it is given."""
@@ -289,23 +309,148 @@ class SentenceWindows(DocumentWindows):
     def _windows(
         self, shard: int, starts: Ints, ends: Ints, random: np.random.Generator
     ) -> tuple[Ints, Ints]:
-        start, length = super()._windows(shard, starts, ends, random)
-        sentence_ends = self._sentence_ends[shard]
+        # Windows that move to the start of a sentence still reach the next window's first start.
+        start, last = self._starts(starts, ends, random, self._stride)
+        sentence_ends = self._texts[shard].ends
         # The boundary at or before each start; the very first boundary does not end a sentence.
         before = np.searchsorted(sentence_ends, start + 1, side="right") - 1
         boundary = np.where(before < 0, 0, sentence_ends[np.maximum(before, 0)] - 1)
         # A sentence longer than the overlap of windows stays cut, so that no part of it is skipped.
         begin = np.where(start - boundary <= self._window - self._stride, boundary, start)
-        length = np.minimum(self._window, length + start - begin)
-        new = np.diff(begin, prepend=-1) != 0  # windows moved to the same position are one
-        return begin[new], length[new]
+        end = np.minimum(begin + self._window, last)
+        new = np.diff(np.maximum.accumulate(end), prepend=0) > 0  # others repeat the windows before them
+        return begin[new], (end - begin)[new]
+
+
+class PairText:
+    """A parallel shard as one text: a source sentence and its translation in turn, each with its boundary.
+
+    Positions are counted as on a side, from the boundary before everything; `ends` has those of the pairs.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        if len(shard.sides) != 2:
+            raise CadecError(f"{shard.directory} is not a parallel corpus")
+        self._source, self._target = shard.sides
+        self.ends: Ints = self._source.ends + self._target.ends - 1
+
+    def cut(self, start: int | np.int64, end: int | np.int64) -> Tokens:
+        """The tokens between two positions."""
+        first, last, before = self._pairs(start, end)
+        boundary = np.array([self._target.info.boundary], self._target.tokens.dtype)
+        parts = [boundary]
+        for pair in range(first, last + 1):
+            parts += [self._source.sentence(pair), self._target.sentence(pair)]
+        return np.concatenate(parts)[start - before : end - before]
+
+    def targets(self, start: int | np.int64, end: int | np.int64) -> npt.NDArray[np.bool_]:
+        """Tell which tokens between two positions belong to translations, boundaries after them included."""
+        first, last, before = self._pairs(start, end)
+        parts = [np.zeros(1, bool)]
+        for pair in range(first, last + 1):
+            parts += [np.zeros(self._length(self._source, pair), bool)]
+            parts += [np.ones(self._length(self._target, pair), bool)]
+        return np.concatenate(parts)[start - before : end - before]
+
+    def targets_before(self, positions: Ints) -> Ints:
+        """The number of tokens of translations before each position."""
+        pair, starts = self._pair_at(positions)
+        whole = np.where(pair > 0, self._target.ends[pair - 1], 1) - 1
+        own: Ints = whole + np.maximum(0, positions - starts - self._source_lengths(pair))
+        return own
+
+    def end_of_targets(self, positions: Ints) -> Ints:
+        """The end of the last translation, or part of one, before each position."""
+        pair, starts = self._pair_at(positions - 1)
+        ends: Ints = np.where(positions - starts <= self._source_lengths(pair), starts, positions)
+        return ends
+
+    def _pairs(self, start: int | np.int64, end: int | np.int64) -> tuple[int, int, int]:
+        """The first and the last pair between two positions, and the position of the boundary before."""
+        first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
+        return first, last, int(self.ends[first - 1]) - 1 if first else 0
+
+    def _pair_at(self, positions: Ints) -> tuple[Ints, Ints]:
+        """The pair at each position, at the end the last one, and where it starts."""
+        pair = np.minimum(np.searchsorted(self.ends, positions, side="right"), len(self.ends) - 1)
+        return pair, np.where(pair > 0, self.ends[pair - 1], 1)
+
+    def _source_lengths(self, pairs: Ints) -> Ints:
+        ends = self._source.ends
+        lengths: Ints = ends[pairs] - np.where(pairs > 0, ends[pairs - 1], 1)
+        return lengths
+
+    @staticmethod
+    def _length(side: Side, sentence: int) -> int:
+        return int(side.ends[sentence] - (side.ends[sentence - 1] if sentence else 1))
+
+
+class PairWindows(SentenceWindows):
+    """Windows for a pretrained language model that reads pairs: source and target sentences in turn.
+
+    Each begins with a source sentence and ends with a target sentence, if they are not too long. Only the
+    target sentences, with their boundaries, are labels.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[WeightedShard],
+        window: int,
+        stride: int,
+        min_document_tokens: int = 0,
+        *,
+        start: int,
+        among: Ints | None = None,
+    ) -> None:
+        self._pairs = [PairText(weighted.shard) for weighted in shards]
+        super().__init__(
+            shards, window, stride, min_document_tokens, start=start, among=among, texts=self._pairs
+        )
+
+    def labels(self) -> Ints:
+        """Tokens of target sentences in each window, the first token left out."""
+        labels = np.zeros(len(self), np.int64)
+        for number, text in enumerate(self._pairs):
+            own = self._shard == number
+            first = self._start[own] + 1
+            labels[own] = text.targets_before(first + self._length[own]) - text.targets_before(first)
+        return labels
+
+    def batch(self, examples: Ints) -> Batch:
+        """tokens (B, T) and labels (B, T), only in target sentences; between them `among`, if it is given."""
+        batch = super().batch(examples)
+        for row, shard, start, length in zip(
+            batch.labels,
+            self._shard[examples],
+            self._start[examples],
+            self._length[examples],
+            strict=True,
+        ):
+            target = self._pairs[shard].targets(start + 1, start + 1 + length)
+            row[:length][torch.from_numpy(~target)] = NO_LABEL
+        return batch
+
+    def _windows(
+        self, shard: int, starts: Ints, ends: Ints, random: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        start, length = super()._windows(shard, starts, ends, random)
+        text = self._pairs[shard]
+        end = text.end_of_targets(start + 1 + length)  # a source sentence at the end has no label
+        some = text.targets_before(end) > text.targets_before(start + 1)
+        return start[some], (end - start - 1)[some]
+
+
+def _only_side(shard: Shard) -> Side:
+    if len(shard.sides) != 1:
+        raise CadecError(f"{shard.directory} is a parallel corpus, not a monolingual one")
+    return shard.sides[0]
 
 
 def tokens_seen(shards: Sequence[WeightedShard]) -> Ints:
     """The ids that occur in corpora, in ascending order."""
-    seen = np.zeros(max(weighted.shard.sides[0].info.vocabulary_size for weighted in shards), bool)
-    for weighted in shards:
-        side = weighted.shard.sides[0]
+    sides = [side for weighted in shards for side in weighted.shard.sides]
+    seen = np.zeros(max(side.info.vocabulary_size for side in sides), bool)
+    for side in sides:
         for first in range(0, len(side.tokens), POOL):  # the corpus is mapped, and may be larger than memory
             seen[side.cut(first, first + POOL)] = True
     return np.flatnonzero(seen)
@@ -318,7 +463,7 @@ def plan_updates(
     as many to an update as reach `update_tokens` labels. An example longer than a batch is one of its own.
     """
     examples.epoch(seed, epoch)
-    lengths = examples.lengths()
+    lengths, labels = examples.lengths(), examples.labels()
     random = np.random.default_rng([seed, epoch, 3])
     order = random.permutation(len(lengths))
     pending: list[Ints] = []
@@ -328,7 +473,7 @@ def plan_updates(
         batches = _batches(pool[_by_length(lengths[pool])], lengths, batch_tokens)
         for number in random.permutation(len(batches)):
             pending.append(batches[number])
-            tokens += int(lengths[batches[number], -1].sum())
+            tokens += int(labels[batches[number]].sum())
             if tokens >= update_tokens:
                 yield Update(pending, tokens)
                 pending, tokens = [], 0

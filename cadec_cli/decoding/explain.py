@@ -1,6 +1,7 @@
 """Explains why a translation fits its context, token by token.
 
-An explanation always has both scores of every token, whichever of them the search or the objective used.
+An explanation always has both scores of every token, whichever of them the search or the objective used. If
+the D-LM reads both the target and pairs, they are the sums of two.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.engines.protocols import LanguageModel
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import NBest
+from cadec_cli.method.objectives import PAIRS, TARGET
 from cadec_cli.method.options import ScoringOptions
 
 
@@ -62,10 +66,21 @@ class ExplainedRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The context that was read, and the translations that are compared."""
+    """The context that was read, and the translations that are compared.
+
+    If the D-LM read pairs, `sources` are the sources of the context; those that are not known are empty.
+    """
 
     context: tuple[str, ...]
     rows: tuple[ExplainedRow, ...]
+    sources: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The context as the D-LM read it: each sentence after its source, if it read pairs."""
+        if not self.sources:
+            return self.context
+        return tuple(f"{x} | {y}" if x else y for x, y in zip(self.sources, self.context, strict=True))
 
 
 @dataclass(frozen=True)
@@ -82,18 +97,41 @@ def explain(
     rows: Sequence[ExplainedText],
     context: Context,
     scoring_options: ScoringOptions,
+    readings: Sequence[str] = (TARGET,),
+    source: str = "",
+    sources: Sequence[str] = (),
 ) -> Explanation:
-    """Score the tokens of some translations after a context and without it."""
+    """Score the tokens of some translations of a source after a context and without it.
+
+    `readings` are what the D-LM reads: target, pairs, or both of them. The source, and the sources of the
+    last sentences of the context, matter to pairs only.
+    """
     if language is None:
         raise CadecError("this bundle has no document language model: context changes nothing")
-    text, scorer = language.text, Scorer(language, scoring_options)
+    text = language.text
     ids = [row.nbest.ids_for(text)[0] for row in rows]
     # Only the sentences matter: they are read again, as far as they fit, without the search's memory of them.
-    read = context.without_memory().truncate(scorer.room(ids))
+    seed_sources = tuple(sources)[: context.pinned] if len(sources) == len(context.sentences) else ()
+    whole = ContextPolicy(
+        len(context.own), seed=context.sentences[: context.pinned], seed_sources=seed_sources
+    )
+    before = Context(context.sentences, pinned=context.pinned, pairs=tuple(Pair(one, "") for one in sources))
+    scorers = [Scorer(language, scoring_options, whole, reads) for reads in readings or (TARGET,)]
+    contexts = [scorer.context(before, ids, source) for scorer in scorers]
+    shown = before.part(contexts[0], whole.seed)
+    found = [
+        scorer.tokens(ids, read, [source] * len(ids)) for scorer, read in zip(scorers, contexts, strict=True)
+    ]
     explained = []
-    for row, sentence, scores in zip(rows, ids, scorer.tokens(ids, read), strict=True):
+    for row, sentence, scores in zip(rows, ids, zip(*found, strict=True), strict=True):
         pieces = text.display_tokens([*sentence, text.boundary])
-        figures = zip(scores.conditional.tolist(), scores.free.tolist(), strict=True)
+        conditional = np.sum([one.conditional for one in scores], axis=0)
+        free = np.sum([one.free for one in scores], axis=0)
+        figures = zip(conditional.tolist(), free.tolist(), strict=True)
         tokens = tuple(TokenPMI(piece, c, f) for piece, (c, f) in zip(pieces, figures, strict=False))
         explained.append(ExplainedRow(row.name, row.log_prob, tokens))
-    return Explanation(tuple(text.decode(sentence) for sentence in read.sentences), tuple(explained))
+    return Explanation(
+        tuple(text.decode(sentence) for sentence in shown.sentences),
+        tuple(explained),
+        whole.sources(shown) if PAIRS in readings else (),
+    )

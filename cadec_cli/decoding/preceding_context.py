@@ -20,7 +20,17 @@ def context_policy(models: Models, options: TranslationOptions) -> ContextPolicy
     """The options' context policy, with the seed for their formality."""
     if options.formality == AUTO:
         return options.policy
-    return dataclasses.replace(options.policy, seed=_ids(models, models.seed(options.formality)))
+    sentences, sources = models.seed(options.formality), models.seed_sources(options.formality)
+    seed = _ids(models, sentences)
+    # A sentence without tokens is left out; then the others' sources are not sure.
+    known = tuple(sources) if len(sources) == len(seed) else ()
+    pairs = zip(sources if len(sources) == len(sentences) else [""] * len(sentences), sentences, strict=True)
+    return dataclasses.replace(
+        options.policy,
+        seed=seed,
+        seed_sources=known,
+        seed_pairs=tuple(Pair(source, sentence) for source, sentence in pairs),
+    )
 
 
 def context_of(models: Models, options: TranslationOptions, sentences: Sequence[str]) -> Context:

@@ -5,6 +5,9 @@
 Searches, contrastive tests, explanations and PMI figures all score here. An empty context gives the scores
 without context themselves, so that PMI is exactly 0, and the D-LM is not run for it again.
 
+A scorer reads the translations before, or pairs: then both halves know the source x of the sentence itself,
+PMI(c, y) = log p(ỹ | pairs, x) − log p(ỹ | x), and there is one scorer for each of the two ways.
+
 A list can be scored only when the choices before it are known. With one document, or few, some cores would
 then be idle. `ScoreCache` lets them score later lists, as if the S-NMT's first hypothesis were chosen until
 then, which is right about four times out of five. A right guess saves a call of the D-LM; a wrong one is
@@ -18,10 +21,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cadec_cli.arrays import Floats
-from cadec_cli.engines.protocols import LanguageModel, SideBySide, check_temperatures, trie_for
+from cadec_cli.engines.protocols import (
+    LanguageModel,
+    SideBySide,
+    check_temperatures,
+    pairs_reader,
+    trie_for,
+)
 from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Ids, NBest
-from cadec_cli.method.objectives import FREE
+from cadec_cli.method.objectives import LM_TERMS_OF, PAIRS, TARGET
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 
@@ -51,14 +60,30 @@ class TokenLogProbs:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A D-LM, how its probabilities are read, and the policy that decides which context it reads."""
+    """A D-LM, how its probabilities are read, and the policy that decides which context it reads.
+
+    `reads` is target or pairs. The sources that methods are given matter to pairs only.
+    """
 
     language: LanguageModel
     options: ScoringOptions = field(default_factory=ScoringOptions)
     policy: ContextPolicy = field(default_factory=ContextPolicy)
+    reads: str = TARGET
 
     def __post_init__(self) -> None:
         check_temperatures(self.language, self.options.temperatures)
+        if self.reads == PAIRS:
+            pairs_reader(self.language)
+
+    @property
+    def conditional_term(self) -> str:
+        """The name of the term log p after the context."""
+        return LM_TERMS_OF[self.reads][0]
+
+    @property
+    def free_term(self) -> str:
+        """The name of the term log p without it."""
+        return LM_TERMS_OF[self.reads][1]
 
     def trie(self, hypotheses: Sequence[Ids]) -> Trie:
         """Merge hypotheses; tokens beyond the D-LM's positions are not scored."""
@@ -68,24 +93,31 @@ class Scorer:
         """How many tokens of context fit before the longest hypothesis."""
         return room(self.language.positions, max(map(len, hypotheses), default=0))
 
-    def context(self, before: Context, hypotheses: Sequence[Ids]) -> Context:
-        """The part of the preceding sentences that the D-LM reads before these hypotheses."""
-        return self.policy.read(before, self.room(hypotheses))
+    def context(self, before: Context, hypotheses: Sequence[Ids], source: str = "") -> Context:
+        """The part of the preceding sentences that the D-LM reads before these hypotheses, as it reads it."""
+        return read_context(self.language, self.reads, self.policy, before, self.room(hypotheses), source)
 
-    def free(self, tries: Sequence[Trie]) -> list[Floats]:
+    def source_read(self, source: str) -> str:
+        """The part of a source that scores without context depend on: nothing, or all of it."""
+        return source if self.reads == PAIRS else ""
+
+    def free(self, tries: Sequence[Trie], sources: Sequence[str] | None = None) -> list[Floats]:
         """log p(ỹ | </s>) of the hypotheses of each trie, (temperatures, hypotheses), in one call."""
-        return [scored.totals for scored in self._score_free(tries)]
+        return [scored.totals for scored in self._score_free(tries, sources)]
 
-    def free_by_sentence(self, sentences: Iterable[Ids]) -> dict[Ids, Floats]:
-        """log p(ỹ | </s>) of each distinct sentence, (temperatures,).
+    def free_by_sentence(self, sentences: Iterable[tuple[str, Ids]]) -> dict[tuple[str, Ids], Floats]:
+        """log p(ỹ | </s>) of each distinct sentence, (temperatures,), given with what is read of its source.
 
         Use it for lists that share sentences or beginnings: those of all lists are merged into few tries.
         """
-        pools = list(_pools(sorted(set(sentences))))
-        totals = self.free([self.trie(pool) for pool in pools])
+        by_source: dict[str, set[Ids]] = {}
+        for source, ids in sentences:
+            by_source.setdefault(source, set()).add(ids)
+        pools = [(source, pool) for source, found in by_source.items() for pool in _pools(sorted(found))]
+        totals = self.free([self.trie(pool) for _, pool in pools], [source for source, _ in pools])
         return {
-            ids: scores
-            for pool, of_pool in zip(pools, totals, strict=True)
+            (source, ids): scores
+            for (source, pool), of_pool in zip(pools, totals, strict=True)
             for ids, scores in zip(pool, of_pool.T, strict=True)
         }
 
@@ -94,7 +126,12 @@ class Scorer:
 
         A rolling context needs the D-LM even if it is empty: its memory starts there.
         """
-        return bool(context.sentences) or free is None or self.policy.rolling
+        return bool(context.sentences) or free is None or self.remembers
+
+    @property
+    def remembers(self) -> bool:
+        """Tell whether the D-LM's memory of a context is kept for the next one, which is longer."""
+        return self.policy.rolling and self.reads == TARGET
 
     def after(
         self, tries: Sequence[Trie], contexts: Sequence[Context], free: Sequence[Floats | None]
@@ -115,7 +152,7 @@ class Scorer:
                 [tries[number] for number in asked],
                 [contexts[number] for number in asked],
                 self.options,
-                remember=self.policy.rolling,
+                remember=self.remembers,
             )
             made = dict(zip(asked, results, strict=True))
         scores = []
@@ -128,10 +165,12 @@ class Scorer:
                 scores.append(ConditionalScores(scored.totals, scored))
         return scores
 
-    def tokens(self, sentences: Sequence[Ids], context: Context) -> list[TokenLogProbs]:
+    def tokens(
+        self, sentences: Sequence[Ids], context: Context, sources: Sequence[str] | None = None
+    ) -> list[TokenLogProbs]:
         """Score the tokens of each sentence after one context, which must fit, and without it."""
         tries = [self.trie([ids]) for ids in sentences]
-        free = self._score_free(tries)
+        free = self._score_free(tries, sources)
         conditional = free
         if context.sentences:
             conditional = self.language.score(tries, [context] * len(tries), self.options)
@@ -140,8 +179,25 @@ class Scorer:
             for after, alone in zip(conditional, free, strict=True)
         ]
 
-    def _score_free(self, tries: Sequence[Trie]) -> list[ScoredTrie]:
-        return self.language.score(tries, [Context()] * len(tries), self.options)
+    def _score_free(self, tries: Sequence[Trie], sources: Sequence[str] | None) -> list[ScoredTrie]:
+        contexts = [Context()] * len(tries)
+        if self.reads == PAIRS:
+            reader = pairs_reader(self.language)
+            lines = [reader.before_target(source) for source in sources or [""] * len(tries)]
+            contexts = [
+                Context(source=own).truncate(room(self.language.positions, trie.depth))
+                for trie, own in zip(tries, lines, strict=True)
+            ]
+        return self.language.score(tries, contexts, self.options)
+
+
+def read_context(
+    language: LanguageModel, reads: str, policy: ContextPolicy, before: Context, room: int, source: str
+) -> Context:
+    """What a D-LM reads before translations of `source`: `room` tokens at most, target or pairs."""
+    if reads == TARGET:
+        return policy.read(before, room)
+    return policy.read_pairs(before, room, pairs_reader(language).before_target, source)
 
 
 def _pools(ordered: Iterable[Ids]) -> Iterator[list[Ids]]:
@@ -179,7 +235,7 @@ class Column:
 
     def extend(self, before: Context, index: int, memory: object | None = None) -> Context:
         """The context after a hypothesis; `memory` is the D-LM's memory of it."""
-        pair = Pair(self.nbest.source, self.nbest.hypotheses[index].text)
+        pair = Pair(self.nbest.source, self.nbest.hypotheses[index].text, self.nbest)
         return before.followed_by(self.ids[index], memory, pair)
 
 
@@ -197,11 +253,16 @@ class Request:
         """Requests with equal keys have the same scores."""
         return self.column, self.context.sentences
 
+    @classmethod
+    def of(cls, scorer: Scorer, column: Column, before: Context, upcoming: Sequence[Column] = ()) -> Request:
+        """The request to score a column after all that a path remembers."""
+        return cls(column, before, scorer.context(before, column.ids, column.nbest.source), upcoming)
+
     def following(self, scorer: Scorer) -> Request:
         """The request for the next column if this one's first hypothesis is chosen."""
         before = scorer.policy.trim(self.column.extend(self.before, 0))
         column, *upcoming = self.upcoming
-        return Request(column, before, scorer.context(before, column.ids), upcoming)
+        return Request.of(scorer, column, before, upcoming)
 
 
 class ScoreCache:
@@ -212,7 +273,7 @@ class ScoreCache:
     """
 
     def __init__(self, scorer: Scorer, *, look_ahead: bool = False) -> None:
-        self._scorer = scorer
+        self.scorer = scorer
         self._known: dict[tuple[Column, tuple[Ids, ...]], ConditionalScores] = {}
         language = scorer.language
         # The memory of a rolling context belongs to one path, so that nothing can be scored for another.
@@ -221,7 +282,7 @@ class ScoreCache:
 
     def scores(self, requests: Sequence[Request]) -> list[ConditionalScores]:
         """log p(ỹ | c̃) for every request, in one call of the D-LM at most."""
-        if self._scorer.policy.rolling:
+        if self.scorer.remembers:
             return self._score(requests)
         missing = {request.key: request for request in requests if request.key not in self._known}
         count = sum(map(self._needs_model, missing.values()))
@@ -245,17 +306,20 @@ class ScoreCache:
         for _ in range(max((len(request.upcoming) for request in requests), default=0)):
             for place, request in enumerate(latest):
                 if request.upcoming:
-                    latest[place] = request.following(self._scorer)
+                    latest[place] = request.following(self.scorer)
                     yield latest[place]
 
     def _needs_model(self, request: Request) -> bool:
-        return self._scorer.needs_model(request.context, request.column.terms.get(FREE))
+        return self.scorer.needs_model(request.context, self._free(request))
+
+    def _free(self, request: Request) -> Floats | None:
+        return request.column.terms.get(self.scorer.free_term)
 
     def _score(self, requests: Sequence[Request]) -> list[ConditionalScores]:
-        return self._scorer.after(
+        return self.scorer.after(
             [_trie(request.column) for request in requests],
             [request.context for request in requests],
-            [request.column.terms.get(FREE) for request in requests],
+            [self._free(request) for request in requests],
         )
 
 

@@ -42,13 +42,15 @@ class DocumentState:
     parts: list[TranslatedPart] = field(default_factory=list)  # settled pieces of an incomplete sentence
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as plain data."""
+        """Return the state as plain data; a list that several sentences or paths share is written once."""
+        pairs = [pair for partial in self.beam for pair in partial.context.pairs]
+        lists = list(dict.fromkeys(pair.nbest for pair in pairs if pair.nbest is not None))
         paths = [
             {
                 "total": partial.total,
                 "context": partial.context.own,  # without the seed, which the search adds
-                "pairs": [(pair.source, pair.target) for pair in partial.context.pairs],
-                "open": [dataclasses.asdict(p.choice) for p in partial.back() if p.choice is not None][::-1],
+                "pairs": [_pair_json(pair, lists) for pair in partial.context.pairs],
+                "open": [_choice_json(p.choice) for p in partial.back() if p.choice is not None][::-1],
             }
             for partial in self.beam
         ]
@@ -56,6 +58,7 @@ class DocumentState:
             "paths": paths,
             "lists": [_nbest_json(nbest) for nbest in self.lists],
             "parts": [part_json(part) for part in self.parts],
+            **({"chosen from": [_nbest_json(nbest) for nbest in lists]} if lists else {}),
         }
 
     @classmethod
@@ -63,6 +66,7 @@ class DocumentState:
         """Restore a state; paths that shared their beginnings share them again."""
         root = PartialPath()
         known: dict[tuple[int, int], PartialPath] = {}  # (the one before, the choice) → partial path
+        chosen_from = [_nbest(item) for item in data.get("chosen from", ())]
         beam = []
         for stored in data["paths"]:
             partial = root
@@ -70,7 +74,7 @@ class DocumentState:
                 key = (id(partial), choice.index)
                 partial = known.setdefault(key, PartialPath(choice=choice, before=partial))
             # The newest path is never shared: it has a total and a context of its own.
-            pairs = tuple(Pair(source, target) for source, target in stored["pairs"])
+            pairs = tuple(_pair(pair, chosen_from) for pair in stored["pairs"])
             context = Context(_sentences(stored["context"]), pairs=pairs)
             beam.append(PartialPath(stored["total"], context, partial.choice, partial.before))
         return cls(beam, [_nbest(item) for item in data["lists"]], [part_of(item) for item in data["parts"]])
@@ -114,7 +118,7 @@ class State:
 
 def part_json(part: TranslatedPart) -> dict[str, Any]:
     """Return a part as plain data; its unit is left out."""
-    choice = part.choice and dataclasses.asdict(part.choice)
+    choice = part.choice and _choice_json(part.choice)
     placed = {"placed": part.placed} if part.placed is not None else {}
     return {**_nbest_json(part.nbest), "choice": choice, **placed}
 
@@ -143,6 +147,17 @@ def list_of(data: dict[str, Any]) -> NBest:
     )
 
 
+def _pair_json(pair: Pair, lists: Sequence[NBest]) -> tuple[Any, ...]:
+    """A pair as plain data; its list is a number among `lists`."""
+    own = () if pair.nbest is None else (lists.index(pair.nbest),)
+    return pair.source, pair.target, *own
+
+
+def _pair(data: Sequence[Any], lists: Sequence[NBest]) -> Pair:
+    source, target, *own = data
+    return Pair(source, target, *(lists[number] for number in own))
+
+
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
     hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
@@ -160,10 +175,18 @@ def _nbest(data: dict[str, Any]) -> NBest:
     )
 
 
+def _choice_json(choice: Choice) -> dict[str, Any]:
+    data = dataclasses.asdict(choice)
+    if not choice.sources:  # as before there were any
+        del data["sources"]
+    return data
+
+
 def _choice(data: dict[str, Any]) -> Choice:
     terms = {name: tuple(values) for name, values in data["terms"].items()}
     context = _sentences(data["context"])
-    return Choice(data["index"], tuple(data["scores"]), terms, context, data.get("pinned", 0))
+    sources = tuple(data.get("sources", ()))
+    return Choice(data["index"], tuple(data["scores"]), terms, context, data.get("pinned", 0), sources)
 
 
 def _sentences(data: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

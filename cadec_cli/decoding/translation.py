@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cadec_cli.decoding.units import Unit
+from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
-from cadec_cli.method.objectives import CONDITIONAL, DEFECT_COST, DEFECTS, FREE
+from cadec_cli.method.objectives import DEFECT_COST, DEFECTS, LM_TERMS_OF
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class Choice:
     """The index of the chosen hypothesis, with the scores of all hypotheses as the search saw them.
 
     `terms` has the terms that were computed beside log p(y|x), one value per hypothesis. `context` has the
-    sentences that the D-LM read before this one, in its ids; the first `pinned` of them are a seed.
+    sentences that the D-LM read before this one, in its ids; the first `pinned` of them are a seed. If it
+    read pairs, `sources` are their sources; those that are not known are empty.
     """
 
     index: int
@@ -23,14 +25,24 @@ class Choice:
     terms: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     context: tuple[Ids, ...] = ()
     pinned: int = 0
+    sources: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> Context:
+        """The context that the D-LM read."""
+        return Context(self.context, pinned=self.pinned)
 
     @property
     def pmi(self) -> tuple[float, ...] | None:
-        """PMI of every hypothesis with the context; None if it was not computed."""
-        if CONDITIONAL not in self.terms or FREE not in self.terms:
+        """PMI of every hypothesis with the context, summed over what was read; None if not computed."""
+        known = [names for names in LM_TERMS_OF.values() if all(name in self.terms for name in names)]
+        if not known:
             return None
-        pairs = zip(self.terms[CONDITIONAL], self.terms[FREE], strict=True)
-        return tuple(conditional - free for conditional, free in pairs)
+        differences = (
+            [after - alone for after, alone in zip(*(self.terms[name] for name in names), strict=True)]
+            for names in known
+        )
+        return tuple(map(sum, zip(*differences, strict=True)))
 
     def is_broken(self, index: int) -> bool:
         """Tell whether defects were found in a hypothesis; False if it was not checked."""

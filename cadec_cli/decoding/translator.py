@@ -35,7 +35,7 @@ from cadec_cli.decoding.translation import Choice, TranslatedPart, Translation, 
 from cadec_cli.decoding.units import WAVE, Splitter, Unit, Wave, batches, map_batch, waves
 from cadec_cli.engines.protocols import AnyTerm, Models, Paced, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, Pair
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
@@ -219,7 +219,15 @@ class Translator:
         rows = [ExplainedText.of("chosen", part, part.choice.index)]
         if part.choice.index:
             rows.append(ExplainedText.of("first", part, 0))
-        return explain(self.models.language, rows, Context(part.choice.context), self.options.scoring_options)
+        return explain(
+            self.models.language,
+            rows,
+            part.choice.read,
+            self.options.scoring_options,
+            self.options.weighted_objective.readings,
+            self.text_read(part),
+            part.choice.sources,
+        )
 
     def explain_translation(self, translation: Translation) -> ExplainedTranslation:
         """Explain a translation: beside the S-NMT's own and token by token, as far as the models allow."""
@@ -277,9 +285,12 @@ class Translator:
             store.keep(key, lists)
         return lists
 
+    def text_read(self, part: TranslatedPart) -> str:
+        """Return the source of a part as models read it, without what is put back around its translation."""
+        return unit_of(part, self.options, self.language).text_read
+
     def _unit_of(self, part: TranslatedPart) -> Unit:
-        """Return the unit of a part; make one for a part that was read from a file."""
-        return part.unit or _unit(0, 0, part.nbest, self.options, self.language, self._glossary)
+        return unit_of(part, self.options, self.language, self._glossary)
 
     def _shorten(self, unit: Unit, nbest: NBest) -> NBest:
         return _list_to_choose_from(unit, nbest, self.options)
@@ -306,7 +317,7 @@ class Translator:
             index = least_defective(core, other) if other.hypotheses else 0
             if other.hypotheses and not defects(core, other.hypotheses[index].text):
                 scores = tuple(one.log_prob for one in other.hypotheses)
-                nbest, choice = other, Choice(index, scores, {}, part.choice.context)
+                nbest, choice = other, replace(part.choice, index=index, scores=scores, terms={})
         if len(wrong) <= len(defects(core, nbest.hypotheses[choice.index].text)):
             return part
         self._replace_in_context(part, nbest, choice, state)
@@ -323,7 +334,11 @@ class Translator:
         if context.sentences[-1] == part.nbest.ids_for(language.text)[part.choice.index]:
             instead = nbest.ids_for(language.text)[choice.index]
             state.beam[0].context = replace(
-                context, sentences=(*context.sentences[:-1], instead), memory=None, remembered=0
+                context,
+                sentences=(*context.sentences[:-1], instead),
+                memory=None,
+                remembered=0,
+                pairs=(*context.pairs[:-1], Pair(nbest.source, nbest.hypotheses[choice.index].text)),
             )
 
     def _fits(self, sentence: str) -> bool:
@@ -413,6 +428,13 @@ def _wave_size(models: Models, options: TranslationOptions) -> int:
     return language.wave_size if isinstance(language, Paced) and not options.rolling else WAVE
 
 
+def unit_of(
+    part: TranslatedPart, options: TranslationOptions, language: str, glossary: Glossary | None = None
+) -> Unit:
+    """Return the unit of a part; make one for a part that was read from a file."""
+    return part.unit or _unit(0, 0, part.nbest, options, language, glossary)
+
+
 def _unit(
     document: int,
     number: int,
@@ -431,9 +453,7 @@ def _unit(
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:
     """Return a given list as a search reads it: of the core, as long as wanted, defects counted."""
-    nbest = replace(
-        nbest, source=unit.core.text or unit.text, hypotheses=nbest.hypotheses[: options.list_size]
-    )
+    nbest = replace(nbest, source=unit.text_read, hypotheses=nbest.hypotheses[: options.list_size])
     return _counted(unit.core, nbest, options)
 
 

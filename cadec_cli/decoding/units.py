@@ -38,6 +38,11 @@ class Unit:
     core: Core
     ends_sentence: bool = True
 
+    @property
+    def text_read(self) -> str:
+        """The text as models read it: without what is put back around its translation."""
+        return self.core.text or self.text
+
 
 @dataclass(frozen=True)
 class Splitter:

@@ -166,6 +166,7 @@ def _load_language(part: ModelPart, languages: Languages, machine: Machine, note
         return load_language_model(
             part.directory,
             language=languages.target_code,
+            source_language=languages.source_code,
             device=machine.for_torch(),
             compute_type=machine.compute_type,
             note=note,

@@ -131,6 +131,31 @@ class LanguageModel(Protocol):
 
 
 @runtime_checkable
+class ReadsPairs(Protocol):
+    """A language model of several languages, which can read each sentence before its translation.
+
+    Its contexts then have a `source`. Without sentences before it, such a context gives log p(ỹ | x).
+    """
+
+    def before_target(self, source: str) -> Ids:
+        """What it reads between two translations, the second one's source being given; empty if unknown.
+
+        Each whole line of it ends with the boundary.
+        """
+        ...
+
+
+def pairs_reader(model: object) -> ReadsPairs:
+    """The model as one that reads pairs; a UsageError if it can't."""
+    if not isinstance(model, ReadsPairs):
+        raise UsageError(
+            "this D-LM reads the target language only",
+            f"use {option('reads', 'target')}; pretrained models of several languages can read pairs",
+        )
+    return model
+
+
+@runtime_checkable
 class FixedTemperature(Protocol):
     """A language model whose probabilities can be read at one temperature only, such as a remote one."""
 
@@ -340,6 +365,19 @@ class ContextTerm(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsLists(ContextTerm, Protocol):
+    """Terms that, if `reads_lists` is true, also read the lists that earlier sentences were chosen from.
+
+    Contexts have them as `Pair.nbest`.
+    """
+
+    @property
+    def reads_lists(self) -> bool:
+        """Tell whether contexts must keep the lists of their sentences."""
+        ...
+
+
 AnyTerm = ContextFreeTerm | ContextTerm
 
 
@@ -371,6 +409,11 @@ class Models(Protocol):
         """A model of the other direction, if there is one."""
         ...
 
+    @property
+    def target_language(self) -> str:
+        """The shortest code of the target language; empty if it is not known."""
+        ...
+
     def document(self, name: str) -> DocumentModel | None:
         """The model of this name that reads passages of the source, or None."""
         ...
@@ -382,6 +425,10 @@ class Models(Protocol):
 
     def seed(self, register: str) -> Sequence[str]:
         """Seed sentences of a register (formal, informal); a CadecError if there are none."""
+        ...
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """What the seed sentences translate, one for each; none if that is not known."""
         ...
 
 
@@ -396,8 +443,10 @@ class ModelSet:
         backward: TranslationModel | None = None,
         documents: Mapping[str, DocumentModel] | None = None,
         seeds: Mapping[str, Sequence[str]] | None = None,
+        target_language: str = "",
     ) -> None:
         self.language = self.reader = language
+        self.target_language = target_language
         self.backward = backward
         self._translation, self._stepped = translation, stepped
         self._documents = documents or {}
@@ -428,3 +477,7 @@ class ModelSet:
         if register not in self._seeds:
             raise CadecError(f'no seed sentences for the register "{register}"')
         return self._seeds[register]
+
+    def seed_sources(self, register: str) -> Sequence[str]:
+        """None: what the seed sentences translate is not known."""
+        return ()

@@ -21,6 +21,7 @@ SMALL = 30_000_000
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 
 class Cores:
@@ -39,6 +40,15 @@ class Cores:
         if count == 1 or (len(pieces) == 1 and not small):
             return [function(piece) for piece in pieces]
         return list(self._threads(count).map(function, pieces))
+
+    def both(self, first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
+        """Call two functions side by side, with one core each; or one after the other, if there is one."""
+        count = torch.get_num_threads()
+        if count == 1:
+            return first(), second()
+        threads = self._threads(count)
+        one, other = threads.submit(first), threads.submit(second)
+        return one.result(), other.result()
 
     def _threads(self, count: int) -> ThreadPoolExecutor:
         with self._lock:

@@ -4,6 +4,9 @@ A sentence is a line. c̃ is ⟨start⟩ c1 ⏎ c2 ⏎ … ck ⏎, and without c
 are given, no context means the mean of log p after each of them instead: to a model of the web,
 log p(y | ⟨start⟩) means "as the beginning of a page", which no sentence of a dialogue is.
 
+It may also read pairs, each sentence before its translation, as a template says, and x before y. Neutral
+texts are pairs as well then, if they are known in both languages: log p(y | neutral pairs, x).
+
 There are two ways to the same scores. The fast one gives the network whole tries in one row, with a mask that
 not every architecture supports. The slow one is the model's own forward pass over a padded batch of all
 hypotheses. `choose_scoring` compares them and decides which to use.
@@ -15,7 +18,7 @@ of its rows attend to their own keys only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -45,10 +48,9 @@ from cadec_cli.method.options import ScoringOptions
 from cadec_cli.method.trie import ScoredTrie, Trie
 from cadec_cli.models.fitted_lm import load_int8, read_tokens
 from cadec_cli.models.huggingface import Network, load_network, quiet_transformers
-from cadec_cli.models.layers import Cache
-from cadec_cli.models.parts_attention import RowPart
+from cadec_cli.models.layers import Cache, Part
 from cadec_cli.models.pretrained_settings import read_language_settings
-from cadec_cli.text.tokenizers.line_text import PROBES, LineText
+from cadec_cli.text.tokenizers.line_text import PROBES, LineText, PairTemplate, as_line
 
 # The most nats per token by which the two ways may differ.
 TOLERANCE = 1e-3
@@ -178,6 +180,9 @@ BATCH_TOKENS = 2048
 # The most nats per token that int8 weights may change, on average.
 MAX_LOST = 0.5
 
+# Sources whose ids are remembered.
+MOST_SOURCES = 1024
+
 Job = tuple[Trie, Context]
 
 
@@ -191,15 +196,21 @@ class TransformersLanguageModel:
         *,
         positions: int,
         no_context: Sequence[Sequence[str]] = (),
+        source_texts: Sequence[Sequence[str]] = (),
+        template: PairTemplate | None = None,
         fast: bool = True,
     ) -> None:
+        """Make one; `source_texts` are the texts `no_context` in the source language, if they are known."""
         self.network = network
         self.text = text
         self.positions = positions
         self.fast = fast
         self._cores = Cores()
+        self._sources: dict[str, Ids] = {}
         self._chunk = max(1, LOGIT_BYTES // (4 * network.predicted))
+        self._template = template or PairTemplate()
         self._texts = [Context(tuple(tuple(text.encode(line)) for line in lines)) for lines in no_context]
+        self._pairs = [self._in_pairs(*both) for both in zip(source_texts, self._texts, strict=False)]
 
     @property
     def batch_size(self) -> int:
@@ -225,7 +236,7 @@ class TransformersLanguageModel:
         jobs: list[Job] = []
         counts = []  # of jobs whose mean is a trie's score; 0 for a trie with its own context
         for trie, context in zip(tries, contexts, strict=True):
-            texts = [] if context.sentences else self._no_context(trie)
+            texts = [] if context.sentences else self._no_context(trie, context.source)
             jobs += [(trie, text) for text in texts] or [(trie, context)]
             counts.append(len(texts))
         done = iter(self._score_jobs(jobs, scoring_options, remember))
@@ -249,10 +260,13 @@ class TransformersLanguageModel:
                 f"use {option('search', 'rerank')} or lattice",
             )
         half = self.positions // 2
-        free = [self._tokens(text.truncate(half)) for text in self._texts] or [self._tokens(Context())]
+        free = [self._free_tokens(context.source, half) for context in contexts]
         before = {
-            CONDITIONAL: [[self._tokens(context)] if context.sentences else free for context in contexts],
-            FREE: [free for _ in contexts],
+            CONDITIONAL: [
+                [self._tokens(context)] if context.sentences else own
+                for context, own in zip(contexts, free, strict=True)
+            ],
+            FREE: free,
         }
 
         def hidden_states(tokens: Tensor, positions: Tensor, seen: Tensor, cache: Cache) -> Tensor:
@@ -278,14 +292,43 @@ class TransformersLanguageModel:
     def _tokens(self, context: Context) -> list[int]:
         return [self.text.start, *context.tokens(self.text.boundary)[1:]]
 
-    def _no_context(self, trie: Trie) -> list[Context]:
+    def before_target(self, source: str) -> Ids:
+        """What it reads before a translation of a source, as its template says."""
+        known = self._sources.get(source)
+        if known is None:
+            lines = filter(None, self._template.lines(as_line(source)))
+            ids = [token for line in lines for token in (*self.text.encode(line), self.text.boundary)]
+            known = (*ids, *self.text.encode_beginning(self._template.beginning))
+            if len(self._sources) >= MOST_SOURCES:
+                self._sources.clear()
+            self._sources[source] = known
+        return known
+
+    def _in_pairs(self, sources: Sequence[str], text: Context) -> Context:
+        pairs = zip(sources, text.sentences, strict=True)
+        return Context(tuple((*self.before_target(source), *ids) for source, ids in pairs))
+
+    def _free_tokens(self, source: Ids | None, most: int) -> list[list[int]]:
+        """The texts that stand for no context as tokens, each `most` tokens at most."""
+        texts = [replace(text, source=source) for text in (self._texts if source is None else self._pairs)]
+        return [self._tokens(text.truncate(most)) for text in texts or [Context(source=source)]]
+
+    def _no_context(self, trie: Trie, source: Ids | None) -> list[Context]:
         """The texts that stand for no context, truncated to the room that there is."""
-        return [text.truncate(room(self.positions, trie.depth)) for text in self._remembered_texts]
+        texts = self._remembered_texts if source is None else self._remembered_pairs
+        return [replace(text, source=source).truncate(room(self.positions, trie.depth)) for text in texts]
 
     @cached_property
     def _remembered_texts(self) -> list[Context]:
-        """The texts with their keys, which are computed once."""
-        texts = [text.truncate(self.positions) for text in self._texts]
+        return self._remember(self._texts)
+
+    @cached_property
+    def _remembered_pairs(self) -> list[Context]:
+        return self._remember(self._pairs)
+
+    def _remember(self, texts: Sequence[Context]) -> list[Context]:
+        """Texts with their keys, which are computed once."""
+        texts = [text.truncate(self.positions) for text in texts]
         if not self.fast:
             return texts
         remembered = []
@@ -352,8 +395,9 @@ class TransformersLanguageModel:
 
     def _hidden_states(self, layout: Layout, cache: Cache | None) -> Tensor:
         if self.network.attends_in_parts:
-            parts = _parts(layout, self.network.dtype)
-            return self.network.hidden_states_of_parts(layout.tokens, layout.positions, parts, cache)[0]
+            return self.network.hidden_states_of_parts(
+                layout.tokens, layout.positions, _parts(layout), cache
+            )[0]
         seen = torch.zeros(layout.length, layout.cached_total + layout.length, dtype=torch.bool)
         for block, queries, held, own in zip(
             layout.blocks, layout.queries, layout.held, layout.own, strict=True
@@ -411,16 +455,14 @@ class TransformersLanguageModel:
         return np.split(log_probs, ends, axis=1)
 
 
-def _parts(layout: Layout, dtype: torch.dtype) -> list[RowPart]:
+def _parts(layout: Layout) -> list[Part]:
     """Each block of a row with its cached and its new keys."""
-    parts = []
-    for block, queries, held, own in zip(layout.blocks, layout.queries, layout.held, layout.own, strict=True):
-        seen = torch.from_numpy(block.mask()).to(layout.device)
-        mask = torch.zeros(seen.shape, dtype=dtype, device=layout.device)
-        mask.masked_fill_(~seen, torch.finfo(dtype).min)
-        keys = (held, own) if held.stop > held.start else (own,)
-        parts.append(RowPart(queries, keys, mask))
-    return parts
+    return [
+        Part(queries, held, own, block.parents())
+        for block, queries, held, own in zip(
+            layout.blocks, layout.queries, layout.held, layout.own, strict=True
+        )
+    ]
 
 
 @dataclass(frozen=True)
@@ -453,6 +495,7 @@ def load_language_model(
     directory: Path,
     *,
     language: str,
+    source_language: str = "",
     device: torch.device,
     compute_type: str,
     note: Callable[[str], None],
@@ -460,13 +503,18 @@ def load_language_model(
     """Load a D-LM of a bundle: on a GPU in bfloat16 unless the compute type is float32, on a CPU with int8
     weights if that is the compute type.
 
-    Its settings may have texts in `language` that stand for no context. `note` is called with messages for
-    the user.
+    Its settings may have texts in `language` that stand for no context, and the same in `source_language`.
+    `note` is called with messages for the user.
     """
     settings = read_language_settings(directory)
-    text = LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start)
+    texts, sources = (settings.no_context.get(code, ()) for code in (language, source_language))
     fitted = settings.vocabulary is not None
-    ready = load_int8(directory) if fitted and compute_type == "int8" and device.type == "cpu" else None
+    try_int8 = fitted and compute_type == "int8" and device.type == "cpu"
+    # One core for each: small pieces of work that cores share take them longer than one core.
+    text, ready = Cores().both(
+        lambda: LineText.load(directory / "tokenizer.json", boundary=settings.boundary, start=settings.start),
+        lambda: load_int8(directory) if try_int8 else None,
+    )
     network = ready or load_network(directory)
     if fitted and ready is None:
         network.fit(read_tokens(directory, network.vocabulary))
@@ -474,7 +522,9 @@ def load_language_model(
         network,
         text,
         positions=settings.positions,
-        no_context=settings.no_context.get(language, ()),
+        no_context=texts,
+        source_texts=sources if [*map(len, sources)] == [*map(len, texts)] else (),
+        template=PairTemplate(settings.template) if settings.template is not None else None,
     )
     check_vocabulary(model, str(directory))
     if ready is not None:

@@ -32,7 +32,7 @@ from cadec_cli.jobs.json_lines import journal_record, json_line
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.options import TranslationOptions, options_settings
+from cadec_cli.method.options import TranslationOptions, options_as_data
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
 
@@ -310,7 +310,7 @@ def translation_settings(
     """Everything that the result depends on except the input."""
     return {
         **dict(origin),
-        "options": options_settings(options),
+        "options": options_as_data(options),
         "output format": ("json" if json_lines else "text") + (" with a report" if report else ""),
         "limit for flags": below,
     }

@@ -7,16 +7,25 @@
     length        |y|                  in tokens
     defects       how many defects y has, each of which rules it out as a translation
     glossary      how many terms of a glossary y respects
+    address       log p(form of address of y | the sentences before) − log p(form of address of y)
+
+A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their
+translations. Read like that, its terms have names of their own:
+
+    pairs-conditional  log p_LM(ỹ | pairs, x)    after the context
+    pairs-free         log p_LM(ỹ | x)           without it
 
 and any further terms of the table `method.terms.TERMS`. Formulas are linear, so they hold for whole sentences
 (rerank, lattice) and for single tokens (beam), for numbers and for tensors. Temperature and smoothing are
-inside the LM's log-probabilities. A term that was not computed is absent, never 0.
+inside the LM's log-probabilities. A term that was not computed is absent, never 0. A term of OPTIONAL is
+added to any objective by giving it a weight.
 
 To add an objective, write its formula and enter it in OBJECTIVES.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,9 +35,17 @@ from cadec_cli.extensions import Registry
 from cadec_cli.validation import quote_value
 
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
-BACK, LENGTH, DEFECTS = "back", "length", "defects"
+BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
+PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
 GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
-LM_TERMS = frozenset({CONDITIONAL, FREE})
+# What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
+TARGET, PAIRS, BOTH = "target", "pairs", "both"
+READINGS = (TARGET, PAIRS, BOTH)
+# The D-LM's terms, by what it reads: after the context, and without it.
+LM_TERMS_OF = {TARGET: (CONDITIONAL, FREE), PAIRS: (PAIRS_CONDITIONAL, PAIRS_FREE)}
+LM_TERMS = frozenset(term for terms in LM_TERMS_OF.values() for term in terms)
+# Terms that are added to a formula, times a weight of the same name, if that weight is given.
+OPTIONAL = (ADDRESS,)
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
 
@@ -62,22 +79,74 @@ class Objective:
         """Tell whether a D-LM is needed."""
         return self.uses(*LM_TERMS)
 
+    @property
+    def reads_context(self) -> bool:
+        """Tell whether one of its terms is a D-LM's after the context."""
+        return self.uses(*(after for after, _ in LM_TERMS_OF.values()))
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What the D-LM has to read for its terms: target, pairs or both of them."""
+        return tuple(reading for reading, terms in LM_TERMS_OF.items() if self.uses(*terms))
+
+    def reading(self, reads: str) -> Objective:
+        """The same objective if the D-LM reads pairs, or both; its own terms are those of the target alone.
+
+        With both, each of its log-probabilities is the sum of two; the weight `pairs` is the second one's.
+        """
+        own = [term for term in self.terms if term in LM_TERMS_OF[TARGET]]
+        if reads == TARGET or not own:
+            return self
+        renamed = dict(zip(LM_TERMS_OF[TARGET], LM_TERMS_OF[PAIRS], strict=True))
+        inner = self.formula
+        if reads == PAIRS:
+            terms = tuple(renamed.get(term, term) for term in self.terms)
+            return replace(
+                self, terms=terms, formula=lambda t, w: inner({**t, **{o: t[renamed[o]] for o in own}}, w)
+            )
+        return replace(
+            self,
+            terms=(*self.terms, *(renamed[term] for term in own)),
+            weights={**self.weights, PAIRS: 1.0},
+            formula=lambda t, w: inner({**t, **{o: t[o] + w[PAIRS] * t[renamed[o]] for o in own}}, w),
+        )
+
     def score(self, terms: Mapping[str, Any]) -> Any:
         """Apply the formula."""
         return self.formula(terms, self.weights)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:
-        """The same formula with other weights; those not given stay as they are."""
-        unknown = [name for name in weights if name not in self.weights]
+        """The same formula with other weights; those not given stay as they are.
+
+        A weight of a term in OPTIONAL that the formula lacks adds the term, unless it is 0.
+        """
+        unknown = [name for name in weights if name not in self.weights and name not in OPTIONAL]
         if unknown:
             raise CadecError(
                 f"{self.name} has no weight {', '.join(unknown)}",
-                f"it has {', '.join(self.weights) or 'none'}",
+                f"it has {', '.join(dict.fromkeys((*self.weights, *OPTIONAL)))}",
             )
         wrong = weight_misfits(weights)
         if wrong:
             raise CadecError("; ".join(wrong))
-        return replace(self, weights={**self.weights, **weights})
+        added = [name for name in weights if name not in self.weights]
+        same = replace(
+            self,
+            weights={**self.weights, **{name: weights[name] for name in weights if name not in added}},
+        )
+        return functools.reduce(lambda one, name: one.plus(name, weights[name]), added, same)
+
+    def plus(self, term: str, weight: float) -> Objective:
+        """The same formula with another term, times a weight of the same name; with weight 0, itself."""
+        if not weight:
+            return self
+        inner = self.formula
+        return replace(
+            self,
+            formula=lambda t, w: inner(t, w) + w[term] * t[term],
+            terms=(*self.terms, term),
+            weights={**self.weights, term: weight},
+        )
 
 
 def weight_misfits(weights: Mapping[str, float]) -> list[str]:
@@ -153,8 +222,16 @@ def reward_terms(inner: Objective, weight: float) -> Objective:
     )
 
 
-def objective(name: str, weights: Mapping[str, float] | None = None) -> Objective:
+def objective(name: str, weights: Mapping[str, float] | None = None, reads: str = TARGET) -> Objective:
     """Look up an objective by name; weights that are not given are its own."""
     if name not in OBJECTIVES:
         raise CadecError(f"no objective {name!r}", f"there are {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name].with_weights(weights or {})
+    return OBJECTIVES[name].reading(reads).with_weights(weights or {})
+
+
+def pmi_of(terms: Mapping[str, Any]) -> Any:
+    """PMI with the context, summed over what the D-LM read, from numbers or arrays; None if not computed."""
+    differences = [
+        terms[after] - terms[alone] for after, alone in LM_TERMS_OF.values() if {after, alone} <= terms.keys()
+    ]
+    return sum(differences[1:], start=differences[0]) if differences else None

@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
-    CONDITIONAL,
     GLOSSARY,
     GLOSSARY_WEIGHT,
     NMT,
     OBJECTIVES,
+    PAIRS,
+    READINGS,
+    TARGET,
     Objective,
     objective,
     weight_misfits,
@@ -47,6 +49,7 @@ _BOUNDS: Mapping[str, Bound] = {
     "context": Whole(0, 1000),
     "nbest": Whole(1, MAX_HYPOTHESES),
     "beam": Whole(1, MAX_HYPOTHESES),
+    "reads": OneOf(READINGS),
 }
 _MORE_BOUNDS: Mapping[str, Bound] = {
     "context_from": OneOf(CONTEXT_SOURCES),
@@ -110,6 +113,13 @@ class DecodingDefaults:
     beam: int = option_field(
         4, f"beam size of {option('search', 'beam')}, sentence, doc-nmt, 2-to-2 and repair"
     )
+    reads: str = option_field(
+        TARGET,
+        "what a pretrained D-LM reads: target (the translations before), pairs (these with their sources, "
+        "and the current source), or both (log p of both added, the pairs' times the weight pairs)",
+        choices=READINGS,
+        rare=True,
+    )
 
     def __post_init__(self) -> None:
         weights = named_weights(self.weight)
@@ -121,7 +131,7 @@ class DecodingDefaults:
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
         # raises for weights that it does not have; a glossary's can be given to all
-        objective(self.objective, _without_glossary(self.weight))
+        objective(self.objective, _without_glossary(self.weight), self.reads)
 
 
 @dataclass(frozen=True)
@@ -224,7 +234,7 @@ class TranslationOptions(DecodingDefaults):
     def reads_context(self) -> bool:
         """Tell whether the translations of the preceding sentences matter."""
         chosen = self.weighted_objective
-        return chosen.uses(CONDITIONAL) or any(term.reads_context for term in rows_of(chosen))
+        return chosen.reads_context or any(term.reads_context for term in rows_of(chosen))
 
     @property
     def without_context(self) -> str:
@@ -238,7 +248,7 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, _without_glossary(self.weight))
+        return objective(self.objective, _without_glossary(self.weight), self.reads)
 
     @property
     def glossary_weight(self) -> float:
@@ -279,7 +289,8 @@ class ScoringOptions:
 def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Change the options that `flags` names.
 
-    Weights and options of terms that are not named stay, unless the objective changes. A formality lowers the
+    Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
+    unless what is read changes. A formality lowers the
     temperature to `FORMALITY_TEMPERATURE`, unless one is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
@@ -288,7 +299,10 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
         raise CadecError(f"no option {', '.join(unknown)}", f"there are {', '.join(known)}")
     changed = dict(flags)
     same = changed.get("objective", options.objective) == options.objective
-    changed["weight"] = {**(options.weight if same else {}), **named_weights(changed.get("weight"))}
+    kept = dict(options.weight) if same else {}
+    if changed.get("reads", options.reads) != options.reads:
+        kept.pop(PAIRS, None)
+    changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     if isinstance(options, TranslationOptions):
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}
     if changed.get("formality", AUTO) != AUTO:
@@ -296,15 +310,19 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     return dataclasses.replace(options, **changed)
 
 
+def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
+    """Options as plain data. What earlier versions did not know is left out while it is as it always was.
+
+    That is what the D-LM reads, if it is the target, and an absent glossary.
+    """
+    usual = {"reads": TARGET, "glossary": ()}
+    data = dataclasses.asdict(options)
+    return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
+
+
 def options_record(options: TranslationOptions) -> dict[str, Any]:
-    """Options as plain data, for files. Options of terms and glossaries are left out if there are none."""
-    return {name: value for name, value in options_settings(options).items() if name != "term" or value}
-
-
-def options_settings(options: TranslationOptions) -> dict[str, Any]:
-    """Options as plain data, to tell whether results are of the same options."""
-    record = dataclasses.asdict(options)
-    return {name: value for name, value in record.items() if name != "glossary" or value}
+    """Options as plain data, for files. Options of terms are left out if there are none."""
+    return {name: value for name, value in options_as_data(options).items() if name != "term" or value}
 
 
 def glossary_sources(given: Any) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Terms: the named quantities of a hypothesis that objectives add up, and the table of what computes them.
 
-Every search computes nmt, conditional and free itself. All other terms are rows of TERMS, ours or those of
+Every search computes nmt and the D-LM's terms itself. All other terms are rows of TERMS, ours or those of
 installed packages, or objects that the caller passes. A term that was not computed is absent, never 0.
 
 To add a term, write something with `names` and either `terms(lists)`, if it needs no context, or
@@ -19,16 +19,7 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import (
-    BACK,
-    CONDITIONAL,
-    DEFECTS,
-    FREE,
-    GLOSSARY,
-    LENGTH,
-    NMT,
-    Objective,
-)
+from cadec_cli.method.objectives import ADDRESS, BACK, DEFECTS, GLOSSARY, LENGTH, LM_TERMS, NMT, Objective
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -102,9 +93,15 @@ _OWN = (
         "cadec_cli.engines.context_free_terms:lengths",
         needs=("language",),
     ),
+    Term(
+        ADDRESS,
+        "whether it addresses people as the sentences before do",
+        "cadec_cli.engines.address_votes:address_votes",
+        reads_context=True,
+    ),
 )
 # Terms that every search computes itself, or that protection and a glossary add.
-_COMPUTED_ELSEWHERE = (NMT, CONDITIONAL, FREE, DEFECTS, GLOSSARY)
+_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

@@ -33,12 +33,14 @@ from cadec_cli.models.huggingface import (
     single_logits,
     transformers_library,
 )
+from cadec_cli.models.int8.gated import fuse
 from cadec_cli.models.int8.linear import (
     LevelInt8Linear,
     LevelWeights,
     RMSNorm,
     SharedProduct,
     SiblingLinear,
+    WideOutput,
     adds_exactly,
     int8_available,
 )
@@ -152,8 +154,9 @@ class _Loading:
         bias = self._tensor(_OUTPUT_BIAS, (len(output.weight),)) if output.bias is not None else None
         network.fitted = FittedOutput(
             tokens,
-            self._linear(
-                _OUTPUT, (len(tokens), output.weight.size(1)), None if bias is None else bias[tokens]
+            WideOutput(
+                *self._weights(_OUTPUT, (len(tokens), output.weight.size(1))),
+                None if bias is None else bias[tokens],
             ),
             single_logits(lambda: output_table, lambda: bias),
             network.finish,
@@ -170,6 +173,7 @@ class _Loading:
         check_finite(model, str(self.directory))
         _put_norms(model)
         network.attend_in_parts(True)
+        fuse(model)
         return network
 
     def _put_linears(self, network: Network) -> None:
@@ -207,13 +211,16 @@ class _Loading:
         return groups
 
     def _linear(self, name: str, shape: Sequence[int], bias: Tensor | None) -> LevelInt8Linear:
+        return LevelInt8Linear(*self._weights(name, shape), bias)
+
+    def _weights(self, name: str, shape: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         sizes = (shape, shape[:1], shape[1:])
         integers, scales, factors = (
             self._tensor(f"{name}.{part}", size) for part, size in zip(_PARTS, sizes, strict=True)
         )
         if integers.dtype != torch.int8 or not (scales.isfinite().all() and factors.isfinite().all()):
             raise self._damaged(f"{name} is not of the right kind")
-        return LevelInt8Linear(integers, scales, factors, bias)
+        return integers, scales, factors
 
     def _tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         if name not in self._names:

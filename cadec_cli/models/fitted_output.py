@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from cadec_cli.models.int8 import kernels
-from cadec_cli.models.output_layer import all_log_probs, is_compiled
+from cadec_cli.models.int8.linear import WideOutput
+from cadec_cli.models.output_layer import all_log_probs
 
 # Logits of the architecture from the products of the output layer: its scale and its softcap.
 Finish = Callable[[Tensor], Tensor]
@@ -52,7 +53,7 @@ class FittedOutput:
         self, hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
     ) -> Tensor:
         """log p of each token after its row of a last layer: (temperatures, edges). See `TokenLogProbs`."""
-        if self._finish is None and is_compiled(self._output) and kernels.takes(hidden):
+        if self._finish is None and isinstance(self._output, WideOutput) and kernels.takes(hidden):
             return self._in_one_pass(hidden, rows, tokens, temperatures)
         logits = self._logits(self._output(hidden))
 
@@ -67,27 +68,28 @@ class FittedOutput:
     def _in_one_pass(
         self, hidden: Tensor, rows: Tensor, tokens: Tensor, temperatures: Sequence[float]
     ) -> Tensor:
-        """The same without logits; a token outside is found by the sum that an edge of its row to any other
-        token tells."""
+        """The same without logits; each part of the output layer is read while it is in a core's cache."""
         output = self._output
-        assert is_compiled(output)
+        assert isinstance(output, WideOutput)
         rounded = output.round_rows(hidden)
-        product = output(rounded)
         places, inside = self.places(tokens)
-        places = torch.where(inside, places, 0)
+        places = torch.where(inside, places, -1)
         outside = (~inside).nonzero()[:, 0]
         of = rows[outside]
-        if len(outside):
-            any_other = product[of, 0] * rounded.largest[of]
-            any_other = any_other if output.bias is None else any_other + output.bias[0]
-            own = self._single(hidden[of], tokens[outside]).float()
+        own = self._single(hidden[of], tokens[outside]).float() if len(outside) else None
+        every = [kernels.SomeLogits(rounded, temperature, rows, places) for temperature in temperatures]
+        first = 0
+        for part in output.linears:
+            product = part(rounded)
+            for some in every:
+                some.add(product, part.bias, first)
+            first += part.out_features
         found = []
-        for temperature in temperatures:
-            log_probs = kernels.log_probs(product, rounded, output.bias, temperature, rows, places)
-            if len(outside):
-                total = any_other / temperature - log_probs[outside]  # log Σ exp
+        for some, temperature in zip(every, temperatures, strict=True):
+            log_probs = some.log_probs
+            if own is not None:
                 single = own / temperature
-                log_probs[outside] = single - torch.logaddexp(total, single)
+                log_probs[outside] = single - torch.logaddexp(some.totals[of], single)
             found.append(log_probs)
         return torch.stack(found)
 
@@ -102,6 +104,10 @@ class FittedOutput:
 
     def following(self, hidden: Tensor, temperature: float) -> Tensor:
         """log p of every token of the part after each row of a last layer: (rows, D) → (rows, N)."""
+        if self._finish is None and isinstance(self._output, WideOutput) and kernels.takes(hidden):
+            rounded = self._output.round_rows(hidden)
+            product = torch.cat([part(rounded)[: rounded.rows] for part in self._output.linears], 1)
+            return kernels.log_softmax(product, rounded, self._output.bias, temperature)
         if self._finish is None:
             return all_log_probs(self._output, hidden, temperature)
         return (self._logits(self._output(hidden)) / temperature).log_softmax(-1)

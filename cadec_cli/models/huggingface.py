@@ -23,9 +23,8 @@ from cadec_cli.errors import CadecError
 from cadec_cli.models import parts_attention
 from cadec_cli.models.fitted_output import Finish, FittedOutput, Single
 from cadec_cli.models.int8.linear import FineInt8Linear, int8_available
-from cadec_cli.models.layers import Cache
+from cadec_cli.models.layers import Cache, Part
 from cadec_cli.models.output_layer import TokenLogProbs, logit_log_probs
-from cadec_cli.models.parts_attention import RowPart
 from cadec_cli.models.pretrained_settings import (
     check_configuration,
     check_room,
@@ -314,7 +313,7 @@ class Network:
         return hidden
 
     def hidden_states_of_parts(
-        self, tokens: Tensor, positions: Tensor, parts: Sequence[RowPart], cache: Cache | None
+        self, tokens: Tensor, positions: Tensor, parts: Sequence[Part], cache: Cache | None
     ) -> Tensor:
         """The same, where each part of the row attends to keys of its own."""
         # Its values are not read, but a mask of four dimensions keeps the network from making one.

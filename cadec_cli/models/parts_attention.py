@@ -12,36 +12,47 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cadec_cli.models.int8.kernels import PartJobs, attend_in_parts, takes
+from cadec_cli.models.layers import Part, places_of
+
 NAME = "cadec_parts"
 
 
 @dataclass(frozen=True)
-class RowPart:
-    """Consecutive queries of a row, and the keys that they attend to."""
+class Row:
+    """The parts of a row, in the order of their queries, which are all positions of the row."""
 
-    queries: slice
-    keys: tuple[slice, ...]  # among cached and new keys
-    mask: Tensor  # (queries, keys), added to the logits
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def jobs(self) -> PartJobs:
+        """The parts as compiled operations take them, for all layers."""
+        return PartJobs.of(places_of(self.parts), [part.parents for part in self.parts])
 
 
-_parts: ContextVar[Sequence[RowPart] | None] = ContextVar("parts", default=None)
+_row: ContextVar[Row | None] = ContextVar("row", default=None)
 
 
 @contextlib.contextmanager
-def attention_in_parts(parts: Sequence[RowPart]) -> Iterator[None]:
+def attention_in_parts(parts: Sequence[Part]) -> Iterator[None]:
     """A context in which a network whose attention is `NAME` reads one row of these parts."""
-    token = _parts.set(parts)
+    token = _row.set(Row(tuple(parts)))
     try:
         yield
     finally:
-        _parts.reset(token)
+        _row.reset(token)
+
+
+def current_row() -> Row | None:
+    """The row that is read in this context."""
+    return _row.get()
 
 
 @cache
@@ -67,27 +78,30 @@ def _attend(
     """Attention of (1, H, L, D) to (1, G, S, D): (1, L, H, D). Without parts it is that of transformers."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    parts = _parts.get()
-    if parts is None:
+    row = current_row()
+    if row is None:
         made: tuple[Tensor, None] = ALL_ATTENTION_FUNCTIONS["sdpa"](
             module, query, key, value, attention_mask, scaling=scaling, **more
         )
         return made
     if any(more.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
         raise ValueError("this attention is more than a softmax of products")
+    if all(map(takes, (query, key, value))):
+        attended = attend_in_parts(query, key, value, row.jobs, scaling)
+        return attended.view(1, query.size(2), query.size(1), -1), None
     groups = query.size(1) // key.size(1)
     outputs = []
-    for part in parts:
-        keys, values = (_gather(each, part.keys, groups) for each in (key, value))
+    for part in row.parts:
+        keys, values = (_gather(each, (part.cached, part.own), groups) for each in (key, value))
         outputs.append(
-            F.scaled_dot_product_attention(query[:, :, part.queries], keys, values, part.mask, scale=scaling)
+            F.scaled_dot_product_attention(
+                query[:, :, part.queries], keys, values, part.mask(query), scale=scaling
+            )
         )
     return torch.cat(outputs, 2).transpose(1, 2).contiguous(), None
 
 
 def _gather(keys: Tensor, places: Sequence[slice], groups: int) -> Tensor:
     """The keys at some places, one for each query head."""
-    found = (
-        torch.cat([keys[:, :, place] for place in places], 2) if len(places) > 1 else keys[:, :, places[0]]
-    )
+    found = torch.cat([keys[:, :, place] for place in places], 2)
     return found.repeat_interleave(groups, 1) if groups > 1 else found

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import read_json
 from cadec_cli.text.languages import language_misfit
+from cadec_cli.text.tokenizers.line_text import PairTemplate
 from cadec_cli.text.tokenizers.vocabulary import TextSettings as TextSettings
 from cadec_cli.validation import Bound, Number, Whole, field_misfits, misfits, quote_value, text_misfit
 
@@ -191,6 +192,7 @@ class LanguageSettings:
     no_context: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     verified: str = ""
     vocabulary: int | None = None  # the number of tokens that the softmax is over; None: all of them
+    template: str | None = None  # how it reads pairs of sentences; None: nobody said that it should
 
     source_languages: ClassVar[tuple[str, ...]] = ()  # a language model is not asked for a language
     target_languages: ClassVar[tuple[str, ...]] = ()
@@ -200,6 +202,10 @@ class LanguageSettings:
         _check(self, {"positions": Whole(16, _MOST_POSITIONS)}, shown)
         if self.vocabulary is not None:
             _check(self, {"vocabulary": Whole(1, _MOST_TOKENS)})
+        if self.template is not None:
+            if len(self.template) > MAX_TEXT_LENGTH:
+                _refuse([f"template has more than {MAX_TEXT_LENGTH:,} characters"])
+            PairTemplate(self.template)
         _refuse([problem for language in self.no_context if (problem := language_misfit(language))])
         for texts in self.no_context.values():
             if len(texts) > _MOST_CONTEXTS or any(sum(map(len, text)) > _MOST_CONTEXT for text in texts):
@@ -214,6 +220,7 @@ class LanguageSettings:
             "boundary": repr(self.boundary),
             "no context": f"the mean over texts in {texts}" if texts else "the start alone",
             "vocabulary": "all tokens" if self.vocabulary is None else f"{self.vocabulary:,} tokens that fit",
+            **({} if self.template is None else {"pairs": repr(self.template)}),
         }
         return _with_verification(shown, self)
 
@@ -266,6 +273,8 @@ Settings = TypeVar("Settings", TranslationSettings, LanguageSettings)
 def write_settings(path: Path, settings: TranslationSettings | LanguageSettings) -> None:
     """Write settings as JSON, beside the files that they describe."""
     value = {"format": FORMAT_VERSION, **dataclasses.asdict(settings)}
+    if value.get("template", "") is None:  # earlier settings are written back unchanged
+        del value["template"]
     path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", "utf-8")
 
 
@@ -336,5 +345,6 @@ def _check_types(settings: TranslationSettings | LanguageSettings) -> None:
     """Check the types of texts that parsing does not check."""
     if isinstance(settings, LanguageSettings):
         _string(settings.boundary)
-        if settings.start is not None:
-            _string(settings.start)
+        for text in (settings.start, settings.template):
+            if text is not None:
+                _string(text)

@@ -18,7 +18,7 @@ from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure,
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
 from cadec_cli.jobs.job import TranslationJob
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
+from cadec_cli.method.objectives import NMT, pmi_of
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.reports.page import (
     Figures,
@@ -114,7 +114,7 @@ def _part(part: TranslatedPart, explanation: Explanation | None) -> ReportPart:
     if explanation is None:
         return ReportPart(hypotheses)
     rows = {row.name: report_tokens(row.tokens) for row in explanation.rows}
-    return ReportPart(hypotheses, explanation.context, rows.get("chosen", ()), rows.get("first", ()))
+    return ReportPart(hypotheses, explanation.lines, rows.get("chosen", ()), rows.get("first", ()))
 
 
 def report_tokens(tokens: Sequence[TokenPMI]) -> tuple[ReportToken, ...]:
@@ -187,7 +187,7 @@ def failed_segment(of_set: SetResults, result: ScorerResult, failed: Failure) ->
     order = sorted(range(len(group.candidates)), key=lambda index: -float(failed.scores[index]))
     part = ReportPart(
         tuple(_candidate(failed, index) for index in order),
-        failed.explanation.context if failed.explanation is not None else None,
+        failed.explanation.lines if failed.explanation is not None else None,
         rival,
         true,
     )
@@ -213,7 +213,7 @@ def scorer_name(scorer: ContrastiveScorer) -> str:
 
 def _candidate(failed: Failure, index: int) -> ReportHypothesis:
     terms = failed.terms
-    pmi = terms[CONDITIONAL] - terms[FREE] if CONDITIONAL in terms and FREE in terms else None
+    pmi = pmi_of(terms)
     return ReportHypothesis(
         failed.group.candidates[index],
         float(failed.scores[index]),

@@ -96,7 +96,7 @@ def _figures(results: SetResults) -> Iterator[Figures]:
             result.system.name,
             _share(result.said),
             _over(result.said),
-            *((_address(result.address), _over(result.address)) if addressed else ()),
+            *((_address(result), _over(result.address)) if addressed else ()),
         )
         for result in results.systems
     ]
@@ -139,8 +139,11 @@ def _with_over(figure: Figure) -> str:
     return _share(figure) + (f"\nΔ {over}" if over else "")
 
 
-def _address(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{_share(figure)}\nof {figure.share.items:,} items"
+def _address(result: SystemResult) -> str:
+    if (figure := result.address) is None:
+        return "–"
+    lines = (_share(figure), f"of {figure.share.items:,} items", result.forms)
+    return "\n".join(filter(None, lines))
 
 
 def _over(figure: Figure | None) -> str:

@@ -26,7 +26,8 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import refuse_special
 from cadec_cli.fs.read import read_errors, read_json
 from cadec_cli.method.context import room
-from cadec_cli.method.options import TranslationOptions, options_record, options_settings
+from cadec_cli.method.objectives import PAIRS
+from cadec_cli.method.options import TranslationOptions, options_as_data, options_record
 from cadec_cli.session.session import Direction, Entry, Session, context_after
 
 # Of earlier formats only the text is read: format 1 did not store the context of a choice; format 2 had no
@@ -132,7 +133,7 @@ class SessionLog:
 
 
 def _settings(session: Session) -> dict[str, Any]:
-    return {"options": options_settings(session.options), "after": list(session.after)}
+    return {"options": options_as_data(session.options), "after": list(session.after)}
 
 
 def _read_log(path: Path, header: LogHeader) -> tuple[dict[str, Any], str]:
@@ -265,8 +266,9 @@ class _EntryReader:
         _require(type(picked) is bool, f'"picked" of {where} must be true or false, not {picked!r}')
         speakers = data.get("speakers", False)
         _require(type(speakers) is bool, f'"speakers" of {where} must be true or false, not {speakers!r}')
+        sources = _sources(data.get("sources", []), where)
         options = _options(data["options"])
-        entry = Entry(source, parts, context_ids, read, options, edited, pinned, picked, speakers)
+        entry = Entry(source, parts, context_ids, read, options, edited, pinned, picked, speakers, sources)
         _require(entry.text == target, f"the target of {where} is not the chosen hypothesis")
         return entry
 
@@ -277,8 +279,10 @@ class _EntryReader:
         ids = tuple(self.reader.text.encode(target))
         newest = before if self.options.policy.rolling else before[-self.options.context - 1 :]
         fits = room(self.reader.positions, max(len(ids), 1))
-        read = self.options.policy.read(context_after(newest, self.options), fits).sentences
-        return Entry(source, (), (ids,) if ids else (), read, self.options, target)
+        read = self.options.policy.read(context_after(newest, self.options), fits)
+        in_pairs = PAIRS in self.options.weighted_objective.readings
+        sources = self.options.policy.sources(read) if in_pairs else ()
+        return Entry(source, (), (ids,) if ids else (), read.sentences, self.options, target, sources=sources)
 
     def _check_part(self, part: TranslatedPart, where: str) -> None:
         _text(part.source, f"a part of {where}")
@@ -300,6 +304,7 @@ class _EntryReader:
             fits = len(scores) == count and all(map(_is_number, scores))
             _require(fits, f"{where} does not have one score per hypothesis")
         self._check_ids(choice.context, where)
+        _sources(list(choice.sources), where)
         _check_pinned(choice.pinned, choice.context, where)
 
     def _check_ids(self, sentences: Sequence[Sequence[Any]], where: str) -> None:
@@ -335,6 +340,11 @@ def _options(data: Any) -> TranslationOptions:
         return TranslationOptions(**data)
     except CadecError as error:
         raise _MisfitError(error.marked_message) from None
+
+
+def _sources(data: Any, where: str) -> tuple[str, ...]:
+    _require(isinstance(data, list), f"the sources of {where} are not a list")
+    return tuple(_text(source, f"a source read before {where}") for source in data)
 
 
 def _check_pinned(pinned: Any, read: Sequence[Any], where: str) -> None:

@@ -14,13 +14,15 @@ from typing import Any
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
 from cadec_cli.decoding.preceding_context import context_policy
+from cadec_cli.decoding.scorer import read_context
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translation import TranslatedPart
-from cadec_cli.decoding.translator import Translator
+from cadec_cli.decoding.translator import Translator, unit_of
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context, Pair, room
+from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document
@@ -47,7 +49,8 @@ class Entry:
     `parts` is the models' output: one part, several for an over-long sentence, none if only the text is
     known. `context_ids` is the translation as context; `read` is the context of its last part, even if the
     S-NMT decided without it. Both are in the D-LM's ids, and the first `pinned` sentences of `read` are a
-    seed. `picked` and `edited` are a person's decisions. `speakers` is True in subtitles.
+    seed; if the D-LM read pairs, `sources` are their sources. `picked` and `edited` are a person's decisions.
+    `speakers` is True in subtitles.
     """
 
     source: str
@@ -59,6 +62,7 @@ class Entry:
     pinned: int = 0
     picked: bool = False
     speakers: bool = False
+    sources: tuple[str, ...] = ()
 
     @property
     def is_user_choice(self) -> bool:
@@ -72,11 +76,18 @@ class Entry:
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
-        """The sentence as context for models that read both languages: a pair for every part."""
+        """The sentence as context for terms that read both languages: a pair for every part.
+
+        What a person has decided is certain, so that its pair has no list.
+        """
         if self.edited is not None or not self.parts:
             return (Pair(self.source, self.text),)
         return tuple(
-            Pair(part.source, part.chosen_hypothesis.text)
+            Pair(
+                part.source if part.unit is None else part.unit.text_read,
+                part.chosen_hypothesis.text,
+                None if self.picked else part.nbest,
+            )
             for part in self.parts
             if part.chosen_hypothesis is not None
         )
@@ -104,6 +115,7 @@ class Entry:
             "speakers": self.speakers,
             "options": options_record(self.options),
             "parts": [part_json(part) for part in self.parts],
+            **({"sources": self.sources} if self.sources else {}),
         }
 
 
@@ -136,13 +148,13 @@ class Session:
         self.direction = direction or Direction()
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
-        self._seeds: dict[str, tuple[Ids, ...]] = {}  # by formality
+        self._policies: dict[str, ContextPolicy] = {}  # by formality, for their seeds
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
     def begin(self, documents: Sequence[Sequence[Entry]], after: Sequence[str] = ()) -> None:
         """Replace the documents, and the text before the first one, as far as the D-LM can read it."""
-        self.documents = [list(document) for document in documents] or [[]]
+        self.documents = [[*map(self._with_units, document)] for document in documents] or [[]]
         self.changed = None
         encoded = [(text, ids) for text in after for ids in self._encode(text)]
         if self.models.reader is not None:
@@ -151,6 +163,14 @@ class Session:
         self.after = tuple(text for text, _ in encoded)
         pairs = tuple(Pair("", text) for text in self.after)
         self._after = Context(tuple(ids for _, ids in encoded), pairs=pairs)
+
+    def _with_units(self, entry: Entry) -> Entry:
+        """Return an entry that may be from a file with the units that its parts translate."""
+        parts = (
+            dataclasses.replace(part, unit=unit_of(part, entry.options, self.language))
+            for part in entry.parts
+        )
+        return dataclasses.replace(entry, parts=tuple(parts))
 
     @property
     def current(self) -> list[Entry]:
@@ -308,8 +328,11 @@ class Session:
     def _reread(self, entry: Entry, place: int) -> Entry:
         """Return an entry with its current context."""
         longest = max(map(len, entry.context_ids), default=1)
-        seen = self._read(self._before(place, entry.options), longest, entry.options)
-        return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned)
+        seen = self._read(self._before(place, entry.options), longest, entry.options, entry.source)
+        sources: tuple[str, ...] = ()
+        if PAIRS in entry.options.weighted_objective.readings and self.models.reader is not None:
+            sources = self._policy(entry.options).sources(seen)
+        return dataclasses.replace(entry, read=seen.sentences, pinned=seen.pinned, sources=sources)
 
     def _before(self, place: int | None, options: TranslationOptions | None = None) -> Context:
         """Return the context before a sentence of the current document; without a place, before the next."""
@@ -348,7 +371,11 @@ class Session:
             raise CadecError("there was nothing to translate in this sentence")
         rows = self._to_explain(entry)
         read = Context(entry.read, pinned=entry.pinned)
-        return explain(self.models.language, rows, read, entry.options.scoring_options)
+        edited = entry.edited is not None or not entry.parts
+        source = entry.source if edited else self._translator.text_read(entry.parts[-1])
+        readings = entry.options.weighted_objective.readings
+        scoring_options = entry.options.scoring_options
+        return explain(self.models.language, rows, read, scoring_options, readings, source, entry.sources)
 
     def _to_explain(self, entry: Entry) -> list[ExplainedText]:
         alone = self.sentence_level(entry)
@@ -377,19 +404,27 @@ class Session:
         context_ids: list[Ids] = []
         read: tuple[Ids, ...] = ()
         pinned = 0
+        sources: tuple[str, ...] = ()
         for part in parts:
             if part.choice is None or reader is None:
                 continue
             ids = part.nbest.ids_for(reader.text)
             context_ids.append(ids[part.choice.index])
-            read, pinned = part.choice.context, part.choice.pinned
+            read, pinned, sources = part.choice.context, part.choice.pinned, part.choice.sources
             if not options.weighted_objective.uses_lm:
                 # The S-NMT decided alone. Explanations still show the context, and a rolling window moves.
                 seen = self._read(context, max(map(len, ids)), options)
                 read = seen.sentences
                 context = (seen if options.policy.rolling else context).followed_by(context_ids[-1])
         return Entry(
-            source, tuple(parts), tuple(context_ids), read, options, pinned=pinned, speakers=speakers
+            source,
+            tuple(parts),
+            tuple(context_ids),
+            read,
+            options,
+            pinned=pinned,
+            speakers=speakers,
+            sources=sources,
         )
 
     def _encode(self, text: str) -> tuple[Ids, ...]:
@@ -397,15 +432,25 @@ class Session:
         ids = tuple(reader.text.encode(text)) if reader is not None else ()
         return (ids,) if ids else ()
 
-    def _read(self, before: Context, longest: int, options: TranslationOptions) -> Context:
-        """Return the part of a context that the D-LM reads before a text of `longest` tokens."""
+    def _read(self, before: Context, longest: int, options: TranslationOptions, source: str = "") -> Context:
+        """Return the part of a context that the D-LM reads before a translation of `longest` tokens."""
         reader = self.models.reader
         if reader is None:
             return Context()
-        if options.formality not in self._seeds:
-            self._seeds[options.formality] = context_policy(self.models, options).seed
-        policy = dataclasses.replace(options.policy, seed=self._seeds[options.formality])
-        return policy.read(before, room(reader.positions, longest)).without_memory()
+        policy = self._policy(options)
+        fits = room(reader.positions, longest)
+        if options.weighted_objective.readings == (PAIRS,) and self.models.language is not None:
+            return before.part(
+                read_context(self.models.language, PAIRS, policy, before, fits, source), policy.seed
+            )
+        return policy.read(before, fits).without_memory()
+
+    def _policy(self, options: TranslationOptions) -> ContextPolicy:
+        """Return the options' policy, with the seed for their formality, which is encoded once."""
+        if options.formality not in self._policies:
+            self._policies[options.formality] = context_policy(self.models, options)
+        seeded = self._policies[options.formality]
+        return dataclasses.replace(options.policy, seed=seeded.seed, seed_sources=seeded.seed_sources)
 
 
 def context_after(

@@ -14,7 +14,7 @@ from cadec_cli.engines.compute_types import COMPUTE_TYPES
 from cadec_cli.errors import as_flags
 from cadec_cli.fs.read import MAX_INPUT_BYTES, size_name
 from cadec_cli.jobs.model_request import ModelRequest
-from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES
+from cadec_cli.method.objectives import DOCUMENT_OBJECTIVES, OBJECTIVES, READINGS
 from cadec_cli.method.terms import describe_term_options
 from cadec_cli.parallel import JobShard
 from cadec_cli.text.formats import FORMATS
@@ -435,6 +435,14 @@ ContextSize = Annotated[
         help="Number of preceding target sentences to read. [dim]\\[default: the bundle's][/dim]",
         min=0,
         show_default=False,
+    ),
+]
+Reads = Annotated[
+    str | None,
+    one_of(
+        READINGS,
+        "--reads",
+        help="What the D-LM reads: target, pairs or both. [dim]\\[default: the bundle's][/dim]",
     ),
 ]
 Report = Annotated[

@@ -19,6 +19,12 @@ REGISTERS = ("formal", "informal")
 # language → register → sentences
 Seeds = Mapping[str, Mapping[str, tuple[str, ...]]]
 
+# What our seed sentences say. English has one form of address, and so no seeds of its own.
+_ENGLISH = {
+    "formal": ("Excuse me, may I help you?", "Thank you.", "Please sit down."),
+    "informal": ("Where are you?", "I'm waiting for you.", "You know that I like you."),
+}
+
 # All seed sentences are read before every document, so there can't be many.
 _MOST, _LONGEST = 100, 1000
 
@@ -35,6 +41,14 @@ def seed_sentences(register: str, language: str, more: Path | None = None) -> tu
             f"{option('after')} FILE reads your own sentences as context",
         )
     return known[language][register]
+
+
+def seed_sources(register: str, language: str) -> tuple[str, ...]:
+    """Our seed sentences of a register in another language, of which they are translations, or nearly so.
+
+    There are none in a language that we have no seeds for, except English.
+    """
+    return _ENGLISH[register] if language == "en" else _ours().get(language, {}).get(register, ())
 
 
 def read_seeds(path: Path) -> Seeds:

@@ -18,8 +18,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
-
 # "No space here" and "a space here", wherever Moses' detokeniser would do the opposite.
 JOIN = "\uffed"
 SPACE = "\u2423"
@@ -35,6 +33,9 @@ class MosesText:
     """Moses for one language. A language without Moses' rules gets the default (English) ones."""
 
     def __init__(self, language: str) -> None:
+        # Imported here: half a second of regular expressions, which models without Moses never need.
+        from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+
         self.language = language
         self._normaliser = MosesPunctNormalizer(lang=language)
         self._tokeniser = MosesTokenizer(lang=language)
@@ -124,6 +125,8 @@ class Truecaser:
     @classmethod
     def train(cls, sentences: Iterable[list[str]]) -> "Truecaser":
         """Learn the usual form of every word from tokenised sentences (Moses' recipe)."""
+        from sacremoses import MosesTruecaser
+
         # MosesTruecaser.train would hold every token of the corpus at once; its parts do not.
         moses = MosesTruecaser()
         forms: dict[str, Counter[str]] = defaultdict(Counter)

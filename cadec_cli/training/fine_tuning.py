@@ -4,6 +4,9 @@ The model is read from a directory with the files that a bundle has (config.json
 language-model.json). The result is a directory of the same form: a bundle can be built from it, and
 transformers can load it.
 
+Corpora with one side are documents of a language. Those with two are pairs, which the model reads in turn, a
+source sentence and its translation, to predict the translations.
+
 All weights of the layers are trained. The token tables are not, unless the options say so: they are most of a
 small multilingual model, nearly all their rows belong to tokens that never occur in the documents, and half
 of their gradient would only push those tokens away.
@@ -28,7 +31,7 @@ from cadec_cli.models.pretrained_settings import (
     write_settings,
 )
 from cadec_cli.text.token_text import tokenizer_checksum
-from cadec_cli.text.tokenizers.line_text import LineText
+from cadec_cli.text.tokenizers.line_text import PLAIN, LineText
 from cadec_cli.training.kinds import Kind
 from cadec_cli.training.presets import FineTuningOptions, WindowOptions
 
@@ -68,9 +71,10 @@ def fine_tuning_kind(origin: Path) -> Kind:
 def _examples(
     start: int, shards: Sequence[WeightedShard], options: WindowOptions, sizes: Mapping[str, Any]
 ) -> Examples:
-    from cadec_cli.data.batches import SentenceWindows, tokens_seen
+    from cadec_cli.data.batches import PairWindows, SentenceWindows, tokens_seen
 
-    return SentenceWindows(
+    windows = PairWindows if len(shards[0].shard.sides) == 2 else SentenceWindows
+    return windows(
         shards,
         options.window,
         options.stride,
@@ -84,7 +88,7 @@ def _network(origin: Path, checksum: str, sizes: Mapping[str, Any], sides: Seque
     from cadec_cli.models.pretrained_lm import PretrainedLM
 
     FineTuningOptions(**sizes)  # refuses invalid values
-    if sides[0].pipeline_checksum != checksum:
+    if any(side.pipeline_checksum != checksum for side in sides):
         raise CadecError(
             "the corpora were not prepared with the tokenizer of the pretrained model",
             "prepare them with `cadec prepare text -p` and the model",
@@ -123,5 +127,6 @@ def _save(origin: Path, directory: Path, network: Model, pipelines: Mapping[str,
             weights=sha256(weights),
             no_context={},  # it has learnt how documents begin
             verified="",
+            template=PLAIN if len(pipelines) == 2 else settings.template,
         )
         write_settings(part / LANGUAGE_SETTINGS, tuned)

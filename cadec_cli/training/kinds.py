@@ -150,6 +150,7 @@ def _two_sided(
     def network(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
         from cadec_cli.models.storage import NETWORKS
 
+        _refuse_pretrained_tokens(sides, f"`cadec train lm {option('start-from')}` reads such pairs")
         source, target = (side.vocabulary_size for side in sides)
         _, made = NETWORKS[name]
         return made(config(source_vocabulary=source, target_vocabulary=target, **sizes))
@@ -177,15 +178,17 @@ def _windows(shards: Sequence[WeightedShard], options: WindowOptions, sizes: Map
     return DocumentWindows(shards, options.window, options.stride, options.min_document_tokens)
 
 
+def _refuse_pretrained_tokens(sides: Sequence[SideInfo], remedy: str) -> None:
+    if any(side.text == "language model" for side in sides):
+        raise CadecError("these corpora are in the tokens of a pretrained language model", remedy)
+
+
 def _document_lm(sizes: Mapping[str, Any], sides: Sequence[SideInfo]) -> Model:
     from cadec_cli.models.doclm import DocumentLM
 
-    if sides[0].text == "language model":
-        raise CadecError(
-            "these corpora are in the tokens of a pretrained language model",
-            f"name it with {option('start-from')}; or prepare them with a text pipeline",
-        )
-
+    _refuse_pretrained_tokens(
+        sides, f"name it with {option('start-from')}; or prepare them with a text pipeline"
+    )
     return DocumentLM(DocumentLMConfig(vocabulary=sides[0].vocabulary_size, **sizes))
 
 

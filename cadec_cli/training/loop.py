@@ -263,11 +263,11 @@ def dev_loss(task: Task, batch_tokens: int, device: torch.device, processes: Pro
     task.model.eval()
     total = tokens = 0.0
     batches = in_order(task.dev, batch_tokens)
-    lengths = task.dev.lengths()[:, -1]
+    labels = task.dev.labels()
     with torch.inference_mode():
         for examples in batches[processes.rank :: processes.count]:
             total += task.dev_loss(task.model, task.dev.batch(examples).to(device)).item()
-            tokens += int(lengths[examples].sum())
+            tokens += int(labels[examples].sum())
     total, tokens = processes.total(total, tokens)
     return total / tokens
 

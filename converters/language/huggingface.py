@@ -134,15 +134,22 @@ class _RawModel:
     directory: Path | None = None  # its files of weights can be used as they are
     files: tuple[str, ...] = ()
     packed: bool = False  # whether its weights were packed into a few bits
+    template: str | None = None  # how it reads pairs, if it was fine-tuned on pairs
 
 
-def open_language_model(given: str, *, note: Note, no_context: Texts) -> LanguageModelImport:
+def open_language_model(
+    given: str, *, note: Note, no_context: Texts, template: str | None = None
+) -> LanguageModelImport:
     """Open a language model: a directory, a GGUF file or a name on the hub.
 
-    Anything wrong with it is a CadecError. `no_context` are the texts that stand for no context, by language.
+    Anything wrong with it is a CadecError. `no_context` are the texts that stand for no context, by language;
+    `template` is how it reads pairs, if that is not what it says itself.
     """
     path = _place(given)
-    return _language_import(_read_gguf(path) if path.is_file() else _read_directory(path), no_context, note)
+    read = _read_gguf(path) if path.is_file() else _read_directory(path)
+    if template is not None:
+        read = replace(read, template=template)
+    return _language_import(read, no_context, note)
 
 
 def open_tokenizer(given: str) -> tuple[str, str]:
@@ -202,6 +209,7 @@ def _read_directory(path: Path) -> _RawModel:
         weights=weights_checksum([path / name for name in files]),
         directory=None if pickled else path,
         files=files,
+        template=tuned.template if tuned else None,
     )
 
 
@@ -235,6 +243,7 @@ def _language_import(read: _RawModel, texts: Texts, note: Note) -> LanguageModel
         boundary=boundary,
         start=read.start,
         no_context=texts,
+        template=read.template,
     )
     model = _scorer(network, read.tokenizer, settings)
     check_vocabulary(model, read.origin)

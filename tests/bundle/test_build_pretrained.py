@@ -252,6 +252,52 @@ def test_settings_of_an_s_n_m_t_are_checked(built: Path, tmp_path: Path) -> None
             _ = load_models(Bundle.open(copy)).translation
 
 
+# What the D-LM reads
+
+
+def test_a_model_that_was_trained_on_pairs_reads_pairs(models: Path, tmp_path: Path) -> None:
+    """Unless the user says otherwise; and a bundle says nothing of it if only the target is read."""
+    plain, pairs, trained = (tmp_path / name for name in ("plain", "pairs", "trained"))
+    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    assert exit_code(convert(*pair, "-o", plain)) == 0
+    assert (
+        "reads" not in (plain / "bundle.json").read_text()
+        and "template" not in (plain / "lm" / "language-model.json").read_text()
+    )
+    (tmp_path / "template").write_text("> {source}\n{target}\n", "utf-8")
+    assert (
+        exit_code(convert(plain, "--reads", "pairs", "--template", tmp_path / "template", "-o", pairs)) == 0
+    )
+    opened = Bundle.open(pairs)
+    settings = opened.settings("lm")
+    assert isinstance(settings, LanguageSettings) and settings.template == "> {source}\n{target}\n"
+    assert (
+        opened.defaults.reads == "pairs" and opened.manifest.identity != Bundle.open(plain).manifest.identity
+    )
+    # A fine-tuning run writes such a template beside its weights.
+    again = ("--nmt", models / "marian", "--lm", pairs / "lm")
+    assert exit_code(convert(*again, "-o", trained)) == 0
+    assert Bundle.open(trained).defaults.reads == "pairs"
+    assert exit_code(convert(*again, "--reads", "both", "-o", tmp_path / "both")) == 0
+    assert Bundle.open(tmp_path / "both").defaults.reads == "both"
+    # Another D-LM, another way to read.
+    assert exit_code(convert(trained, "--lm", models / "llama.gguf")) == 0
+    assert Bundle.open(trained).defaults.reads == "target"
+
+
+def test_our_own_language_models_read_the_target_only(
+    made_up_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for flags in (("--reads", "pairs"), ("--template", tmp_path / "template")):
+        (tmp_path / "template").write_text("{source}\n{target}\n", "utf-8")
+        assert exit_code(convert(made_up_bundle, *flags, "-o", tmp_path / "out")) == 1
+        assert f"{flags[0]} is for a pretrained D-LM" in capsys.readouterr().err
+    text = tmp_path / "in.txt"
+    text.write_text("hello friend.\n", "utf-8")
+    assert exit_code(["translate", str(text), "-b", str(made_up_bundle), "--reads", "pairs", "-q"]) == 2
+    assert "reads the target language only" in capsys.readouterr().err
+
+
 # Fitting a D-LM to its S-NMT
 
 

@@ -16,10 +16,14 @@ from cadec_cli.decoding.confidence import DEFECTIVE, WEIGHINGS
 from cadec_cli.decoding.protection import defects as defects_module
 from cadec_cli.decoding.state import part_of
 from cadec_cli.decoding.translation import Translation
+from cadec_cli.decoding.translator import Translator
+from cadec_cli.evaluation.generative.run import DocumentTranslators, rows_of
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.jobs.model_request import ModelRequest
-from tests.helpers.pretrained_bundles import built_bundle, random_models
+from cadec_cli.main import exit_code
+from cadec_cli.method.objectives import LM_TERMS, READINGS
+from tests.helpers.pretrained_bundles import built_bundle, convert, random_models
 from tests.helpers.run_in_process import cadec
 
 DOCUMENTS = [
@@ -56,10 +60,29 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built_bundle(random_models(tmp_path_factory.mktemp("agreement")))
 
 
-@pytest.fixture(params=["own", "pretrained"])
+@pytest.fixture(scope="module")
+def of_pairs(pretrained: Path) -> Path:
+    """The same models, and the D-LM reads pairs; the beam steps them word by word."""
+    directory, models = pretrained.parent / "pairs", pretrained.parent
+    made = convert(
+        *("--nmt", models / "marian", "--lm", models / "gpt2", "--for-beam"),
+        *("--reads", "pairs", "--vocabulary", "full", "-o", directory),
+    )
+    assert exit_code(made) == 0
+    return directory
+
+
+@pytest.fixture(scope="module")
+def of_both(of_pairs: Path) -> Path:
+    """The same models, and the D-LM reads the target and pairs."""
+    directory = of_pairs.with_name("both")
+    assert exit_code(convert(of_pairs, "--reads", "both", "--weight", "pairs=0.5", "-o", directory)) == 0
+    return directory
+
+
+@pytest.fixture(params=["made_up_bundle", "pretrained", "of_pairs", "of_both"])
 def bundle(request: pytest.FixtureRequest) -> Path:
-    name = "made_up_bundle" if request.param == "own" else "pretrained"
-    found = request.getfixturevalue(name)
+    found = request.getfixturevalue(request.param)
     assert isinstance(found, Path)
     return found
 
@@ -288,3 +311,40 @@ def test_rerank_of_what_translate_writes(bundle: Path, search: str, source: Path
         assert (one.get("confidence", 1) <= DEFECTIVE) == (other.get("confidence", 1) <= DEFECTIVE)
     plain = ran("rerank", lists, "-b", bundle, "--search", search).splitlines()
     assert [line for line in plain if line] == [record["translation"] for record in expected]
+
+
+def test_contrastive_tests(bundle: Path, source: Path, tmp_path: Path) -> None:
+    """A list as a group, after the translations before it: what the D-LM says of it is the same."""
+    records = translated(bundle, "rerank", source)[:3]
+    last = records[-1]["hypotheses"]
+    group = {
+        "source": records[-1]["source"],
+        "context_source": [record["source"] for record in records[:-1]],
+        "context": [record["translation"] for record in records[:-1]],
+        "candidates": [one["text"] for one in last],
+        "truth": 0,
+    }
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(group) + "\n", "utf-8")
+    asked = ("--context", OPTIONS["context"], "--temperature", OPTIONS["temperature"], *MACHINE)
+    done = cadec("score-contrastive", path, "-b", bundle, *asked)
+    assert done.returncode == 0, done.stderr
+    names = [name for name in last[0] if name == "pmi" or name in LM_TERMS]
+    assert len(names) >= 3
+    for found, expected in zip(parsed(done.stdout), last, strict=True):
+        assert found["text"] == expected["text"]
+        figures = {name: expected[name] for name in names}
+        assert {name: found[name] for name in names} == pytest.approx(figures, abs=ROUNDING)
+
+
+def test_rows_of_generative_tests(of_pairs: Path) -> None:
+    """Rows that read differently share lists and a pass of the D-LM, and choose as each would alone."""
+    request = ModelRequest(of_pairs, compute_type="float32", threads=1)
+    job = TranslationJob.open(request, {**OPTIONS})
+    rows = rows_of(job.options, ["rerank", "lattice"], readings=READINGS)
+    assert [row.reads for row in rows] == [*READINGS, *READINGS]
+    found = DocumentTranslators(job, rows).translate(DOCUMENTS)
+    for number, row in enumerate(rows):
+        alone = Translator(job.models, row, language=job.languages.source_code)
+        texts = [[one.text for one in alone.translate(document)] for document in DOCUMENTS]
+        assert [list(one.rows[number]) for one in found] == texts

@@ -141,10 +141,10 @@ def test_sentences_of_many_lists_are_merged_and_scored_once(
     ids = [sentence for hypotheses in several for sentence in encode(model, hypotheses)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(scorer_module, "MERGED_NODES", nodes)
-        merged = scorer.free_by_sentence(ids)
-    assert set(merged) == set(ids)
+        merged = scorer.free_by_sentence(("", sentence) for sentence in ids)
+    assert set(merged) == {("", sentence) for sentence in ids}
     assert len(counted.calls) == 1
-    for sentence, totals in merged.items():
+    for (_, sentence), totals in merged.items():
         (alone,) = scorer.free([scorer.trie([sentence])])
         np.testing.assert_allclose(totals, alone[:, 0], atol=TOLERANCE)
 

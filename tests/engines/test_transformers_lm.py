@@ -8,17 +8,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
+from cadec_cli.decoding.scorer import Scorer
 from cadec_cli.engines import transformers_lm
 from cadec_cli.engines.protocols import trie_for
 from cadec_cli.engines.transformers_lm import TOLERANCE, Probes, TransformersLanguageModel, choose_scoring
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Ids
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import MAX_POSITIONS, Network, readable_positions
 from cadec_cli.models.layers import Cache
-from cadec_cli.text.tokenizers.line_text import LineText, find_boundary
+from cadec_cli.text.tokenizers.line_text import LineText, PairTemplate, find_boundary
 from tests.helpers.pretrained_lms import (
     FAMILIES,
     FAST,
@@ -42,7 +45,13 @@ def line_text(kind: str) -> LineText:
 
 
 def scorer(
-    family: str, *, positions: int | None = None, no_context: Sequence[Sequence[str]] = (), **changes: object
+    family: str,
+    *,
+    positions: int | None = None,
+    no_context: Sequence[Sequence[str]] = (),
+    source_texts: Sequence[Sequence[str]] = (),
+    template: PairTemplate | None = None,
+    **changes: object,
 ) -> TransformersLanguageModel:
     kind = TOKENIZER[family]
     network = tiny_network(family, tokenizer_size(kind), seed=1, **changes)
@@ -51,6 +60,8 @@ def scorer(
         line_text(kind),
         positions=positions or readable_positions(network.config),
         no_context=no_context,
+        source_texts=source_texts,
+        template=template,
     )
 
 
@@ -348,3 +359,112 @@ def test_weights_that_give_no_numbers_are_said() -> None:
         model.network.model.transformer.ln_f.weight[0] = torch.inf
     with pytest.raises(CadecError, match="not numbers"):
         model.score([trie_for(model, encoded(model, SENTENCES[:2]))], [Context()], PLAIN)
+
+
+# Pairs of sentences and their translations
+
+
+NEUTRAL = (("Il est rouge.", "Merci !"), ("Elle était très vieille.",))
+NEUTRAL_SOURCES = (("It is red.", "Thank you!"), ("She was very old.",))
+LABELLED = PairTemplate("English: {source}\nFrench:\n{target}\n")
+
+
+@torch.inference_mode()
+def log_prob_of_text(model: TransformersLanguageModel, before: str, sentence: str) -> float:
+    """log p of a line of text and its end after other lines, by transformers alone."""
+    tokenizer, start = Tokenizer.from_str(tokenizer_json(TOKENIZER["llama"])), model.text.start
+
+    def ids(text: str) -> list[int]:
+        return [start, *tokenizer.encode(text, add_special_tokens=False).ids]
+
+    first, whole = ids(before), ids(f"{before}{sentence}\n")
+    assert whole[: len(first)] == first
+    log_probs = model.network.model(input_ids=torch.tensor([whole])).logits[0].double().log_softmax(-1)
+    return sum(float(log_probs[place - 1, whole[place]]) for place in range(len(first), len(whole)))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("template", [None, LABELLED])
+def test_pairs_are_scored_as_their_text(template: PairTemplate | None, fast: bool) -> None:
+    model = scorer("llama", no_context=NEUTRAL, source_texts=NEUTRAL_SOURCES, template=template)
+    model.fast = fast
+
+    def text(pairs: Sequence[tuple[str, str]], source: str) -> str:
+        written = (template or PairTemplate()).text
+        whole = "".join(written.replace("{source}", x).replace("{target}", y) for x, y in pairs)
+        return whole + written.replace("{source}", source).removesuffix("{target}\n")
+
+    pairs = [("Where is the key?", "Il est rouge."), ("Thank you!", "Ça va… bien")]
+    hypotheses = ["Tu as lu ma lettre ?", "Vous avez faim ?", "Il est rouge."]
+    scores = Scorer(model, reads=PAIRS)
+    ids = [tuple(model.text.encode(one)) for one in hypotheses]
+    before = Context()
+    for x, y in pairs:
+        before = before.followed_by(tuple(model.text.encode(y)), pair=Pair(x, y))
+    trie, source = scores.trie(ids), "Are you tired?"
+    (free,) = scores.free([trie], [source])
+    (after,) = scores.after([trie], [scores.context(before, ids, source)], [free])
+    neutral = [[*zip(xs, ys, strict=True)] for xs, ys in zip(NEUTRAL_SOURCES, NEUTRAL, strict=True)]
+    for place, one in enumerate(hypotheses):
+        expected = log_prob_of_text(model, text(pairs, source), one)
+        assert after.totals[0, place] == pytest.approx(expected, abs=2e-3)
+        alone = [log_prob_of_text(model, text(each, source), one) for each in neutral]
+        assert free[0, place] == pytest.approx(sum(alone) / 2, abs=2e-3)
+    by_source = scores.free_by_sentence((other, one) for other in (source, "Yes.") for one in ids)
+    assert [by_source[source, one][0] for one in ids] == pytest.approx(free[0], abs=1e-4)
+    assert by_source["Yes.", ids[0]][0] != pytest.approx(free[0, 0], abs=1e-2)
+
+
+def test_without_context_pmi_of_pairs_is_0_and_x_is_read() -> None:
+    for model in (scorer("llama"), scorer("llama", no_context=NEUTRAL, source_texts=NEUTRAL_SOURCES)):
+        scores = Scorer(model, reads=PAIRS)
+        trie = scores.trie(encoded(model, SENTENCES[:3]))
+        free, other = scores.free([trie, trie], ["Where is it?", "Thank you."])
+        assert np.abs(free - other).max() > 0.01
+        (after,) = scores.after(
+            [trie], [scores.context(Context(), encoded(model, SENTENCES[:3]), "Where is it?")], [free]
+        )
+        assert (after.totals == free).all() and after.scored is None
+        (unknown,) = scores.free([trie])
+        assert np.isfinite(unknown).all()
+
+
+def lines_of(model: TransformersLanguageModel, context: Context) -> list[str]:
+    """What a model reads, line by line."""
+    return [line.strip() for line in model.text.decode(context.tokens(model.text.boundary)[1:]).split("\n")]
+
+
+def test_long_windows_lose_whole_pairs_and_then_the_source() -> None:
+    model = scorer("llama", positions=48)
+    scores = Scorer(model, policy=ContextPolicy(9), reads=PAIRS)
+    ids = encoded(model, SENTENCES[:2])
+    before = Context()
+    for x, y in zip(SENTENCES, reversed(SENTENCES), strict=False):
+        before = before.followed_by(tuple(model.text.encode(y)), pair=Pair(x, y))
+    for source in ("Yes.", SENTENCES[0], "Where is the key? " * 5):
+        read = scores.context(before, ids, source)
+        assert read.length + max(map(len, ids)) <= model.positions
+        lines = [line for pair in zip(SENTENCES, reversed(SENTENCES), strict=False) for line in pair]
+        expected = [*lines[len(lines) - 2 * len(read.sentences) :], source.strip()]
+        if read.source:
+            assert lines_of(model, read) == expected
+        scores.after([scores.trie(ids)], [read], scores.free([scores.trie(ids)], [source]))
+    assert read.source == () and not read.sentences
+
+
+def test_a_sentence_without_a_known_source_is_a_line_alone() -> None:
+    model = scorer("llama")
+    before = Context().followed_by(tuple(model.text.encode("Oui.")), pair=Pair("", "Oui."))
+    read = Scorer(model, reads=PAIRS).context(before, [], "Yes.")
+    assert lines_of(model, read) == ["Oui.", "Yes."]
+    other = scorer("llama", template=PairTemplate("Yes, {source}\nOui ?\n{target}\n"))
+    read = Scorer(other, reads=PAIRS).context(before, [], "Yes.")
+    assert lines_of(other, read) == ["Oui ?", "Oui.", "Yes, Yes.", "Oui ?"]
+    inline = scorer("llama", template=PairTemplate("Yes, {source}\nOui ? {target}\n"))
+    read = Scorer(inline, reads=PAIRS).context(before, [], "Yes.")
+    assert [line.split() for line in lines_of(inline, read)] == [
+        ["Oui", "?", "Oui."],
+        ["Yes,", "Yes."],
+        ["Oui", "?"],
+    ]
+    assert read.sentences[0][-len(before.sentences[0]) :] == before.sentences[0]

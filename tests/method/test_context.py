@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.method.context import Context, ContextPolicy, room
+from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Ids
 
 BOUNDARY = 3
@@ -95,3 +95,42 @@ def test_there_is_always_room_for_the_boundary(positions: int, longest: int) -> 
     assert room(positions, longest) >= 1
     if longest < positions:
         assert room(positions, longest) + longest == positions
+
+
+def before_target(source: str) -> Ids:
+    """Letters are tokens, and a boundary ends them."""
+    return (*(ord(letter) for letter in source), BOUNDARY) if source else ()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "bcd"]), sentences), max_size=6), policies, rooms)
+def test_pairs_are_read_whole(pairs: list[tuple[str, Ids]], policy: ContextPolicy, tokens: int) -> None:
+    before = Context()
+    for source, ids in pairs:
+        before = before.followed_by(ids, pair=Pair(source, "y"))
+    read = policy.read_pairs(before, tokens, before_target, "xyz")
+    assert read.source == (before_target("xyz") if read.length > 1 else ())
+    assert read.length <= max(tokens, 1) and len(read.tokens(BOUNDARY)) == read.length
+    own = [(*before_target(source), *ids) for source, ids in pairs]
+    assert list(read.own) == own[len(own) - len(read.own) :]
+    assert read.sentences[: read.pinned] == policy.seed[len(policy.seed) - read.pinned :]
+    part = before.part(read, policy.seed)
+    assert part.pinned == read.pinned and len(part.own) == len(read.own)
+    assert list(part.own) == [ids for _, ids in pairs][len(own) - len(read.own) :]
+    assert [pair.source for pair in part.pairs] == [source for source, _ in pairs][len(own) - len(read.own) :]
+    if tokens > 200 and not policy.rolling:
+        assert len(read.own) == min(policy.sentences, len(pairs))
+
+
+def test_sources_that_are_not_known_are_those_of_the_oldest_sentences() -> None:
+    before = Context(((4,), (5,)), pairs=(Pair("a", "y"),))
+    read = ContextPolicy(2).read_pairs(before, 60, before_target, "b")
+    assert read.sentences == ((4,), (ord("a"), BOUNDARY, 5))
+    assert read.tokens(BOUNDARY) == [3, 4, 3, ord("a"), 3, 5, 3, ord("b"), 3]
+    assert ContextPolicy(2).read_pairs(Context(((4,),)), 60, before_target, "").source == ()
+    seeded = ContextPolicy(1, seed=((6,), (7,)), seed_sources=("c", "d"))
+    read = seeded.read_pairs(before, 60, before_target, "")
+    assert read.sentences == ((99, 3, 6), (100, 3, 7), (97, 3, 5)) and read.pinned == 2
+    part = before.part(read, seeded.seed)
+    assert (part.sentences, part.pinned, seeded.sources(part)) == (((6,), (7,), (5,)), 2, ("c", "d", "a"))
+    read = seeded.read_pairs(before, 7, before_target, "e")
+    assert seeded.sources(before.part(read, seeded.seed)) == ("d",)

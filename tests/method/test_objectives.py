@@ -19,12 +19,17 @@ from cadec_cli.jobs.json_lines import json_records
 from cadec_cli.main import exit_code
 from cadec_cli.method.context import Context
 from cadec_cli.method.objectives import (
+    ADDRESS,
     BACK,
     CONDITIONAL,
     DEFECTS,
     FREE,
+    LM_TERMS,
+    LM_TERMS_OF,
     NMT,
     OBJECTIVES,
+    PAIRS,
+    TARGET,
     objective,
     penalise_defects,
 )
@@ -34,7 +39,7 @@ from cadec_cli.models.doclm import DocumentLM
 from cadec_cli.text.protected.core import core_between
 
 every_objective = pytest.mark.parametrize("name", OBJECTIVES)
-TERMS = sorted({term for known in OBJECTIVES.values() for term in known.terms})
+TERMS = sorted({term for known in OBJECTIVES.values() for term in known.terms} | LM_TERMS)
 values = st.fixed_dictionaries({term: st.floats(-50, 50) for term in TERMS})
 
 
@@ -77,6 +82,20 @@ def test_weights_have_names(name: str, weight: float, terms: dict[str, float]) -
         assert changed.score(terms) == pytest.approx(without + weight * single, abs=1e-6)
     with pytest.raises(CadecError, match=f"{name} has no weight luck"):
         chosen.with_weights({"luck": 1.0})
+
+
+@every_objective
+@given(terms=values, weight=st.floats(0.1, 10), value=st.floats(-5, 5))
+def test_an_optional_term_is_added_by_its_weight(
+    name: str, terms: dict[str, float], weight: float, value: float
+) -> None:
+    plain, voting = objective(name), objective(name, {ADDRESS: weight})
+    assert ADDRESS not in plain.terms and voting.terms == (*plain.terms, ADDRESS)
+    expected = plain.score(terms) + weight * value
+    assert voting.score({**terms, ADDRESS: value}) == pytest.approx(expected)
+    assert voting.with_weights({ADDRESS: 2 * weight}).weights[ADDRESS] == 2 * weight
+    assert objective(name, {ADDRESS: 0.0}) == plain
+    assert not voting.by_token
 
 
 @given(values)
@@ -270,3 +289,25 @@ def test_the_repl_shows_no_pmi_that_nobody_computed(
         assert len(rows) == 3
         assert all((" – " in row) == dash for row in rows)
         assert "PMI +" in shown or "PMI -" in shown  # /why computes what it shows
+
+
+@every_objective
+@given(terms=values)
+def test_what_is_read_changes_the_terms_and_not_the_formula(name: str, terms: dict[str, float]) -> None:
+    own = objective(name)
+    assert objective(name, reads=TARGET) == own
+    of_pairs, of_both = objective(name, reads=PAIRS), objective(name, {}, "both")
+    of_target = {old: terms[new] for old, new in zip(*LM_TERMS_OF.values(), strict=True)}
+    assert of_pairs.score(terms) == own.score({**terms, **of_target})
+    assert not of_pairs.uses(*LM_TERMS_OF[TARGET]) and of_pairs.reads_context == own.reads_context
+    if own.uses_lm:
+        weighted = objective(name, {"pairs": 0.5}, "both")
+        added = {old: terms[old] + 0.5 * of_target[old] for old in of_target}
+        assert weighted.score(terms) == pytest.approx(own.score({**terms, **added}))
+        assert of_both.readings == (TARGET, PAIRS) and of_both.by_token == own.by_token
+        alone = objective(name, {"pairs": 0}, "both")
+        assert alone.score(terms) == pytest.approx(own.score(terms))
+    else:
+        assert of_both == of_pairs == own
+    with pytest.raises(CadecError, match="has no weight pairs"):
+        objective(name, {"pairs": 1}, PAIRS)

@@ -1,5 +1,6 @@
 """Sizes of networks and options of training: types and bounds, named where something is out of them."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,38 @@ def test_settings_of_pretrained_models_have_bounds(change: dict[str, Any], tmp_p
         read_language_settings(tmp_path)
     with pytest.raises(CadecError, match=TRANSLATION_SETTINGS):
         read_translation_settings(tmp_path)
+
+
+def test_a_template_for_pairs_is_stored_if_there_is_one(tmp_path: Path) -> None:
+    plain = LanguageSettings(**COMMON, boundary="\n", start=None)
+    write_settings(tmp_path / LANGUAGE_SETTINGS, plain)
+    assert "template" not in (tmp_path / LANGUAGE_SETTINGS).read_text() and "pairs" not in plain.details()
+    of_pairs = dataclasses.replace(plain, template="English: {source}\nFrench:\n{target}\n")
+    write_settings(tmp_path / LANGUAGE_SETTINGS, of_pairs)
+    assert read_language_settings(tmp_path) == of_pairs and "French" in of_pairs.details()["pairs"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *(
+            "",
+            7,
+            "{source}\n",
+            "{target}\n{source}\n",
+            "{source} {target}\n",
+            "{source}\n{target} {target}\n",
+        ),
+        *("{source}{source}\n{target}\n", "{target}\n{source}\n{target}\n"),
+        "{source}\n{target}\n" + "x" * 3000,
+    ],
+)
+def test_a_template_has_each_side_once_and_the_target_last(template: Any, tmp_path: Path) -> None:
+    write_settings(tmp_path / LANGUAGE_SETTINGS, LanguageSettings(**COMMON, boundary="\n", start=None))
+    stored = json.loads((tmp_path / LANGUAGE_SETTINGS).read_text())
+    (tmp_path / LANGUAGE_SETTINGS).write_text(json.dumps({**stored, "template": template}))
+    with pytest.raises(CadecError, match=LANGUAGE_SETTINGS):
+        read_language_settings(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../a.spm", "/etc/passwd", "a/b", "..", ""])

@@ -21,7 +21,7 @@ from cadec_cli.models.huggingface import load_network
 from cadec_cli.models.pretrained_lm import PretrainedLM, PretrainedLMConfig
 from cadec_cli.models.pretrained_settings import read_language_settings
 from cadec_cli.models.storage import fill, load_model, model_state
-from cadec_cli.text.tokenizers.line_text import LineText
+from cadec_cli.text.tokenizers.line_text import PLAIN, LineText
 from cadec_cli.training.loop import cross_entropy
 from tests.helpers import made_up_pair
 from tests.helpers.made_up_models import cadec
@@ -109,9 +109,10 @@ def test_to_tell_apart_what_is_seen_is_a_softmax_over_that(prepared: Path) -> No
     assert torch.allclose(logits, own, atol=1e-4)
 
 
-def test_a_sentence_longer_than_a_window_is_read_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lengths", [(600, 5, 5), (40,) * 10, (150, 7, 49, 3, 60), (191, 2)])
+def test_every_part_of_a_document_is_read(lengths: tuple[int, ...], tmp_path: Path) -> None:
     with writing_shard(tmp_path / "long", [SideInfo("en", "", 1000)]) as writer:
-        for length in (600, 5, 5):
+        for length in lengths:
             writer.add([7] * length)
         writer.end_document()
     shard = WeightedShard(Shard(tmp_path / "long"))
@@ -226,6 +227,110 @@ def test_what_does_not_fit_is_told(
     change = tuple(tmp_path / "gpt2" if part == "GPT2" else part for part in change)
     assert exit_code([*map(str, train(prepared, tmp_path / "run", *change))]) == code
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+# Pairs
+
+
+@pytest.fixture(scope="module")
+def pairs(prepared: Path) -> Path:
+    """pairs/ and pairs-dev/: the sources of the made-up language, each with its translation."""
+    dev = ("--dev-output", prepared / "pairs-dev", "--dev-every", 20, "--columns", "1,2", "--processes", 1)
+    model = ("-p", prepared / "llama", "-l", "en,eo")
+    cadec("prepare", "text", prepared / "pairs.tsv", *model, "-o", prepared / "pairs", *dev)
+    return prepared
+
+
+def train_on_pairs(pairs: Path, output: Path, *more: object) -> tuple[object, ...]:
+    data = ("--data", pairs / "pairs", "--dev", pairs / "pairs-dev", "-o", output)
+    return ("train", "lm", "--start-from", pairs / "llama", *data, *TINY, *more)
+
+
+def test_both_sides_of_pairs_have_the_tokens_of_the_model(pairs: Path) -> None:
+    shard = Shard(pairs / "pairs-dev")
+    text = LineText.load(pairs / "llama" / "tokenizer.json", boundary="\n", start="<s>")
+    documents = (pairs / "pairs.tsv").read_text().split("\n\n")
+    held_out = [line.split("\t") for document in documents[19::20] for line in document.strip().splitlines()]
+    for number, side in enumerate(shard.sides):
+        assert side.info.boundary == text.boundary and side.info.language == ("en", "eo")[number]
+        found = [text.decode(side.sentence(index)[:-1].tolist()) for index in range(len(shard))]
+        assert found == [pair[number] for pair in held_out]
+
+
+def test_it_learns_from_pairs_what_the_source_says(pairs: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    cadec(*train_on_pairs(pairs, run, "--max-updates", 150, "--learn", "all", "--learning-rate", 4e-3))
+    settings = read_language_settings(run / "model")
+    assert settings.template == PLAIN and not settings.no_context
+    text = LineText.load(run / "model" / "tokenizer.json", boundary="\n", start="<s>")
+    model = transformers.AutoModelForCausalLM.from_pretrained(run / "model")
+
+    def log_prob(lines: list[str], last: str) -> float:
+        before = [text.start] + [token for line in lines for token in (*text.encode(line), text.boundary)]
+        tokens = torch.tensor([[*before, *text.encode(last), text.boundary]])
+        with torch.inference_mode():
+            log_probs = model(input_ids=tokens).logits.log_softmax(-1)[0, len(before) - 1 : -1]
+        return float(log_probs.gather(1, tokens[0, len(before) :, None]).sum())
+
+    # The noun is in the source alone, the address only in what was said before.
+    polite, familiar = ("good day sir.", "bondia senor."), ("hello friend.", "salu ami.")
+    nouns = forms = 0
+    for noun, wrong in (("lampo", "domo"), ("domo", "rivo"), ("birdo", "libro"), ("libro", "lampo")):
+        source = next(one for one, other in made_up_pair.NOUNS.items() if other == noun)
+        for context, form, other in ((polite, "vos videz", "tu vides"), (familiar, "tu vides", "vos videz")):
+            lines = [*context, f"you see the {source}."]
+            right = log_prob(lines, f"{form} la {noun}.")
+            nouns += right > log_prob(lines, f"{form} la {wrong}.")
+            forms += right > log_prob(lines, f"{other} la {noun}.")
+    assert nouns >= 7 and forms >= 7
+
+
+def test_a_run_on_pairs_goes_on_to_the_same_weights(pairs: Path, tmp_path: Path) -> None:
+    more = ("--max-updates", 8, "--evaluate-every", 4, "--checkpoint-every", 4, "--schedule", "constant")
+    cadec(*train_on_pairs(pairs, tmp_path / "whole", *more))
+    cadec(*train_on_pairs(pairs, tmp_path / "run", *more[2:], "--max-updates", 4))
+    cadec("train", "lm", "-o", tmp_path / "run", "--resume", "--max-updates", 8)
+    whole, run = (tmp_path / name / "model" / "model.safetensors" for name in ("whole", "run"))
+    assert whole.read_bytes() == run.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "nmt"), "`cadec train lm --start-from` reads such pairs"),
+        (("train", "lm"), "is a parallel corpus, not a monolingual one"),
+    ],
+)
+def test_pairs_in_the_tokens_of_a_model_are_for_that_model(
+    arguments: tuple[str, str],
+    message: str,
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    data = ("--data", pairs / "pairs", "--dev", pairs / "pairs-dev", "-o", tmp_path / "run")
+    assert exit_code([*map(str, (*arguments, *data, "--preset", "tiny"))]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_pairs_and_single_sentences_are_not_mixed(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = train_on_pairs(pairs, tmp_path / "run", "--data", pairs / "docs")
+    assert exit_code([*map(str, arguments)]) == 1
+    assert "was prepared with other text pipelines" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("languages", ["en,fr,de", "en,en", "en,"])
+def test_pairs_have_two_languages(
+    languages: str, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("prepare", "text", pairs / "pairs.tsv", "--columns", "1,2", "-p", pairs / "llama")
+    assert exit_code([*map(str, (*arguments, "-l", languages, "-o", tmp_path / "out"))]) == 2
+    assert "one model and two languages, such as en,fr" in " ".join(capsys.readouterr().err.split())
+
+
+# What is refused
 
 
 def test_flags_of_fine_tuning_are_refused_elsewhere(

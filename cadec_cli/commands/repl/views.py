@@ -147,7 +147,7 @@ def explanation(explained: Explanation) -> list[RenderableType]:
     """The context, then each translation coloured by its tokens' PMI, and the numbers that matter."""
     names: list[tuple[str, Text]] = [
         (f"context {number}", Text(visible(sentence), "dim"))
-        for number, sentence in enumerate(explained.context, 1)
+        for number, sentence in enumerate(explained.lines, 1)
     ]
     if not explained.context:
         names.append(("context", Text("none: PMI is 0, the S-NMT decides alone", "dim")))

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
 
 from cadec_cli.decoding.preceding_context import context_policy
+from cadec_cli.decoding.scorer import read_context
 from cadec_cli.decoding.state import State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.units import Wave
@@ -28,16 +29,20 @@ from cadec_cli.engines.protocols import (
     StepwiseLanguage,
     StepwiseTranslation,
     TranslationModel,
+    pairs_reader,
 )
 from cadec_cli.engines.threads import Cores, computes_on_cpu, cores_for, is_small
 from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError, option
-from cadec_cli.method.context import Context, ContextPolicy
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.method.objectives import CONDITIONAL, LM_TERMS, NMT, Objective
+from cadec_cli.method.objectives import LM_TERMS, LM_TERMS_OF, NMT, PAIRS, TARGET, Objective
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.text.token_text import TokenText
+
+# What is read before a sentence, by what the D-LM reads: target, or pairs.
+Contexts = Mapping[str, Context]
 
 # Sentences decoded at once if none waits for another.
 TOGETHER = 32
@@ -79,7 +84,7 @@ class BeamDecoding:
             parts = self._translate_batch(list(step.values()), contexts)
             for number, part in zip(step, parts, strict=True):
                 if part.choice is not None:
-                    self._remember(state, number, part.nbest.ids_for(self.search.read)[part.choice.index])
+                    self._remember(state, number, part.nbest, part.choice.index)
                 yield number, part
 
     def _at_once(self, wave: Wave[str], state: State) -> Iterator[tuple[int, TranslatedPart]]:
@@ -90,21 +95,23 @@ class BeamDecoding:
         for (number, _), nbest in zip(flat, best, strict=True):
             contexts.append(state.documents[number].beam[0].context)
             if nbest.hypotheses:
-                self._remember(state, number, nbest.ids_for(self.search.read)[0])
+                self._remember(state, number, nbest, 0)
         for first in range(0, len(flat), TOGETHER):
             together = slice(first, first + TOGETHER)
             parts = self._translate_batch([text for _, text in flat[together]], contexts[together])
             for (number, _), part in zip(flat[together], parts, strict=True):
                 yield number, part
 
-    def _remember(self, state: State, number: int, ids: Ids) -> None:
+    def _remember(self, state: State, number: int, nbest: NBest, index: int) -> None:
         partial = state.documents[number].beam[0]
-        partial.context = self.policy.trim(partial.context.followed_by(ids))
+        ids = nbest.ids_for(self.search.read)[index]
+        pair = Pair(nbest.source, nbest.hypotheses[index].text)
+        partial.context = self.policy.trim(partial.context.followed_by(ids, pair=pair))
 
     def _translate_batch(self, texts: Sequence[str], contexts: Sequence[Context]) -> list[TranslatedPart]:
         sources = [self.search.translation.encode(text) for text in texts]
         filled = [index for index, source in enumerate(sources) if source]
-        read = {index: self._read(contexts[index], len(sources[index])) for index in filled}
+        read = {index: self._read(contexts[index], texts[index], len(sources[index])) for index in filled}
         size = max(1, len(filled)) if self.search.by_token else WORDS_TOGETHER * self.search.cores
         found: dict[int, list[BeamHypothesis]] = {}
         for first in range(0, len(filled), size):
@@ -113,21 +120,31 @@ class BeamDecoding:
             results = self.search.search_on_cores(*here)
             found.update(zip(part, results, strict=True))
         return [
-            self._part(text, found[index], read[index])
+            self._part(text, found[index], self._translations(contexts[index], read[index]))
             if index in found
             else TranslatedPart(NBest(text, ()), None)
             for index, text in enumerate(texts)
         ]
 
-    def _read(self, before: Context, source_length: int) -> Context:
-        """The part of a context that is read, such that a translation still fits after it."""
+    def _read(self, before: Context, source: str, source_length: int) -> Contexts:
+        """The parts of a context that are read, such that a translation still fits after each."""
         language = self.search.language
         if language is None:
-            return Context()
+            return {}
         positions = language.positions
         # The D-LM may cut the same text into more tokens than the S-NMT, but seldom into twice as many.
         longest = (1 if self.search.by_token else 2) * self.search.limits.most(source_length)
-        return self.policy.read(before, max(1, positions - min(longest, positions // 2)))
+        room = max(1, positions - min(longest, positions // 2))
+        return {
+            reads: read_context(language, reads, self.policy, before, room, source)
+            for reads in self.search.objective.readings
+        }
+
+    def _translations(self, before: Context, read: Contexts) -> Context:
+        """The translations of a context that are read."""
+        if TARGET in read or not read:
+            return read.get(TARGET, Context())
+        return before.part(read[PAIRS], self.policy.seed)
 
     def _part(self, source: str, found: Sequence[BeamHypothesis], context: Context) -> TranslatedPart:
         text = self.search.translation.text
@@ -138,7 +155,8 @@ class BeamDecoding:
         names = [name for name in found[0].terms if name != NMT]
         terms = {name: tuple(one.terms[name] for one in found) for name in names}
         scores = tuple(one.score for one in found)
-        return TranslatedPart(nbest, Choice(0, scores, terms, context.sentences, context.pinned))
+        sources = self.policy.sources(context) if PAIRS in self.search.objective.readings else ()
+        return TranslatedPart(nbest, Choice(0, scores, terms, context.sentences, context.pinned, sources))
 
 
 @dataclass(frozen=True)
@@ -160,6 +178,33 @@ class BeamHypothesis:
     ids: Ids  # without the boundary
     score: float  # the objective of the terms
     terms: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _SeveralSteps:
+    """The D-LM's streams, by what it reads."""
+
+    streams: Mapping[str, LanguageSteps]
+
+    def log_probs(self) -> dict[str, Any]:
+        """log p of every next token by term."""
+        return {
+            own: log_probs[name]
+            for reads, one in self.streams.items()
+            for log_probs in (one.log_probs(),)
+            for name, own in zip(LM_TERMS_OF[TARGET], LM_TERMS_OF[reads], strict=True)
+            if name in log_probs
+        }
+
+    def step(self, tokens: Tensor, parents: Tensor) -> None:
+        """Append a token (B, K) to the hypotheses numbered by `parents`."""
+        for one in self.streams.values():
+            one.step(tokens, parents)
+
+    def keep(self, sentences: Tensor) -> None:
+        """Continue with these sentences only, in rising order."""
+        for one in self.streams.values():
+            one.keep(sentences)
 
 
 @dataclass(frozen=True)
@@ -193,6 +238,8 @@ class BeamSearch:
     ) -> None:
         if objective.uses_lm and language is None:
             raise CadecError(f"the objective {objective.name} needs a language model")
+        if objective.uses(*LM_TERMS_OF[PAIRS]):
+            pairs_reader(language)
         unknown = [term for term in objective.terms if term != NMT and term not in LM_TERMS]
         if unknown:
             raise CadecError(
@@ -244,7 +291,7 @@ class BeamSearch:
         return same and isinstance(language, StepwiseLanguage)
 
     def search_on_cores(
-        self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
+        self, sources: Sequence[Sequence[int]], contexts: Sequence[Context | Contexts]
     ) -> list[list[BeamHypothesis]]:
         """The same as `search`, with the sentences divided among the cores.
 
@@ -272,17 +319,17 @@ class BeamSearch:
 
     @torch.inference_mode()
     def search(
-        self, sources: Sequence[Sequence[int]], contexts: Sequence[Context]
+        self, sources: Sequence[Sequence[int]], contexts: Sequence[Context | Contexts]
     ) -> list[list[BeamHypothesis]]:
         """Translate sentences (ids without the end), each after its context; the best hypotheses come first.
 
+        If the D-LM reads pairs, there are several contexts, by what it reads.
         All sentences are decoded at once, so the caller decides how many that are.
         """
         if not sources:
             return []
-        limits = [
-            self._length_limit(source, context) for source, context in zip(sources, contexts, strict=True)
-        ]
+        by_reading = [one if isinstance(one, Mapping) else {TARGET: one} for one in contexts]
+        limits = [self._length_limit(source, read) for source, read in zip(sources, by_reading, strict=True)]
         finished: list[list[BeamHypothesis]] = [[] for _ in sources]
         topped = [False] * len(sources)  # a finished hypothesis has been the best candidate
         steps = self.translation.steps(sources)
@@ -293,7 +340,7 @@ class BeamSearch:
             torch.empty(len(sources), 1, 0, dtype=torch.long, device=device),
             torch.zeros(1 + len(self.objective.terms), len(sources), 1, device=device),
         )
-        streams = self._streams(contexts, device)
+        streams = self._streams(by_reading, device)
         for length in range(max(limits) + 1):
             terms = {NMT: log_probs} | (streams.log_probs() if streams is not None else {})
             at_limit = torch.tensor([limits[sentence] <= length for sentence in beams.sentences])
@@ -322,7 +369,7 @@ class BeamSearch:
             sorted(hypotheses, key=lambda made: -made.score)[: self.options.beam] for hypotheses in finished
         ]
 
-    def _length_limit(self, source: Sequence[int], context: Context) -> int:
+    def _length_limit(self, source: Sequence[int], contexts: Contexts) -> int:
         """How many tokens a translation may have without exceeding the positions of a model."""
         limit = self.limits.most(len(source))
         room = self.translation.positions
@@ -333,7 +380,10 @@ class BeamSearch:
         limit = min(limit, room - 1)
         if self.language is not None:
             room = self.language.positions
-            length = context.length if self.objective.uses(CONDITIONAL) else 1
+            length = max(
+                (one.length for reads, one in contexts.items() if self.objective.uses(LM_TERMS_OF[reads][0])),
+                default=1,
+            )
             if length >= room:
                 raise CadecError(
                     f"a context of {length} tokens leaves no room in an LM of {room} positions",
@@ -343,10 +393,21 @@ class BeamSearch:
                 limit = min(limit, room - length)
         return limit
 
-    def _streams(self, contexts: Sequence[Context], device: torch.device) -> LanguageSteps | None:
-        language, terms = self.language, [term for term in self.objective.terms if term in LM_TERMS]
-        if language is None:
+    def _streams(self, contexts: Sequence[Contexts], device: torch.device) -> LanguageSteps | None:
+        if self.language is None:
             return None
+        streams = {
+            reads: self._stream(reads, [of_sentence[reads] for of_sentence in contexts], device)
+            for reads in self.objective.readings
+        }
+        return streams[TARGET] if streams.keys() == {TARGET} else _SeveralSteps(streams)
+
+    def _stream(self, reads: str, contexts: Sequence[Context], device: torch.device) -> LanguageSteps:
+        """The D-LM's terms of one way to read, by the names that they have if it reads the target."""
+        language = self.language
+        assert language is not None
+        names = zip(LM_TERMS_OF[TARGET], LM_TERMS_OF[reads], strict=True)
+        terms = [name for name, own in names if self.objective.uses(own)]
         if self._by_token(language):
             tokens = [context.tokens(language.text.boundary) for context in contexts]
             return language.steps(tokens, terms, self.reading)

@@ -7,7 +7,7 @@ paths with the same context have the same future: only the better one is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,14 @@ from cadec_cli.decoding.scorer import Column, ConditionalScores, Request, ScoreC
 from cadec_cli.decoding.state import DocumentState, PartialPath, State
 from cadec_cli.decoding.translation import Choice, TranslatedPart
 from cadec_cli.decoding.units import Wave
-from cadec_cli.engines.protocols import AnyTerm, ContextTerm, LanguageModel, Models
+from cadec_cli.engines.protocols import (
+    AnyTerm,
+    ContextTerm,
+    LanguageModel,
+    Models,
+    ReadsLists,
+    trie_for,
+)
 from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context, ContextPolicy
 from cadec_cli.method.hypotheses import Ids, NBest
@@ -26,7 +33,10 @@ from cadec_cli.method.objectives import (
     DEFECTS,
     FREE,
     GLOSSARY,
+    LM_TERMS,
     NMT,
+    PAIRS,
+    TARGET,
     Objective,
     penalise_defects,
     reward_terms,
@@ -59,14 +69,22 @@ def _search(
     objective = options.weighted_objective
     names = {name for source in extra_terms for name in source.names}
     chosen = reward_terms(objective, options.glossary_weight) if GLOSSARY in names else objective
+    policy = context_policy(models, options)
+    # With a seed, what was chosen says more than the lists, which do not know what the user asked for.
+    reads_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)
+    policy = replace(policy, lists=reads_lists and not policy.seed_pairs)
     return LatticeSearch(
         penalise_defects(chosen) if DEFECTS in names else chosen,
         models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,
-        policy=context_policy(models, options),
+        policy=policy,
         extra_terms=extra_terms,
     )
+
+
+# All that a path remembers, the column to score after it, and the next columns of its document.
+_Asked = tuple[Context, Column, Sequence[Column]]
 
 
 @dataclass(frozen=True)
@@ -76,15 +94,15 @@ class _Extension:
     path: PartialPath
     column: Column
     scoring: Scoring
-    context: Context
-    conditional: ConditionalScores | None  # absent if the objective does not use it
+    context: Context  # the sentences that the D-LM read, as translations
+    conditional: Mapping[str, ConditionalScores]  # by term, as far as the objective uses them
     context_terms: Mapping[str, Floats]  # those of `extra_terms` that depend on the context
 
     @property
     def terms(self) -> dict[str, Floats]:
         """The terms of the column after this path."""
-        terms = {**self.column.terms, **self.context_terms}
-        return terms if self.conditional is None else {**terms, CONDITIONAL: self.conditional.totals}
+        after = {name: scores.totals for name, scores in self.conditional.items()}
+        return {**self.column.terms, **self.context_terms, **after}
 
 
 @dataclass(frozen=True)
@@ -99,22 +117,31 @@ class LatticeSearch:
     extra_terms: Sequence[AnyTerm] = ()
 
     @property
-    def scorer(self) -> Scorer | None:
-        """The scorer of hypotheses in context; None if there is no D-LM."""
-        return None if self.language is None else Scorer(self.language, self.scoring_options, self.policy)
+    def scorers(self) -> tuple[Scorer, ...]:
+        """The scorers of hypotheses in context, one for each way that the D-LM reads; none without a D-LM.
+
+        A D-LM that the objective does not use reads the target.
+        """
+        if self.language is None:
+            return ()
+        return tuple(
+            Scorer(self.language, self.scoring_options, self.policy, reads)
+            for reads in self.objective.readings or (TARGET,)
+        )
 
     def run(self, waves: Iterable[Wave[NBest]], state: State) -> Iterator[tuple[int, TranslatedPart]]:
         """Choose from the lists of all documents, in step."""
         for wave in waves:
             with_columns = wave.map(lambda lists: zip(lists, self.columns(lists), strict=True))
-            cache = self._cache()
+            caches = self._caches()
+            ahead = max((cache.batch_size for cache in caches), default=1)
             for number, step in enumerate(with_columns.steps()):
-                later = slice(number + 1, number + (cache.batch_size if cache is not None else 1))
+                later = slice(number + 1, number + ahead)
                 upcoming = {
                     document: [column for _, column in with_columns.documents[document][later] if column]
                     for document in step
                 }
-                self._step(state, step, upcoming, cache)
+                self._step(state, step, upcoming, caches)
                 for document in step:
                     at_end = with_columns.is_last(document, number)
                     for part in _settle(state.documents[document], at_end):
@@ -125,7 +152,7 @@ class LatticeSearch:
         state: State,
         step: dict[int, tuple[NBest, Column | None]],
         upcoming: dict[int, list[Column]],
-        cache: ScoreCache | None,
+        caches: Sequence[ScoreCache],
     ) -> None:
         """Extend every document of the step by one sentence."""
         filled = [(number, column) for number, (_, column) in step.items() if column is not None]
@@ -133,9 +160,9 @@ class LatticeSearch:
             [state.documents[number].beam for number, _ in filled],
             [column for _, column in filled],
             upcoming=[upcoming[number] for number, _ in filled],
-            cache=cache,
+            caches=caches,
         )
-        if cache is not None:
+        for cache in caches:
             cache.keep_only({column for columns in upcoming.values() for column in columns})
         for (number, _), beam in zip(filled, beams, strict=True):
             state.documents[number].beam = beam
@@ -151,18 +178,21 @@ class LatticeSearch:
         ids = [self._ids(nbest) for nbest in distinct]
         terms = self._context_free_scores(distinct)
         tries: dict[tuple[Ids, ...], Trie] = {}
-        scorer = self.scorer
-        if scorer is not None and self.objective.uses_lm:
-            tries = {key: scorer.trie(key) for key in dict.fromkeys(ids)}
-        if scorer is not None and self.objective.uses(FREE):
-            free = dict(zip(tries, scorer.free(list(tries.values())), strict=True))
-            for own, key in zip(terms, ids, strict=True):
-                own[FREE] = free[key]
-        made = {
+        if self.language is not None and self.objective.uses_lm:
+            tries = {key: trie_for(self.language, key) for key in dict.fromkeys(ids)}
+        for scorer in self.scorers:
+            if self.objective.uses(scorer.free_term):
+                read = [(key, scorer.source_read(one.source)) for key, one in zip(ids, distinct, strict=True)]
+                asked = list(dict.fromkeys(read))
+                made = scorer.free([tries[key] for key, _ in asked], [source for _, source in asked])
+                free = dict(zip(asked, made, strict=True))
+                for own, both in zip(terms, read, strict=True):
+                    own[scorer.free_term] = free[both]
+        columns = {
             nbest: Column(nbest, key, own, tries.get(key))
             for nbest, key, own in zip(distinct, ids, terms, strict=True)
         }
-        return [made.get(nbest) for nbest in lists]
+        return [columns.get(nbest) for nbest in lists]
 
     def _ids(self, nbest: NBest) -> tuple[Ids, ...]:
         if self.language is None:
@@ -179,7 +209,7 @@ class LatticeSearch:
         missing = [
             name
             for name in self.objective.terms
-            if name not in (NMT, CONDITIONAL, FREE) and not any(name in s.names for s in self.extra_terms)
+            if name not in (NMT, *LM_TERMS) and not any(name in s.names for s in self.extra_terms)
         ]
         if missing:
             raise CadecError(f"nothing here computes {', '.join(missing)}, which {self.objective.name} needs")
@@ -192,57 +222,63 @@ class LatticeSearch:
         scorings: Sequence[Scoring] | None = None,
         *,
         upcoming: Sequence[Sequence[Column]] | None = None,
-        cache: ScoreCache | None = None,
+        caches: Sequence[ScoreCache] = (),
     ) -> list[list[PartialPath]]:
         """Extend the paths of several documents by one sentence each, all scored in one call of the D-LM.
 
         `scorings` gives each document an objective of its own; scores that several need are computed once.
-        `upcoming` are the next columns of each document: `cache` may score some of them along.
+        `upcoming` are the next columns of each document: `caches` may score some of them along.
         """
         own = scorings if scorings is not None else [Scoring(self.objective)] * len(beams)
         later = upcoming if upcoming is not None else [()] * len(beams)
-        requests = [
-            [Request(column, path.context, self._context(path.context, column), following) for path in beam]
+        paths = [
+            (path.context, column, following)
             for beam, column, following in zip(beams, columns, later, strict=True)
+            for path in beam
         ]
-        every_request = [one for of_beam in requests for one in of_beam]
-        scores = iter(self._conditional(every_request, cache))
-        context_terms = iter(self._context_terms(every_request))
+        scored = iter(self._conditional(paths, caches or self._caches()))
+        context_terms = iter(self._context_terms(paths))
         extensions = (
-            [
-                _Extension(path, request.column, scoring, request.context, next(scores), next(context_terms))
-                for path, request in zip(beam, of_beam, strict=True)
-            ]
-            for beam, of_beam, scoring in zip(beams, requests, own, strict=True)
+            [_Extension(path, column, scoring, *next(scored), next(context_terms)) for path in beam]
+            for beam, column, scoring in zip(beams, columns, own, strict=True)
         )
         return [self._best(of_beam) for of_beam in extensions]
 
-    def _context(self, before: Context, column: Column) -> Context:
-        """The part of a path's context that is read before a column, whether or not the objective uses it."""
-        return self.scorer.context(before, column.ids) if self.scorer is not None else Context()
-
-    def _context_terms(self, requests: Sequence[Request]) -> list[dict[str, Floats]]:
-        """The `extra_terms` that depend on the context, for every request."""
-        terms: list[dict[str, Floats]] = [{} for _ in requests]
+    def _context_terms(self, paths: Sequence[_Asked]) -> list[dict[str, Floats]]:
+        """The `extra_terms` that depend on the context, for every path."""
+        terms: list[dict[str, Floats]] = [{} for _ in paths]
         for source in self.extra_terms:
             if isinstance(source, ContextTerm) and self.objective.uses(*source.names):
-                contexts = [self.policy.pairs(request.before) for request in requests]
-                found = source.terms_after([request.column.nbest for request in requests], contexts)
+                contexts = [self.policy.pairs(before) for before, _, _ in paths]
+                found = source.terms_after([column.nbest for _, column, _ in paths], contexts)
                 for own, given in zip(terms, found, strict=True):
                     own |= {name: np.asarray(values) for name, values in given.items()}
         return terms
 
     def _conditional(
-        self, requests: Sequence[Request], cache: ScoreCache | None
-    ) -> Sequence[ConditionalScores | None]:
-        cache = cache or self._cache()
-        if cache is None or not self.objective.uses(CONDITIONAL):
-            return [None] * len(requests)
-        return cache.scores(requests)
+        self, paths: Sequence[_Asked], caches: Sequence[ScoreCache]
+    ) -> list[tuple[Context, dict[str, ConditionalScores]]]:
+        """What the D-LM reads of each path's context, used or not, and its scores."""
+        read = [Context()] * len(paths)
+        scores: list[dict[str, ConditionalScores]] = [{} for _ in paths]
+        for cache in reversed(caches):  # with several, the first one says what was read: the target
+            scorer = cache.scorer
+            requests = [Request.of(scorer, column, before, following) for before, column, following in paths]
+            read = [self._read(request, scorer) for request in requests]
+            if self.objective.uses(scorer.conditional_term):
+                for own, found in zip(scores, cache.scores(requests), strict=True):
+                    own[scorer.conditional_term] = found
+        return list(zip(read, scores, strict=True))
 
-    def _cache(self) -> ScoreCache | None:
+    def _read(self, request: Request, scorer: Scorer) -> Context:
+        """The translations of a path's context that a scorer reads."""
+        if scorer.reads == TARGET:
+            return request.context
+        return request.before.part(request.context, self.policy.seed)
+
+    def _caches(self) -> list[ScoreCache]:
         # With several paths, lists are scored after all of them: there is enough to do without guesses.
-        return ScoreCache(self.scorer, look_ahead=self.width == 1) if self.scorer is not None else None
+        return [ScoreCache(scorer, look_ahead=self.width == 1) for scorer in self.scorers]
 
     def _best(self, extensions: Sequence[_Extension]) -> list[PartialPath]:
         """The best continuations of all paths of a document, no two of them with the same future."""
@@ -267,7 +303,7 @@ class LatticeSearch:
             if self.width > 1 and future in seen:
                 continue
             seen.add(future)
-            choice = _choice(index, one.scoring.at(terms[rank]), scores[rank], one.context)
+            choice = self._choice(index, one.scoring.at(terms[rank]), scores[rank], one.context)
             kept.append(PartialPath(-negative, self._next_context(one, index), choice, one.path))
             if len(kept) == self.width:
                 break
@@ -277,19 +313,20 @@ class LatticeSearch:
         column, conditional = extension.column, extension.conditional
         if not self.policy.rolling:
             return self.policy.trim(column.extend(extension.path.context, index))
-        memory = conditional.memory_after(index) if conditional is not None else None
-        return column.extend(extension.context, index, memory)
+        of_target = conditional.get(CONDITIONAL)
+        memory = of_target.memory_after(index) if of_target is not None else None
+        return self.policy.trim(column.extend(extension.context, index, memory))
 
-
-def _choice(index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:
-    computed = (CONDITIONAL, FREE, *(name for name in terms if name not in (NMT, CONDITIONAL, FREE)))
-    return Choice(
-        index,
-        tuple(scores.tolist()),
-        {name: tuple(terms[name].tolist()) for name in computed if name in terms},
-        context.sentences,
-        context.pinned,
-    )
+    def _choice(self, index: int, terms: dict[str, Floats], scores: Floats, context: Context) -> Choice:
+        computed = (CONDITIONAL, FREE, *(name for name in terms if name not in (NMT, CONDITIONAL, FREE)))
+        return Choice(
+            index,
+            tuple(scores.tolist()),
+            {name: tuple(terms[name].tolist()) for name in computed if name in terms},
+            context.sentences,
+            context.pinned,
+            self.policy.sources(context) if PAIRS in self.objective.readings else (),
+        )
 
 
 def settled_choices(beam: Sequence[PartialPath], at_end: bool = False) -> list[Choice]:

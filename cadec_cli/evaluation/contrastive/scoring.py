@@ -34,15 +34,16 @@ from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import (
-    CONDITIONAL,
     DOCUMENT_OBJECTIVES,
-    FREE,
+    LM_TERMS,
     NMT,
     OBJECTIVES,
+    TARGET,
     Objective,
     objective,
+    pmi_of,
 )
-from cadec_cli.method.options import ScoringOptions, named_weights
+from cadec_cli.method.options import ScoringOptions, named_weights, with_flags
 from cadec_cli.method.terms import NEEDS, TERMS, Scoring, Terms, missing_options, parse_term_options
 from cadec_cli.parallel import Task, WorkerPool, in_order
 from cadec_cli.text.moses import MosesText
@@ -80,6 +81,7 @@ def usable_objectives(
     has_backward: bool = False,
     documents: Sequence[str] = (),
     own: Objective | None = None,
+    reads: str = TARGET,
     term_options: Mapping[str, str] | None = None,
     where: str = "this bundle",
 ) -> list[Objective]:
@@ -87,14 +89,15 @@ def usable_objectives(
 
     `documents` names the models that read several sentences: each is an objective of its own. `own` is the
     bundle's objective with the bundle's weights; all others start with the weights of their formula.
+    `reads` is what the D-LM reads: target, pairs or both.
     `weights` must fit every named objective. With `all`, each objective takes the weights that it has.
     `term_options` are the options of terms, as text.
     """
     given = weights or {}
     there = {"language": has_lm, "backward": has_backward}
-    in_table = {name: OBJECTIVES[name] for name in names if name in OBJECTIVES}
+    in_table = {name: OBJECTIVES[name].reading(reads) for name in names if name in OBJECTIVES}
     if not names or "all" in names:
-        in_table = {one.name: one for one in OBJECTIVES.usable()}
+        in_table = {one.name: one.reading(reads) for one in OBJECTIVES.usable()}
     everything = {**in_table, **DOCUMENT_OBJECTIVES}
     if own is not None:
         everything[own.name] = own
@@ -116,7 +119,7 @@ def usable_objectives(
         if chosen.name in DOCUMENT_OBJECTIVES:
             return "" if chosen.name in documents else f"{where} has no {chosen.name} model"
         for name in chosen.terms:
-            if name not in (NMT, CONDITIONAL, FREE) and (problem := term_misfit(chosen, name)):
+            if name not in (NMT, *LM_TERMS) and (problem := term_misfit(chosen, name)):
                 return problem
         if chosen.uses(NMT) and not has_translation:
             return f"{chosen.name} needs an S-NMT, and {where} has none"
@@ -185,15 +188,20 @@ class ContrastiveModels:
     wording: Wording = field(default_factory=Wording)
     extra_terms: tuple[AnyTerm, ...] = ()
     documents: Mapping[str, DocumentModel] = field(default_factory=dict)  # by the name of their term
+    readings: tuple[str, ...] = (TARGET,)  # of the D-LM
 
     def __post_init__(self) -> None:
         if self.policy.sentences < 0:
             raise CadecError("context can't be negative", "0 means no context; the paper uses 3")
 
     @property
-    def scorer(self) -> Scorer | None:
-        """The scorer of candidates in context; None if there is no D-LM."""
-        return None if self.language is None else Scorer(self.language, self.scoring_options, self.policy)
+    def scorers(self) -> tuple[Scorer, ...]:
+        """The scorers of candidates in context, by what the D-LM reads; none without a D-LM."""
+        if self.language is None:
+            return ()
+        return tuple(
+            Scorer(self.language, self.scoring_options, self.policy, reads) for reads in self.readings
+        )
 
     def terms(self, of_set: ContrastiveSet) -> Iterator[Terms]:
         """The log-probabilities of every group of a set, in order; terms without a model are absent."""
@@ -204,7 +212,7 @@ class ContrastiveModels:
             if self.translation is not None:
                 for of_group, scores in zip(terms, self._translations(of_set, chunk), strict=True):
                     of_group[NMT] = scores
-            if (scorer := self.scorer) is not None:
+            for scorer in self.scorers:
                 for of_group, totals in zip(terms, self._lm_terms(of_set, chunk, scorer), strict=True):
                     of_group |= totals
             for source in self.extra_terms:
@@ -236,43 +244,51 @@ class ContrastiveModels:
         self, of_set: ContrastiveSet, group: Group, candidates: Mapping[str, int], temperature: int
     ) -> Explanation | None:
         """Score some candidates token by token, at one of the temperatures; None if there is no D-LM."""
-        scorer = self.scorer
-        if scorer is None:
+        if self.language is None:
             return None
         ids = self._candidate_ids(of_set, group)
-        identity = scorer.language.text.identity
+        identity = self.language.text.identity
         rows = [
             ExplainedText(name, NBest(group.source, (Hypothesis("", 0.0, ids[index]),), identity), None)
             for name, index in candidates.items()
         ]
-        reading = ScoringOptions((scorer.options.temperatures[temperature],), scorer.options.alpha)
-        return explain(scorer.language, rows, self._context(of_set, group, scorer, ids), reading)
+        options = self.scoring_options
+        reading = ScoringOptions((options.temperatures[temperature],), options.alpha)
+        source = self.wording.source(of_set, group.source)
+        before = self._before(of_set, group)
+        read = before.part(self.scorers[0].context(before, ids, source))
+        sources = self.policy.sources(read)
+        return explain(self.language, rows, read, reading, self.readings, source, sources)
 
     def _lm_terms(
         self, of_set: ContrastiveSet, chunk: Sequence[Group], scorer: Scorer
     ) -> list[dict[str, Floats]]:
         """log p(ỹ|c̃) and log p(ỹ|</s>) of all candidates, (temperatures, candidates) per group."""
         candidates = [self._candidate_ids(of_set, group) for group in chunk]
+        sources = [self.wording.source(of_set, group.source) for group in chunk]
         contexts = [
-            self._context(of_set, group, scorer, ids) for group, ids in zip(chunk, candidates, strict=True)
+            scorer.context(self._before(of_set, group), ids, source)
+            for group, ids, source in zip(chunk, candidates, sources, strict=True)
         ]
-        alone = scorer.free_by_sentence(ids for of_group in candidates for ids in of_group)
-        free = [np.stack([alone[ids] for ids in of_group], axis=1) for of_group in candidates]
+        asked = [
+            [(scorer.source_read(source), ids) for ids in of_group]
+            for of_group, source in zip(candidates, sources, strict=True)
+        ]
+        alone = scorer.free_by_sentence(one for of_group in asked for one in of_group)
+        free = [np.stack([alone[one] for one in of_group], axis=1) for of_group in asked]
         conditional = scorer.after([scorer.trie(of_group) for of_group in candidates], contexts, free)
         return [
-            {CONDITIONAL: after.totals, FREE: without}
+            {scorer.conditional_term: after.totals, scorer.free_term: without}
             for after, without in zip(conditional, free, strict=True)
         ]
 
     def _candidate_ids(self, of_set: ContrastiveSet, group: Group) -> list[Ids]:
         return [self._ids(of_set, text) for text in group.candidates]
 
-    def _context(
-        self, of_set: ContrastiveSet, group: Group, scorer: Scorer, candidates: Sequence[Ids]
-    ) -> Context:
-        """The part of a group's context that the D-LM reads."""
-        before = Context(tuple(self._ids(of_set, text) for text in group.context))
-        return scorer.context(before, candidates)
+    def _before(self, of_set: ContrastiveSet, group: Group) -> Context:
+        """A group's context, with its sources as far as the set has them."""
+        sentences = tuple(self._ids(of_set, text) for text in group.context)
+        return Context(sentences, pairs=self._all_pairs(of_set, group))
 
     def _ids(self, of_set: ContrastiveSet, text: str) -> Ids:
         assert self.language is not None
@@ -286,11 +302,15 @@ class ContrastiveModels:
         return source.terms_after(lists, [self._pairs(of_set, group) for group in chunk])
 
     def _pairs(self, of_set: ContrastiveSet, group: Group) -> Sequence[Pair]:
+        """The part of a group's context that terms read."""
+        return self.policy.pairs(Context(pairs=self._all_pairs(of_set, group)))
+
+    def _all_pairs(self, of_set: ContrastiveSet, group: Group) -> tuple[Pair, ...]:
         """A group's context as texts. Sources that the set does not have are empty."""
         sources = [self.wording.source(of_set, text) for text in group.context_source]
         targets = [self.wording.target(of_set, text) for text in group.context]
         sources = ["" for _ in targets[len(sources) :]] + sources[max(0, len(sources) - len(targets)) :]
-        return self.policy.pairs(Context(pairs=tuple(map(Pair, sources, targets))))
+        return tuple(map(Pair, sources, targets))
 
     def _lists(self, of_set: ContrastiveSet, chunk: Sequence[Group]) -> list[NBest]:
         """Groups as n-best lists with texts alone; their log-probabilities are 0."""
@@ -366,14 +386,14 @@ def term_records(group: Group, terms: Terms, scores: Floats) -> Iterator[dict[st
         }
         if NMT in terms:
             record["log_prob"] = float(terms[NMT][index])
-        for name in (CONDITIONAL, FREE):
-            if name in terms:
+        for name in terms:
+            if name in LM_TERMS:
                 record[name] = float(terms[name][0, index])
         for name in terms:
-            if name not in (NMT, CONDITIONAL, FREE):
+            if name not in (NMT, *LM_TERMS):
                 record[name] = float(terms[name][index])
-        if CONDITIONAL in terms and FREE in terms:
-            record["pmi"] = record[CONDITIONAL] - record[FREE]
+        if (pmi := pmi_of(record)) is not None:
+            record["pmi"] = pmi
         yield record | {"score": float(scores[index])}
 
 
@@ -384,13 +404,17 @@ def contrastive_models(
     scoring_options: ScoringOptions,
     context: int | None,
     term: Sequence[str] = (),
+    reads: str | None = None,
 ) -> tuple[list[Objective], ContrastiveModels]:
     """The named objectives, and those of a bundle's models that they need.
 
     The bundle's own objective has the bundle's weights, as in translating; `weight` overrides them. `term`
-    has the options of terms, such as `["glossary.file=words.tsv"]`.
+    has the options of terms, such as `["glossary.file=words.tsv"]`; `reads` is what the D-LM reads, if not
+    what the bundle says.
     """
     bundle = opened.bundle
+    reads = reads or bundle.defaults.reads
+    own = bundle.defaults if reads == bundle.defaults.reads else with_flags(bundle.defaults, {"reads": reads})
     with as_usage_error():
         weights = named_weights(weight)
         term_options = parse_term_options(term)
@@ -401,7 +425,8 @@ def contrastive_models(
         has_lm=bundle.has_lm,
         has_backward=bundle.has_backward,
         documents=bundle.document_kinds,
-        own=objective(bundle.defaults.objective, bundle.defaults.weight),
+        own=objective(own.objective, own.weight, reads),
+        reads=reads,
         term_options=term_options,
         where=f"the bundle {bundle.directory}",
     )
@@ -416,6 +441,7 @@ def contrastive_models(
         Wording(opened.languages.source_code, opened.languages.target_code),
         tuple(extra_terms.values()),
         {chosen.name: model for chosen in objectives if (model := opened.document(chosen.name)) is not None},
+        tuple(dict.fromkeys(one for chosen in objectives for one in chosen.readings)),
     )
     return objectives, models
 
@@ -429,11 +455,12 @@ class ContrastiveOptions:
     scoring_options: ScoringOptions
     context: int | None
     term: tuple[str, ...] = ()
+    reads: str | None = None  # None: what the bundle says
 
     def models(self, opened: LoadedModels) -> tuple[list[Objective], ContrastiveModels]:
         """The objectives, and those of a bundle's models that they need."""
         return contrastive_models(
-            opened, self.objectives, self.weight, self.scoring_options, self.context, self.term
+            opened, self.objectives, self.weight, self.scoring_options, self.context, self.term, self.reads
         )
 
 

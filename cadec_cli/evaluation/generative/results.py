@@ -23,6 +23,7 @@ from cadec_cli.evaluation.generative.run import Hypotheses, Translated
 from cadec_cli.evaluation.generative.sets import GenerativeSet, Item, read_system
 from cadec_cli.evaluation.quality.measures import Difference, Resampling, difference
 from cadec_cli.fs.read import MAX_INPUT_BYTES
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 
@@ -110,7 +111,14 @@ class SystemResult:
     said: Figure
     by_rule: Mapping[str, Figure]  # of the set's rules, the most frequent first; empty if there are none
     address: Figure | None  # of the items whose address is known in the translation and in the reference
+    by_address: Mapping[str, Figure]  # the same, by the form of address in the reference
     failures: tuple[Failure, ...]  # the first few
+
+    @property
+    def forms(self) -> str:
+        """Shares by form of address, as tables show them; empty if all references have one form."""
+        shares = (f"{form} {100 * one.share.share:.1f}" for form, one in self.by_address.items())
+        return ", ".join(shares) if len(self.by_address) > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +177,8 @@ def _row_name(options: TranslationOptions) -> str:
     if used.weights.keys() == {"lm"}:
         weights = f"× {used.weights['lm']:g}"
     name = " ".join(filter(None, (f"{options.search}: {used.name}", weights)))
+    if PAIRS in used.readings:
+        name += f", {options.reads}"
     return f"{name}, T {options.temperature:g}" if used.uses_lm else name
 
 
@@ -235,6 +245,10 @@ def evaluate(
         for texts in (system.texts for system in systems)
     ]
     addressed = [_agreement(items, system.texts, judging) for system in systems]
+    by_form = {
+        form: _figures([of_system[numbers] for of_system in addressed], first)
+        for form, numbers in _items_of_forms(items, judging).items()
+    }
     rules = _items_of_rules(items)
     by_rule = {
         rule: _figures([of_system[numbers] for of_system in said], first) for rule, numbers in rules.items()
@@ -249,6 +263,7 @@ def evaluate(
                 _known(figure),
                 {rule: _known(of_rule[place]) for rule, of_rule in by_rule.items()},
                 address,
+                {form: known for form, figures in by_form.items() if (known := figures[place]) is not None},
                 tuple(_failure(items[n], system, n, translated[n], sayers[n]) for n in wrong),
             )
         )
@@ -299,6 +314,16 @@ def _items_of_rules(items: Sequence[Item]) -> dict[str, list[int]]:
         if item.rule:
             found.setdefault(item.rule, []).append(number)
     return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def _items_of_forms(items: Sequence[Item], judging: Judging) -> dict[str, list[int]]:
+    """The numbers of the items of every form of address in references, in alphabetical order."""
+    found: dict[str, list[int]] = {}
+    for number, item in enumerate(items):
+        form = judging.address(item.reference) if item.reference is not None else None
+        if form is not None:
+            found.setdefault(form, []).append(number)
+    return dict(sorted(found.items()))
 
 
 def _statistics(pairs: Sequence[tuple[bool, bool]]) -> Floats:

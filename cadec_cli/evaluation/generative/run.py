@@ -38,8 +38,14 @@ from cadec_cli.jobs.done import DoneDocuments
 from cadec_cli.jobs.job import TranslationJob
 from cadec_cli.jobs.model_request import ModelRequest
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import NMT, Objective
-from cadec_cli.method.options import ScoringOptions, TranslationOptions, options_settings, with_flags
+from cadec_cli.method.objectives import NMT, OPTIONAL, Objective
+from cadec_cli.method.options import (
+    ScoringOptions,
+    TranslationOptions,
+    named_weights,
+    options_as_data,
+    with_flags,
+)
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.method.terms import Scoring
 from cadec_cli.parallel import Results, Task, WorkerLostError, WorkerPool, in_order
@@ -62,8 +68,9 @@ def rows_of(
     weights: Sequence[str] = (),
     sizes: Sequence[int] = (),
     terms: Sequence[str] = (),
+    readings: Sequence[str] = (),
 ) -> list[TranslationOptions]:
-    """Every search with every objective, weight, temperature and size of lists.
+    """Every search with every objective, weight, temperature, size of lists, and what the D-LM reads.
 
     What is not given is that of `options`. Weights are texts such as `lm=0.5`, terms such as
     `glossary.file=words.tsv`. A search that uses no objective makes one row, as does an objective that uses
@@ -77,14 +84,17 @@ def rows_of(
             rows.append(with_flags(options, {"search": search}))
             continue
         from_lists = search_kind(search).needs == LISTS
-        asked_for: tuple[Sequence[Any], ...] = (objectives, weights, temperatures, sizes)
-        for objective, weight, temperature, size in itertools.product(
+        asked_for: tuple[Sequence[Any], ...] = (objectives, readings, weights, temperatures, sizes)
+        for objective, reads, weight, temperature, size in itertools.product(
             *(some or [None] for some in asked_for)
         ):
             objective = objective or options.objective
-            if objective == SENTENCE:
+            given = named_weights(weight) or (options.weight if objective == options.objective else {})
+            if objective == SENTENCE and not any(name in OPTIONAL and given[name] for name in given):
                 continue
             asked: dict[str, Any] = {"search": search, "objective": objective, "weight": weight}
+            if reads is not None:
+                asked["reads"] = reads
             row = with_flags(options, {**asked, **({"term": terms} if terms else {})})
             if temperature is not None and row.weighted_objective.uses_lm:
                 row = with_flags(row, {"temperature": temperature})
@@ -215,6 +225,7 @@ def _join(searches: Sequence[LatticeSearch]) -> tuple[LatticeSearch, list[Scorin
         objective=Objective("every row's terms", lambda t, w: t[NMT], tuple(terms)),
         scoring_options=ScoringOptions(temperatures, with_lm[0].scoring_options.alpha),
         extra_terms=tuple(extra_terms.values()),
+        policy=dataclasses.replace(with_lm[0].policy, lists=any(search.policy.lists for search in searches)),
     )
     scorings = [
         Scoring(search.objective, temperatures.index(temperature) if search.language is not None else 0)
@@ -408,8 +419,8 @@ class GenerativeWork:
         """Everything that the translation of a part depends on."""
         return {
             **dict(self.job.origin),
-            "options": options_settings(self.job.options),
-            "rows": [dataclasses.asdict(row) for row in self.rows],
+            "options": options_as_data(self.job.options),
+            "rows": [options_as_data(row) for row in self.rows],
         }
 
     @property

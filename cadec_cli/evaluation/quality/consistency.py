@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cadec_cli.evaluation.generative.forms import Word, words_of
 from cadec_cli.text.word_forms import are_forms
+from cadec_cli.text.words import Word, words_of
 
 # A rendering has so many sentences at least, and this share of them has the word in the source. The
 # renderings of a word are found in this share of the word's sentences.

@@ -110,7 +110,7 @@ def trial_of(
     For the C-score, if only one of the two is given, the other stays as it is in the bundle. `fixed` is the
     only temperature at which the D-LM can be read, if there is one: it replaces the default temperatures.
     """
-    formula = objectives.objective(name)
+    formula = objectives.objective(name, reads=defaults.reads)
     if not formula.weights:
         tunable = [name for name, known in objectives.OBJECTIVES.items() if known.weights]
         raise CadecError(f"{name} has nothing to tune", f"these have: {', '.join(tunable)}")
@@ -144,7 +144,7 @@ def trial_of(
 def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
     """The setting an objective has now; its weights are the bundle's if it is the bundle's objective."""
     own = defaults.weight if name == defaults.objective else {}
-    weights = objectives.objective(name, own).weights
+    weights = objectives.objective(name, own, defaults.reads).weights
     if weights.keys() == {"lm"}:
         return Setting(defaults.temperature, weights["lm"])
     return Setting(defaults.temperature, named=tuple(weights.items()))

@@ -56,15 +56,23 @@ class ContrastiveTest:
             self.models.check(one)
 
     def with_accuracies(
-        self, name: str, level: Point, points: Sequence[Point], counted: CountProgress = no_progress
+        self,
+        name: str,
+        reads: str,
+        level: Point,
+        points: Sequence[Point],
+        counted: CountProgress = no_progress,
     ) -> tuple[Point, list[Point]]:
-        """The points with their accuracies on every set; groups are scored once for all settings."""
+        """The points with their accuracies on every set; groups are scored once for all settings.
+
+        `reads` is what the D-LM reads for the objective `name`.
+        """
         temperatures = self.models.scoring_options.temperatures
         scorers = [
             ContrastiveScorer(objective("sentence")),
             *(
                 ContrastiveScorer(
-                    objective(name, point.setting.weights),
+                    objective(name, point.setting.weights, reads),
                     temperatures.index(point.setting.temperature),
                     point.setting.temperature,
                 )
@@ -218,7 +226,9 @@ def run_tuning(
     else:
         level, points = development.points(trial.settings, counted)
     if contrastive is not None:
-        level, points = contrastive.with_accuracies(trial.objective, level, points, counted)
+        level, points = contrastive.with_accuracies(
+            trial.objective, job.options.reads, level, points, counted
+        )
     present = next(point for point in points if point.setting == trial.present)
     decision: Decision | CadecError
     try:

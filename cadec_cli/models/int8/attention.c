@@ -66,6 +66,60 @@ INLINE float exponentials(float *scores, int64_t count) {
     return 1.0f / sum_of(sum);
 }
 
+/* The same for the queries of HEADS heads that have their keys in common: each key is read once for all. */
+enum { HEADS = 4, KEYS = 4 };
+
+INLINE void shared_scores(const float *query, int64_t next_head, const float *keys, const int32_t *seen, int64_t count,
+                          int64_t size, float scale, float *scores, int64_t next_scores) {
+    for (int64_t first = 0; first < padded(count); first += KEYS) {
+        vec each[HEADS * KEYS] = {{0}};
+        for (int64_t i = 0; i < size; i += LANES) {
+            vec key[KEYS];
+#pragma GCC unroll 4
+            for (int j = 0; j < KEYS; j++) key[j] = load(keys + seen[first + j] + i);
+#pragma GCC unroll 4
+            for (int head = 0; head < HEADS; head++) {
+                vec own = load(query + head * next_head + i);
+#pragma GCC unroll 4
+                for (int j = 0; j < KEYS; j++) each[head * KEYS + j] += own * key[j];
+            }
+        }
+        float made[HEADS * KEYS];
+        for (int head = 0; head < HEADS; head += LANES / KEYS) {
+            vec of_heads = sums(each + head * KEYS) * scale;
+            memcpy(made + head * KEYS, &of_heads, sizeof of_heads);
+        }
+        for (int head = 0; head < HEADS; head++)
+            memcpy(scores + head * next_scores + first, made + head * KEYS, KEYS * sizeof(float));
+    }
+    for (int head = 0; head < HEADS; head++)
+        for (int64_t j = count; j < padded(count); j++) scores[head * next_scores + j] = -INFINITY;
+}
+
+/* And the values that they see, by their weights. */
+INLINE void shared_weighted(const float *weights, int64_t next_weights, const float *values, const int32_t *seen,
+                            int64_t count, int64_t size, const float *factors, float *out, int64_t next_out) {
+    for (int64_t i = 0; i < size; i += 2 * LANES) {
+        int both = i + LANES < size;
+        vec sum[HEADS][2] = {{{0}}};
+        for (int64_t j = 0; j < count; j++) {
+            const float *value = values + seen[j] + i;
+            vec low = load(value), high = both ? load(value + LANES) : low;
+#pragma GCC unroll 4
+            for (int head = 0; head < HEADS; head++) {
+                float own = weights[head * next_weights + j];
+                sum[head][0] += low * own;
+                sum[head][1] += high * own;
+            }
+        }
+        for (int head = 0; head < HEADS; head++)
+            for (int part = 0; part <= both; part++) {
+                vec made = sum[head][part] * factors[head];
+                memcpy(out + head * next_out + i + part * LANES, &made, sizeof made);
+            }
+    }
+}
+
 /* The values that a query sees, by their weights. */
 INLINE void weighted(const float *weights, const float *values, const int32_t *seen, int64_t count, int64_t size,
                      float factor, float *out) {
@@ -136,14 +190,26 @@ static void look(const job *one, int32_t told, int64_t stride, lists seen) {
 }
 
 /* Head by head, and within it step by step for all queries, so that none waits for another. */
-INLINE void attend(const job *one, lists seen, heads q, heads k, heads v, int64_t count, int64_t size, float *scores,
-                   float *factors, float *out) {
-    float scale = 1.0f / sqrtf((float)size);
+INLINE void attend(const job *one, lists seen, heads q, heads k, heads v, int64_t count, int64_t sharing, int64_t size,
+                   float scale, float *scores, float *factors, float *out) {
     for (int64_t head = 0; head < count; head++) {
         const float *queries = q.start + one->batch * q.batch + head * q.head + one->query * q.row;
-        const float *keys = k.start + one->batch * k.batch + head * k.head;
-        const float *values = v.start + one->batch * v.batch + head * v.head;
+        const float *keys = k.start + one->batch * k.batch + head / sharing * k.head;
+        const float *values = v.start + one->batch * v.batch + head / sharing * v.head;
         int64_t start = 0;
+        if (size % LANES == 0 && head % sharing + HEADS <= sharing) {
+            for (int64_t query = 0; query < one->queries; start += padded(seen.counts[query++])) {
+                const int32_t *places = seen.places + start;
+                int64_t some = seen.counts[query], all = padded(some);
+                float made[HEADS];
+                shared_scores(queries + query * q.row, q.head, keys, places, some, size, scale, scores, all);
+                for (int own = 0; own < HEADS; own++) made[own] = exponentials(scores + own * all, all);
+                shared_weighted(scores, all, values, places, some, size, made, out + (query * count + head) * size,
+                                size);
+            }
+            head += HEADS - 1;
+            continue;
+        }
         for (int64_t query = 0; query < one->queries; start += padded(seen.counts[query++]))
             scores_of(queries + query * q.row, keys, seen.places + start, seen.counts[query], size, scale,
                       scores + start);
@@ -157,15 +223,16 @@ INLINE void attend(const job *one, lists seen, heads q, heads k, heads v, int64_
     }
 }
 
-/* Attention of (batch, heads, queries, size) to as many heads of keys and values: (rows, heads · size), rounded.
-   Rows of keys are as far from each other as those of values. A query that sees nothing becomes 0. Returns
-   whether there was memory for it. */
-int32_t cadec_attend_round(const job *jobs, int64_t count, int32_t told, const float *q, const float *k,
-                           const float *v, const int64_t *strides, int64_t head_count, int64_t size,
-                           uint8_t *out, float *largest) {
-    int64_t most_pairs = 0, most_queries = 0, width = head_count * size;
+/* Attention of (batch, heads, queries, size) to keys and values, of which as many heads as `sharing` says have the
+   same: (rows, heads · size), rounded, or as they are if there is `plain` to write them to. Rows of keys are as far
+   from each other as those of values. A query that sees nothing becomes 0. Returns whether there was memory for it. */
+int32_t cadec_attend(const job *jobs, int64_t count, int32_t told, const float *q, const float *k, const float *v,
+                     const int64_t *strides, int64_t head_count, int64_t sharing, int64_t size, float scale,
+                     float *plain, uint8_t *out, float *largest) {
+    int64_t most_pairs = HEADS * LANES, most_queries = 0, width = head_count * size;
     for (int64_t number = 0; number < count; number++) {
-        int64_t pairs = padded(jobs[number].cached_keys + jobs[number].own_keys) * jobs[number].queries;
+        int64_t keys = padded(jobs[number].cached_keys + jobs[number].own_keys);
+        int64_t pairs = keys * (jobs[number].queries < HEADS ? HEADS : jobs[number].queries);
         most_pairs = pairs > most_pairs ? pairs : most_pairs;
         most_queries = jobs[number].queries > most_queries ? jobs[number].queries : most_queries;
     }
@@ -173,21 +240,24 @@ int32_t cadec_attend_round(const job *jobs, int64_t count, int32_t told, const f
                   malloc(sizeof(int64_t) * (size_t)(most_queries + 1))};
     float *scores = malloc(sizeof(float) * (size_t)(most_pairs + 1));
     float *factors = malloc(sizeof(float) * (size_t)(most_queries + 1));
-    float *made = malloc(sizeof(float) * (size_t)(most_queries * width + 1));
+    float *made = malloc(sizeof(float) * (size_t)((plain ? 0 : most_queries * width) + 1));
     int32_t enough = seen.places && seen.counts && scores && factors && made;
     heads queries = {q, strides[0], strides[1], strides[2]};
     heads keys = {k, strides[3], strides[4], strides[5]};
     heads values = {v, strides[6], strides[7], strides[8]};
     for (int64_t number = 0; enough && number < count; number++) {
         const job *one = jobs + number;
+        float *rows = plain ? plain + one->out * width : made;
         look(one, told, keys.row, seen);
         if (size == 32)
-            attend(one, seen, queries, keys, values, head_count, 32, scores, factors, made);
+            attend(one, seen, queries, keys, values, head_count, sharing, 32, scale, scores, factors, rows);
         else if (size == 64)
-            attend(one, seen, queries, keys, values, head_count, 64, scores, factors, made);
+            attend(one, seen, queries, keys, values, head_count, sharing, 64, scale, scores, factors, rows);
+        else if (size == 256)
+            attend(one, seen, queries, keys, values, head_count, sharing, 256, scale, scores, factors, rows);
         else
-            attend(one, seen, queries, keys, values, head_count, size, scores, factors, made);
-        cadec_round(made, width, one->queries, width, out + one->out * width, largest + one->out);
+            attend(one, seen, queries, keys, values, head_count, sharing, size, scale, scores, factors, rows);
+        if (!plain) cadec_round(made, width, one->queries, width, out + one->out * width, largest + one->out);
     }
     free(seen.places);
     free(seen.counts);

@@ -46,9 +46,22 @@ _ARGUMENTS = {
         *(_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT),
         *(_COUNT, _POINTER, _POINTER, _POINTER),
     ],
-    "cadec_attend_round": [
+    "cadec_some_logits": [
+        *(_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _FLOAT, _COUNT),
+        *(_COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_turn": [
+        *(_POINTER, _COUNT, _COUNT, _COUNT, _COUNT, _POINTER, _POINTER),
+        *(_POINTER, _POINTER, _FLOAT, _POINTER, _POINTER),
+        *(_POINTER, _POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_gate_round": [
+        *(_POINTER, _COUNT, _COUNT, _POINTER, _POINTER, _KIND),
+        *(_POINTER, _POINTER, _POINTER, _POINTER),
+    ],
+    "cadec_attend": [
         *(_POINTER, _COUNT, _KIND, _POINTER, _POINTER, _POINTER, _POINTER),
-        *(_COUNT, _COUNT, _POINTER, _POINTER),
+        *(_COUNT, _COUNT, _COUNT, _FLOAT, _POINTER, _POINTER, _POINTER),
     ],
 }
 
@@ -87,7 +100,7 @@ def load(path: Path) -> ctypes.CDLL | None:
         for name, arguments in _ARGUMENTS.items():
             function = getattr(found, name)
             function.argtypes = arguments
-            function.restype = ctypes.c_int32 if name == "cadec_attend_round" else None
+            function.restype = ctypes.c_int32 if name == "cadec_attend" else None
     except (OSError, AttributeError):
         return None
     return found
@@ -186,6 +199,8 @@ def with_scales(product: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
 
 # By the names in configs.ACTIVATIONS, as numbered in rows.c.
 ACTIVATIONS = {"relu": 0, "gelu": 1, "swish": 2}
+# Those of gates.
+GATES = {"gelu": 1, "swish": 2, "gelu_tanh": 3}
 
 # The two forms of masks, and the fields of a job, as in attention.c.
 _BYTES, _PARENTS = 0, 1
@@ -367,47 +382,160 @@ def attend_and_quantise(queries: Tensor, keys: Tensor, values: Tensor, mask: Ten
     return _attend(queries, keys, values, jobs, batch * count, _BYTES)
 
 
+@dataclass(frozen=True)
+class PartJobs:
+    """What the parts of one row attend to, for any number of layers."""
+
+    jobs: Jobs
+    rows: int  # queries in total
+    parents: list[Ints]  # kept for as long as `jobs` has their addresses
+
+    @classmethod
+    def of(cls, places: list[list[int]], parents: list[Ints]) -> PartJobs:
+        """Describe parts by the starts and ends of their queries, cached keys and new keys.
+
+        A part's queries are the last of its new keys, and attend to themselves, their ancestors and all of
+        its cached keys.
+        """
+        first, last, cached, cached_end, own, own_end = np.array(places).T
+        jobs = np.zeros(len(places), _JOB)
+        jobs["query"], jobs["queries"] = first, last - first
+        jobs["cached"], jobs["cached_keys"] = cached, cached_end - cached
+        jobs["own"], jobs["own_keys"] = own, own_end - own
+        parents = [np.ascontiguousarray(of_keys, dtype=np.int64) for of_keys in parents]
+        jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
+        ends = np.cumsum(last - first)
+        jobs["out"][1:] = ends[:-1]
+        return cls(jobs, int(ends[-1]), parents)
+
+
 def attend_in_parts_and_quantise(
     queries: Tensor, keys: Tensor, values: Tensor, places: list[list[int]], parents: list[Ints]
 ) -> QuantisedRows:
-    """Attention of the parts of one row, each to its own cached and new keys: rows (all queries, D).
+    """Attention of the parts of one row, each to its own cached and new keys: rows (all queries, D)."""
+    work = PartJobs.of(places, parents)
+    return _attend(queries, keys, values, work.jobs, work.rows, _PARENTS)
 
-    A part's places are the starts and ends of its queries, its cached keys and its new keys. Its queries are
-    the last of its new keys, and attend to themselves, their ancestors and all of its cached keys.
+
+def attend_in_parts(
+    queries: Tensor, keys: Tensor, values: Tensor, work: PartJobs, scaling: float | None = None
+) -> Tensor:
+    """The same, not rounded; several heads of queries (1, H, T, D/H) may share one of keys (1, G, S, D/H)."""
+    made = _floats(work.rows, queries.size(1) * queries.size(3))
+    _attend(queries, keys, values, work.jobs, work.rows, _PARENTS, scaling, made)
+    return made
+
+
+def _attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    jobs: Jobs,
+    rows: int,
+    told: int,
+    scaling: float | None = None,
+    plain: Tensor | None = None,
+) -> QuantisedRows:
+    """Attention in the order of `jobs`, with `rows` queries in total; `told` is the form of the masks.
+
+    With `plain`, the result is written there, and nothing is rounded.
     """
-    first, last, cached, cached_end, own, own_end = np.array(places).T
-    jobs = np.zeros(len(places), _JOB)
-    jobs["query"], jobs["queries"] = first, last - first
-    jobs["cached"], jobs["cached_keys"] = cached, cached_end - cached
-    jobs["own"], jobs["own_keys"] = own, own_end - own
-    parents = [np.ascontiguousarray(of_keys, dtype=np.int64) for of_keys in parents]
-    jobs["mask"] = [of_keys.ctypes.data for of_keys in parents]
-    ends = np.cumsum(last - first)
-    jobs["out"][1:] = ends[:-1]
-    return _attend(queries, keys, values, jobs, int(ends[-1]), _PARENTS)
-
-
-def _attend(queries: Tensor, keys: Tensor, values: Tensor, jobs: Jobs, rows: int, told: int) -> QuantisedRows:
-    """Attention in the order of `jobs`, with `rows` queries in total; `told` is the form of the masks."""
     heads, size = queries.size(1), queries.size(3)
-    if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape:
+    if not all(map(takes, (queries, keys, values))) or keys.shape != values.shape or heads % keys.size(1):
         raise TypeError(f"attention of {queries.dtype} to {keys.dtype} and {values.dtype}")
     queries, keys, values = (
         each if each.stride(3) == 1 else each.contiguous() for each in (queries, keys, values)
     )
     if keys.stride() != values.stride():
         keys, values = keys.contiguous(), values.contiguous()
-    made = QuantisedRows.empty(rows, heads * size)
+    made = QuantisedRows.empty(rows if plain is None else 0, heads * size)
     strides = (ctypes.c_int64 * 9)(
         *(stride for each in (queries, keys, values) for stride in each.stride()[:3])
     )
-    enough = _library().cadec_attend_round(
+    enough = _library().cadec_attend(
         *(jobs.ctypes.data, len(jobs), told, queries.data_ptr(), keys.data_ptr(), values.data_ptr()),
-        *(strides, heads, size, made.integers.data_ptr(), made.largest.data_ptr()),
+        *(strides, heads, heads // keys.size(1), size, size**-0.5 if scaling is None else scaling),
+        *(None if plain is None else plain.data_ptr(), made.integers.data_ptr(), made.largest.data_ptr()),
     )
     if not enough:
         raise MemoryError("attention")
     return made
+
+
+def split_and_turn(
+    product: Tensor,
+    of: QuantisedRows,
+    bias: Tensor | None,
+    heads: tuple[int, int],
+    gains: tuple[Tensor, Tensor] | None,
+    epsilon: float,
+    turns: tuple[Tensor, Tensor],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries (1, H, T, D/H), keys and values (1, G, T, D/H) from a product with rounded rows, side by side.
+
+    `heads` are H and G. Queries and keys are normed by the mean of their squares if there are `gains`, and
+    turned by the cosines and sines of their positions (T, D/H).
+    """
+    many, few = heads
+    size = product.size(1) // (many + 2 * few)
+    cosine, sine = (each.contiguous() for each in turns)
+    queries, keys, values = (_floats(of.rows, count, size) for count in (many, few, few))
+    scratch = _floats(size)
+    _library().cadec_turn(
+        *(product.data_ptr(), of.rows, many, few, size, of.largest.data_ptr()),
+        None if bias is None else bias.data_ptr(),
+        *((None, None) if gains is None else (each.data_ptr() for each in gains)),
+        *(epsilon, cosine.data_ptr(), sine.data_ptr(), scratch.data_ptr()),
+        *(each.data_ptr() for each in (queries, keys, values)),
+    )
+    queries, keys, values = (each.transpose(0, 1)[None] for each in (queries, keys, values))
+    return queries, keys, values
+
+
+def gate_and_quantise(
+    product: Tensor, of: QuantisedRows, bias: Tensor | None, gate: int, factors: Tensor
+) -> QuantisedRows:
+    """An activated gate times what it lets through, times a factor for each column, rounded.
+
+    Both are in a product with rounded rows, the gate first.
+    """
+    half = product.size(1) // 2
+    made, scratch = QuantisedRows.empty(of.rows, half), _floats(half)
+    _library().cadec_gate_round(
+        *(product.data_ptr(), of.rows, half, of.largest.data_ptr()),
+        *(None if bias is None else bias.data_ptr(), gate, factors.data_ptr()),
+        *(scratch.data_ptr(), made.integers.data_ptr(), made.largest.data_ptr()),
+    )
+    return made
+
+
+class SomeLogits:
+    """Log-probabilities of tokens after rows in rising order, from an output layer in several parts."""
+
+    def __init__(self, of: QuantisedRows, temperature: float, rows: Tensor, tokens: Tensor) -> None:
+        self._of, self._temperature = of, temperature
+        self._rows, self._tokens = rows.contiguous(), tokens.contiguous()
+        self._most, self._sum = _floats(of.rows).fill_(-torch.inf), _floats(of.rows).zero_()
+        self._own = _floats(len(rows)).fill_(torch.nan)
+
+    def add(self, product: Tensor, bias: Tensor | None, first: int) -> None:
+        """Read a product that has the tokens from `first` on."""
+        _library().cadec_some_logits(
+            *(product.data_ptr(), self._of.rows, product.size(1), self._of.largest.data_ptr()),
+            *(None if bias is None else bias.data_ptr(), self._temperature, first),
+            *(len(self._rows), self._rows.data_ptr(), self._tokens.data_ptr()),
+            *(self._most.data_ptr(), self._sum.data_ptr(), self._own.data_ptr()),
+        )
+
+    @property
+    def totals(self) -> Tensor:
+        """log Σ e^x of the logits of each row so far."""
+        return self._most + self._sum.log()
+
+    @property
+    def log_probs(self) -> Tensor:
+        """log p of each token; NaN of what was in no part."""
+        return self._own - self.totals[self._rows]
 
 
 def _library() -> ctypes.CDLL:

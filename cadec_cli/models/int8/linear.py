@@ -42,6 +42,10 @@ WEIGHT_LIMIT = 64
 FULL_WEIGHT_LIMIT = 127
 
 
+# The most columns of a part of a wide output layer.
+OUTPUT_COLUMNS = 4096
+
+
 class Int8Linear(nn.Module):
     """A linear with int8 weights; it replaces the float linear that it is made from."""
 
@@ -145,6 +149,41 @@ class LevelInt8Linear(Int8Linear):
         return level_and_quantise(x, self.factors)
 
 
+class WideOutput(nn.Module):
+    """An int8 output layer as several linears, whose products stay in a core's cache while they are read."""
+
+    def __init__(self, integers: Tensor, scales: Tensor, factors: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        count = -(-len(integers) // OUTPUT_COLUMNS)
+        size = -(-len(integers) // (64 * count)) * 64
+        self.parts = nn.ModuleList(
+            LevelInt8Linear(part, own, factors, None if bias is None else bias[first : first + size])
+            for first, part, own in zip(
+                range(0, len(integers), size), integers.split(size), scales.split(size), strict=True
+            )
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, out)."""
+        return torch.cat([part(x) for part in self.parts], -1)
+
+    def round_rows(self, x: Tensor) -> QuantisedRows:
+        """Rows (rows, in) as the products of integers take them."""
+        made: QuantisedRows = self.linears[0].round_rows(x)
+        return made
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias of all columns."""
+        biases = [part.bias for part in self.linears if part.bias is not None]
+        return torch.cat(biases) if biases else None
+
+    @property
+    def linears(self) -> list[LevelInt8Linear]:
+        """Its parts, in the order of their columns."""
+        return [part for part in self.parts if isinstance(part, LevelInt8Linear)]
+
+
 class SiblingLinear(nn.Module):
     """One of several linears that are called with the same tensor, one after the other.
 
@@ -154,24 +193,24 @@ class SiblingLinear(nn.Module):
 
     def __init__(self, shared: SharedProduct, columns: slice) -> None:
         super().__init__()
-        self._shared, self._columns = shared, columns
+        self.shared, self.columns = shared, columns
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
-        return self._shared(x)[..., self._columns]
+        return self.shared(x)[..., self.columns]
 
 
 class SharedProduct:
     """The product of several linears with one input; the last one of each thread is remembered."""
 
     def __init__(self, linear: nn.Module) -> None:
-        self._linear = linear
+        self.linear = linear
         self._last = local()
 
     def __call__(self, x: Tensor) -> Tensor:
         """(…, in) → (…, the outputs of all)."""
         if getattr(self._last, "input", None) is not x:
-            self._last.input, self._last.product = x, self._linear(x)
+            self._last.input, self._last.product = x, self.linear(x)
         product: Tensor = self._last.product
         return product
 

@@ -28,6 +28,13 @@ INLINE float swish(float x) {
     return x / (1.0f + exponential(-limited > 87.0f ? 87.0f : -limited));
 }
 
+/* The same with tanh in place of erf: x / (1 + e^(-2z)). */
+INLINE float gelu_tanh(float x) {
+    float z = 1.5957691f * (x + 0.044715f * x * x * x);
+    z = z < -87.0f ? -87.0f : z;
+    return x / (1.0f + exponential(-z > 87.0f ? 87.0f : -z));
+}
+
 /* The largest number of a row, whatever its sign; NaN where there is an infinity or a NaN. Numbers without their
    signs are in the order of their bits. */
 INLINE float largest_of(const float *x, int64_t width) {
@@ -207,6 +214,81 @@ void cadec_activate_round(float *product, int64_t rows, int64_t width, const flo
     }
 }
 
+/* The heads of attention from the product that has queries, keys and values of each row side by side: scaled, the
+   queries and keys normed by the mean of their squares where there are gains, and turned by their positions. What
+   comes out is (rows, heads, size) each. */
+INLINE void turn_head(const float *x, int64_t size, float scale, const float *bias, const float *gain, float epsilon,
+                      const float *cosine, const float *sine, float *scratch, float *out) {
+    int64_t half = size / 2;
+    LANES_OF_A_LOOP
+    for (int64_t i = 0; i < size; i++) scratch[i] = x[i] * scale + (bias ? bias[i] : 0.0f);
+    if (gain) {
+        float inverse = 1.0f / sqrtf(sum_of_squares(scratch, size, 0.0f) / (float)size + epsilon);
+        LANES_OF_A_LOOP
+        for (int64_t i = 0; i < size; i++) scratch[i] *= inverse * gain[i];
+    }
+    LANES_OF_A_LOOP
+    for (int64_t i = 0; i < half; i++) {
+        float low = scratch[i], high = scratch[half + i];
+        out[i] = low * cosine[i] - high * sine[i];
+        out[half + i] = high * cosine[half + i] + low * sine[half + i];
+    }
+}
+
+void cadec_turn(const float *product, int64_t rows, int64_t q_heads, int64_t k_heads, int64_t size, const float *scale,
+                const float *bias, const float *q_gain, const float *k_gain, float epsilon, const float *cosine,
+                const float *sine, float *scratch, float *q, float *k, float *v) {
+    int64_t queries = q_heads * size, keys = k_heads * size;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = product + r * (queries + 2 * keys);
+        for (int64_t i = 0; i < queries + keys; i += size) {
+            int is_query = i < queries;
+            turn_head(row + i, size, scale[r], bias ? bias + i : NULL, is_query ? q_gain : k_gain, epsilon,
+                      cosine + r * size, sine + r * size, scratch,
+                      is_query ? q + r * queries + i : k + r * keys + i - queries);
+        }
+        row += queries + keys;
+        LANES_OF_A_LOOP
+        for (int64_t i = 0; i < keys; i++)
+            v[r * keys + i] = row[i] * scale[r] + (bias ? bias[queries + keys + i] : 0.0f);
+    }
+}
+
+/* The inside of a gated feed-forward: of a product that has a gate and what it lets through side by side, the
+   activated gate times the other, times a factor for each column, rounded. `scratch` has room for half a row. */
+INLINE void gate_row(const float *row, int64_t half, float scale, const float *bias, int32_t activation,
+                     const float *factors, float *out) {
+    for (int64_t first = 0; first < half; first += 64) {
+        int64_t end = first + 64 < half ? first + 64 : half;
+        if (activation == 1) {
+            LANES_OF_A_LOOP
+            for (int64_t i = first; i < end; i++) out[i] = gelu(row[i] * scale + (bias ? bias[i] : 0.0f));
+        } else if (activation == 2) {
+            LANES_OF_A_LOOP
+            for (int64_t i = first; i < end; i++) out[i] = swish(row[i] * scale + (bias ? bias[i] : 0.0f));
+        } else {
+            LANES_OF_A_LOOP
+            for (int64_t i = first; i < end; i++) out[i] = gelu_tanh(row[i] * scale + (bias ? bias[i] : 0.0f));
+        }
+        LANES_OF_A_LOOP
+        for (int64_t i = first; i < end; i++)
+            out[i] *= (row[half + i] * scale + (bias ? bias[half + i] : 0.0f)) * factors[i];
+    }
+}
+
+void cadec_gate_round(const float *product, int64_t rows, int64_t half, const float *scale, const float *bias,
+                      int32_t activation, const float *factors, float *scratch, uint8_t *out, float *largest) {
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = product + r * 2 * half;
+        if (bias)
+            gate_row(row, half, scale[r], bias, activation, factors, scratch);
+        else
+            gate_row(row, half, scale[r], NULL, activation, factors, scratch);
+        largest[r] = largest_of(scratch, half);
+        round_row(scratch, half, largest[r], out + r * half);
+    }
+}
+
 /* A logit: what a product means, flattened by a temperature. */
 INLINE float logit(const float *row, int64_t i, float scale, const float *bias, float flatter) {
     return bias ? row[i] * scale + bias[i] * flatter : row[i] * scale;
@@ -255,6 +337,37 @@ void cadec_log_probs(const float *product, int64_t rows, int64_t width, const fl
         for (; edge < count && edges[edge] == r; edge++) {
             int known = tokens[edge] >= 0 && tokens[edge] < width;
             out[edge] = known ? logit(row, tokens[edge], own, bias, flatter) - all : NAN;
+        }
+    }
+}
+
+/* The same where a product has some of the columns, those from `first`: the largest logit of each row so far, the
+   sum of e^(logit - largest), and the logits of the tokens among these columns. */
+void cadec_some_logits(const float *product, int64_t rows, int64_t width, const float *scale, const float *bias,
+                       float temperature, int64_t first, int64_t count, const int64_t *edges, const int64_t *tokens,
+                       float *most, float *sum, float *out) {
+    int64_t edge = 0;
+    float flatter = 1.0f / temperature;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = product + r * width;
+        float own = scale[r] * flatter, largest = most[r], here = 0.0f;
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = 0; i < width; i++) {
+            float one = logit(row, i, own, bias, flatter);
+            largest = one > largest ? one : largest;
+        }
+        if (bias) {
+#pragma omp simd reduction(+ : here)
+            for (int64_t i = 0; i < width; i++) here += exponential(logit(row, i, own, bias, flatter) - largest);
+        } else {
+#pragma omp simd reduction(+ : here)
+            for (int64_t i = 0; i < width; i++) here += exponential(logit(row, i, own, NULL, flatter) - largest);
+        }
+        sum[r] = sum[r] * exponential(most[r] - largest) + here;
+        most[r] = largest;
+        for (; edge < count && edges[edge] == r; edge++) {
+            int64_t place = tokens[edge] - first;
+            if (place >= 0 && place < width) out[edge] = logit(row, place, own, bias, flatter);
         }
     }
 }

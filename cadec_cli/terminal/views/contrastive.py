@@ -13,7 +13,7 @@ from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES, ContrastiveSet
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT
+from cadec_cli.method.objectives import LM_TERMS_OF, NMT, PAIRS, TARGET, pmi_of
 from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, stdout_console
 
@@ -135,7 +135,8 @@ def record(contrastive_set: ContrastiveSet, result: ScorerResult, settings: Shar
         "weight": scorer.objective.weights["lm"] if _has_weight(scorer) else None,
         "temperature": scorer.temperature,
         "alpha": settings.alpha if scorer.objective.uses_lm else None,
-        "context": settings.context if scorer.objective.uses(CONDITIONAL) else None,
+        "context": settings.context if scorer.objective.reads_context else None,
+        **({"reads": list(scorer.objective.readings)} if PAIRS in scorer.objective.readings else {}),
         "groups": figure.groups,
         "left_out": contrastive_set.left_out,
         "right": figure.right,
@@ -219,6 +220,8 @@ def _label(scorer: ContrastiveScorer, settings: SharedSettings) -> Text:
     text = Text(scorer.objective.name)
     if _has_weight(scorer):
         text.append(f" × {scorer.objective.weights['lm']:g}", "dim")
+    if PAIRS in scorer.objective.readings:
+        text.append(f", {' and '.join(scorer.objective.readings)}", "dim")
     if len(settings.temperatures) > 1 and scorer.temperature is not None:
         text.append(f", T {scorer.temperature:g}", "dim")
     return text
@@ -250,7 +253,8 @@ def _terms(failed: Failure, candidate: int) -> str:
     shown = [("score", failed.scores)]
     if NMT in terms:
         shown.append(("y|x", terms[NMT]))
-    if CONDITIONAL in terms and FREE in terms:
-        shown.append(("PMI", terms[CONDITIONAL] - terms[FREE]))
-    shown += [(name, terms[term]) for term, name in ((CONDITIONAL, "y|c"), (FREE, "y")) if term in terms]
+    if (pmi := pmi_of(terms)) is not None:
+        shown.append(("PMI", pmi))
+    names = zip((*LM_TERMS_OF[TARGET], *LM_TERMS_OF[PAIRS]), ("y|c", "y", "y|pairs, x", "y|x"), strict=True)
+    shown += [(name, terms[term]) for term, name in names if term in terms]
     return "  ".join(f"{name} {values[candidate]:.2f}" for name, values in shown)

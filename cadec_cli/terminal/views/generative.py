@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
 from cadec_cli.evaluation.generative.results import INTERVALS, Figure, SetResults, SystemResult
-from cadec_cli.method.objectives import CONDITIONAL
+from cadec_cli.method.objectives import PAIRS
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.terminal.console import visible
@@ -51,7 +51,10 @@ def shares(results: SetResults, options: TranslationOptions) -> Table:
     for result in results.systems:
         cells = [_share(result.said), _over(result.said)]
         if results.has_addresses:
-            cells += [_share(result.address, counted=True), _over(result.address)]
+            address = _share(result.address, counted=True)
+            if result.forms:
+                address.append(f"\n  {result.forms}", "dim")
+            cells += [address, _over(result.address)]
         table.add_row(_name(result), *cells)
     for oracle in results.oracles:
         table.add_row(Text(oracle.name, "dim"), _share(oracle.said))
@@ -105,7 +108,8 @@ def record(results: SetResults, result: SystemResult) -> dict[str, Any]:
     found |= result.said.record()
     found["by_rule"] = {rule: figure.record() for rule, figure in result.by_rule.items()}
     if result.address is not None:
-        found["address"] = result.address.record()
+        by_form = {form: figure.record() for form, figure in result.by_address.items()}
+        found["address"] = {**result.address.record(), "by_form": by_form}
     return found
 
 
@@ -136,8 +140,10 @@ def _settings(options: TranslationOptions) -> dict[str, Any]:
         settings["nbest"] = options.nbest
     if used.uses_lm:
         settings |= {"temperature": options.temperature, "alpha": options.alpha}
-    if used.uses(CONDITIONAL):
+    if options.reads_context:
         settings["context"] = options.context
+    if PAIRS in used.readings:
+        settings["reads"] = options.reads
     return settings
 
 

@@ -14,6 +14,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,41 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 # Put before a line break, both to be cut off afterwards: some tokenizers drop blanks at the beginning.
 _ANCHOR = "a"
 
+# Placeholders of a template, each of which it has once.
+_SOURCE, _TARGET = "{source}", "{target}"
+# A sentence and its translation, a line each.
+PLAIN = f"{_SOURCE}\n{_TARGET}\n"
+
+
+@dataclass(frozen=True)
+class PairTemplate:
+    """How a language model reads a sentence and its translation: some lines, and the target as the last one.
+
+    The target has the same tokens as in a text of the target language, even if its line begins with more,
+    such as the language's name. So lists and chosen sentences need not be encoded twice.
+    """
+
+    text: str = PLAIN
+
+    def __post_init__(self) -> None:
+        *before, last = self.text.removesuffix("\n").split("\n")
+        once = self.text.count(_TARGET) == 1 and "".join(before).count(_SOURCE) == 1
+        if not (once and last.endswith(_TARGET) and _SOURCE not in last):
+            raise CadecError(
+                f"{self.text!r} is not a template for pairs of sentences",
+                f"{_SOURCE} stands in one of its lines, and the last one ends with {_TARGET}",
+            )
+
+    def lines(self, source: str) -> list[str]:
+        """The lines before that of the target; the source's is left out if it is empty, or unknown."""
+        *lines, _ = self.text.removesuffix("\n").split("\n")
+        return [line.replace(_SOURCE, source) for line in lines if source or _SOURCE not in line]
+
+    @property
+    def beginning(self) -> str:
+        """The beginning of the target's line."""
+        return self.text.removesuffix("\n").removesuffix(_TARGET).split("\n")[-1]
+
 
 class LineText:
     """A tokenizer.json with the boundary and the start token that its model uses."""
@@ -134,6 +170,10 @@ class LineText:
                 line = line.replace(token, f"{token[:1]} {token[1:]}")
             ids = self._after_break(line)
         return ids
+
+    def encode_beginning(self, text: str) -> list[int]:
+        """The ids of the beginning of a line, up to its last blank."""
+        return self._after_break(text)
 
     def _after_break(self, line: str) -> list[int]:
         if not line:

@@ -20,6 +20,7 @@ from cadec_cli.errors import CadecError
 from cadec_cli.method.context import Context
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models import fitted_lm
+from cadec_cli.models.int8.gated import FusedAttention, GatedFeedForward
 from cadec_cli.models.int8.linear import LevelInt8Linear, RMSNorm, SiblingLinear, adds_exactly
 from cadec_cli.models.pretrained_settings import FITTED, read_language_settings
 from converters.language.fit import fit_language_model, unfit_language_model
@@ -82,7 +83,13 @@ def test_int8_weights_are_loaded_as_they_are(family: str, tokenizer: str, tmp_pa
     assert (LevelInt8Linear in kinds) or (SiblingLinear in kinds)
     assert (SiblingLinear in kinds) == (family != "gpt2")  # whose queries, keys and values are one linear
     assert (RMSNorm in kinds) == (family != "gpt2")
+    assert (FusedAttention in kinds) == (GatedFeedForward in kinds) == (family != "gpt2")
     length = max(len(ids) for ids in map(quick.text.encode, SENTENCES))
+    with patch.object(fitted_lm, "fuse"):
+        apart = load(place)
+    kinds = {type(part) for part in apart.network.model.modules()}
+    assert FusedAttention not in kinds and GatedFeedForward not in kinds
+    assert np.abs(scores(quick) - scores(apart)).max() < 0.02 * length
     assert np.abs(scores(quick) - scores(exact)).max() < 0.3 * length
 
 

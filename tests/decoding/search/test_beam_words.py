@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cadec_cli.decoding.scorer import Scorer, read_context
 from cadec_cli.decoding.search.beam import BeamOptions, BeamSearch
 from cadec_cli.engines.protocols import GrowingLanguage, LanguageModel, trie_for
 from cadec_cli.engines.torch_lm import TorchLanguageModel
@@ -18,10 +19,10 @@ from cadec_cli.engines.torch_nmt import TorchTranslationModel
 from cadec_cli.engines.transformers_lm import TransformersLanguageModel
 from cadec_cli.engines.word_steps import Words, WordSteps
 from cadec_cli.errors import CadecError
-from cadec_cli.method.context import Context
+from cadec_cli.method.context import Context, ContextPolicy, Pair
 from cadec_cli.method.hypotheses import Ids
 from cadec_cli.method.lengths import LengthLimits
-from cadec_cli.method.objectives import CONDITIONAL, FREE, NMT, OBJECTIVES, objective
+from cadec_cli.method.objectives import BOTH, CONDITIONAL, FREE, NMT, OBJECTIVES, PAIRS, objective
 from cadec_cli.method.options import ScoringOptions
 from cadec_cli.models.huggingface import Network
 from cadec_cli.text.subwords import BOS, EOS, SPECIAL_PIECES
@@ -229,10 +230,53 @@ def test_a_pretrained_language_model_scores_as_in_reranking(
                 assert one.terms[CONDITIONAL] == one.terms[FREE]  # PMI is 0 exactly
 
 
-def pretrained(family: str, texts: tuple[tuple[str, ...], ...] = ()) -> TransformersLanguageModel:
+@pytest.mark.parametrize("reads", [PAIRS, BOTH])
+@pytest.mark.parametrize("texts", [(), (("Da.", "Net."), ("Oui.",))])
+def test_pairs_are_scored_as_in_reranking(reads: str, texts: tuple[tuple[str, ...], ...]) -> None:
+    lm = pretrained("llama", texts, tuple(tuple(map(str.upper, text)) for text in texts), 128)
+    written = PieceText(("▁Where", "▁is", "▁the", "▁key", "?", "▁Thank", "▁you", "!", "s", "▁it", "▁on"))
+    pair = models(len(written.vocabulary), lm_vocabulary=5)
+    nmt = TorchTranslationModel(pair.nmt, NumberText(len(written.vocabulary)), written)
+    wanted, reading = (
+        objective("c-score", {"pairs": 0.5} if reads == BOTH else {}, reads),
+        ScoringOptions((1.5,)),
+    )
+    search = BeamSearch(nmt, lm, wanted, reading, BeamOptions(4))
+    before = Context((tuple(lm.text.encode("Where is it?")),), pairs=(Pair("Gde eto?", "Where is it?"),))
+    for context in (Context(), before):
+        read = {
+            name: read_context(lm, name, ContextPolicy(), context, 40, "Eto kljutsch.")
+            for name in wanted.readings
+        }
+        (found,) = search.search([[5, 6, 7]], [read])
+        assert found
+        for one in found:
+            ids = tuple(lm.text.encode(written.decode(one.ids)))
+            terms = {NMT: one.terms[NMT]}
+            for name in wanted.readings:
+                scorer = Scorer(lm, reading, reads=name)
+                trie = scorer.trie([ids])
+                free = scorer.free([trie], ["Eto kljutsch."])
+                (after,) = scorer.after([trie], [read[name]], free)
+                terms[scorer.free_term] = free[0][0, 0]
+                terms[scorer.conditional_term] = after.totals[0, 0]
+            assert one.terms == pytest.approx(terms, abs=1e-3)
+            assert one.score == pytest.approx(wanted.score(terms), abs=2e-3)
+            if not context.sentences:
+                assert one.score == one.terms[NMT]  # PMI is 0 exactly
+
+
+def pretrained(
+    family: str,
+    texts: tuple[tuple[str, ...], ...] = (),
+    source_texts: tuple[tuple[str, ...], ...] = (),
+    positions: int = 64,
+) -> TransformersLanguageModel:
     network = Network(tiny_network(family, tokenizer_size("byte-level")).float().eval())
     text = LineText(tokenizer_json("byte-level"), boundary="\n", start="<|endoftext|>")
-    return TransformersLanguageModel(network, text, positions=64, no_context=texts)
+    return TransformersLanguageModel(
+        network, text, positions=positions, no_context=texts, source_texts=source_texts
+    )
 
 
 # An unfinished word is never scored

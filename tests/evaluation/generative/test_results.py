@@ -72,6 +72,12 @@ def test_what_is_counted() -> None:
         (3, 3),
         (2, 3),
     ]
+    by_form = [{f: one.share.right for f, one in result.by_address.items()} for result in found.systems]
+    assert [(one.address.share.right if one.address else 0) for one in found.systems] == [
+        sum(forms.values()) for forms in by_form
+    ]
+    assert by_form[1] == {"T": 2, "V": 1}
+    assert row.forms == "T 100.0, V 100.0"
 
 
 def test_any_system_can_be_the_baseline() -> None:
@@ -148,6 +154,8 @@ def test_whatever_is_said(drawn: list[tuple[str, str, str]]) -> None:
         assert len(one.failures) == share.items - share.right
         assert share.right <= found.oracles[-1].said.share.right
         assert one.address is None or one.address.share.items <= len(pairs)
+        counted = sum(figure.share.items for figure in one.by_address.values())
+        assert counted == (one.address.share.items if one.address is not None else 0)
     both = sum(JUDGING.says(a, form) or JUDGING.says(b, form) for a, b, form in drawn)
     assert found.oracles[-1].said.share.right == both
 

@@ -47,7 +47,8 @@ def test_all_rows_at_once_are_each_alone(job: TranslationJob) -> None:
     rows = rows_of(job.options, SEARCHES, OBJECTIVES, (1.0, 4.0))
     rows += rows_of(job.options, ["rerank"], ["pmi", "shallow-fusion"])
     rows += rows_of(job.options, ["rerank", "lattice"], weights=["0.5", "2"])
-    assert len(rows) == 3 * 2 * 2 + 2 + 4
+    rows += rows_of(job.options, ["rerank", "lattice"], weights=["address=0.5"])
+    assert len(rows) == 3 * 2 * 2 + 2 + 4 + 2
     found = DocumentTranslators(job, rows).translate(DOCUMENTS)
     for number, row in enumerate(rows):
         translator = Translator(job.models, row, language=job.languages.source_code)
@@ -83,6 +84,13 @@ def test_rows(job: TranslationJob) -> None:
     ]
     weighted = rows_of(options, weights=["0.5", "lm=2"])
     assert [row.weight for row in weighted] == [{"lm": 0.5}, {"lm": 2.0}]
+    voting = rows_of(options, objectives=["sentence", "c-score"], weights=["address=0", "address=2"])
+    assert [(row.objective, dict(row.weight)) for row in voting] == [
+        ("sentence", {"address": 2.0}),
+        ("c-score", {"address": 0.0}),
+        ("c-score", {"address": 2.0}),
+    ]
+    assert rows_of(voting[0]) == [voting[0]]
     sizes = rows_of(options, ["rerank", "beam"], sizes=[3, 7])
     assert [(row.search, row.nbest) for row in sizes] == [("rerank", 3), ("rerank", 7), ("beam", 5)]
     assert list_sizes(options, sizes) == [3, 7]

@@ -228,6 +228,59 @@ def test_attention_in_parts(level: str, size: int, cached: int) -> None:
         assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
 
 
+@pytest.mark.parametrize("size", [6, 16, 64, 256])
+@pytest.mark.parametrize("sharing", [1, 2, 4, 7])
+def test_attention_of_heads_that_share_their_keys(level: str, size: int, sharing: int) -> None:
+    parts = tuple(part for part in parts_of(np.random.default_rng(1), 9) if part.asked)
+    length = parts[-1].queries.stop
+    queries = torch.randn(1, length, 2 * sharing, size).transpose(1, 2)
+    keys, values = torch.randn(2, 1, 2, 9 + length, size).unbind(0)
+    every = (each.repeat_interleave(sharing, 1) for each in (keys, values))
+    expected = attend(2 * queries, *every, parts).transpose(1, 2).flatten(0, 1).flatten(1)
+    work = kernels.PartJobs.of(places_of(parts), [part.parents for part in parts])
+    made = kernels.attend_in_parts(queries, keys, values, work, 2 * size**-0.5)
+    torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [6, 32, 256])
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+def test_heads_are_split_normed_and_turned(level: str, size: int, normed: bool, biased: bool) -> None:
+    rows, many, few = 7, 4, 2
+    of = kernels.quantise_rows(torch.randn(rows, 5))
+    product = torch.randn(8, (many + 2 * few) * size)  # with a spare row
+    bias = torch.randn(product.size(1)) if biased else None
+    gains = (torch.rand(size), torch.rand(size)) if normed else None
+    cosine, sine = torch.randn(2, rows, size).unbind(0)
+    made = kernels.split_and_turn(product, of, bias, (many, few), gains, 1e-5, (cosine, sine))
+    scaled = product[:rows] * of.largest[:, None] + (0 if bias is None else bias)
+    apart = scaled.split([many * size, few * size, few * size], 1)
+    for place, (found, whole) in enumerate(zip(made, apart, strict=True)):
+        expected = whole.view(rows, -1, size)
+        if place < 2:
+            if gains is not None:
+                expected = F.rms_norm(expected, (size,), gains[place], 1e-5)
+            low, high = expected.chunk(2, -1)
+            expected = expected * cosine[:, None] + torch.cat([-high, low], -1) * sine[:, None]
+        torch.testing.assert_close(found[0].transpose(0, 1), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("gate", sorted(kernels.GATES))
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("width", [5, 64, 200])
+def test_gates(level: str, gate: str, biased: bool, width: int) -> None:
+    of = kernels.quantise_rows(torch.randn(3, 5) * torch.tensor([1.0, 50.0, 0.01])[:, None])
+    product, factors = torch.randn(8, 2 * width), torch.rand(width)
+    bias = torch.randn(2 * width) if biased else None
+    made = kernels.gate_and_quantise(product, of, bias, kernels.GATES[gate], factors)
+    scaled = product[:3] * of.largest[:, None] + (0 if bias is None else bias)
+    own, other = scaled.chunk(2, 1)
+    activate = {"gelu": F.gelu, "swish": F.silu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}[gate]
+    expected = activate(own) * other * factors
+    torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-6)
+    assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
+
+
 def test_masks_are_where_the_network_is_and_made_once() -> None:
     part = parts_of(np.random.default_rng(1), 3)[-1]
     elsewhere = torch.empty(1, dtype=torch.float16, device="meta")
