@@ -20,6 +20,7 @@ from typing import Any
 
 from cadec_cli.decoding import translator as decoding
 from cadec_cli.decoding.confidence import Confidence, Judge
+from cadec_cli.decoding.glossary.outcomes import TermOutcome, term_outcomes
 from cadec_cli.decoding.preceding_context import context_of
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.errors import CadecError
@@ -136,6 +137,11 @@ class Translation:
         found = self._judgement
         return found.reasons if found is not None and self._judge.is_flagged(found) else ()
 
+    @property
+    def terms(self) -> tuple[TermOutcome, ...]:
+        """What became of the terms of the glossary; empty if the source has none, or if it was edited."""
+        return () if self.edited else term_outcomes(self._parts)
+
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """The hypotheses the translation was chosen from, best first; empty if the sentence was copied.
@@ -157,7 +163,10 @@ class Translation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON. Every key is always present; an unknown value is None."""
+        """Return plain data for JSON. An unknown value is None; `terms` are there if there is a glossary."""
+        terms = (
+            {"terms": [term.to_dict() for term in self.terms]} if self._translator.options.glossary else {}
+        )
         return {
             "document": self.document,
             "sentence": self.sentence,
@@ -166,6 +175,7 @@ class Translation:
             "edited": self.edited,
             "confidence": self.confidence,
             "flags": list(self.flags),
+            **terms,
             "alternatives": [alternative.to_dict() for alternative in self.alternatives],
         }
 

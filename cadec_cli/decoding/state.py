@@ -130,15 +130,21 @@ def part_of(data: dict[str, Any]) -> TranslatedPart:
 
 
 def list_json(nbest: NBest) -> dict[str, Any]:
-    """Return a list from which nothing is chosen yet as plain data, with the counts of defects."""
-    return {**_nbest_json(nbest), "defects": [one.defects for one in nbest.hypotheses]}
+    """Return a list from which nothing is chosen yet as plain data, with the counts of defects and terms."""
+    respected = [one.respected for one in nbest.hypotheses]
+    terms = {"respected": respected} if any(count is not None for count in respected) else {}
+    return {**_nbest_json(nbest), "defects": [one.defects for one in nbest.hypotheses], **terms}
 
 
 def list_of(data: dict[str, Any]) -> NBest:
     """Restore a list from which nothing is chosen yet."""
     nbest = _nbest(data)
-    counted = zip(nbest.hypotheses, data["defects"], strict=True)
-    return replace(nbest, hypotheses=tuple(replace(one, defects=count) for one, count in counted))
+    respected = data.get("respected", [None] * len(nbest.hypotheses))
+    counted = zip(nbest.hypotheses, data["defects"], respected, strict=True)
+    return replace(
+        nbest,
+        hypotheses=tuple(replace(one, defects=defects, respected=terms) for one, defects, terms in counted),
+    )
 
 
 def _pair_json(pair: Pair, lists: Sequence[NBest]) -> tuple[Any, ...]:

@@ -16,12 +16,15 @@ from typing import Any, Protocol
 
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
+from cadec_cli.decoding.glossary.candidates import TermCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
+    glossary_of,
     judge_for,
     least_defective,
-    with_defect_term,
+    with_counted_terms,
     with_defects,
+    with_terms,
 )
 from cadec_cli.decoding.protection.model import protect
 from cadec_cli.decoding.protection.tag_placement import place_tags
@@ -37,6 +40,7 @@ from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.documents import Document, Sentence
+from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.protected.core import Core, core_between
 
 # Turns the units of some waves into the items that a search reads.
@@ -90,7 +94,8 @@ class Translator:
         self.models = models
         self.options = options or TranslationOptions()
         self.language = language
-        self.search = build(models, self.options, with_defect_term(extra_terms, self.options))
+        self._glossary = glossary_of(self.options, language)
+        self.search = build(models, self.options, with_counted_terms(extra_terms, self.options))
         self._from_lists = search_kind(self.options.search).needs == LISTS
         self._listing = listing
         self._protected = protect(models.translation, language) if self.options.protect else None
@@ -100,6 +105,7 @@ class Translator:
             language,
             protect=self.options.protect,
             cut=self.options.long != "refuse",
+            glossary=self._glossary,
         )
 
     def judge(self, below: float = FLAG_BELOW) -> Judge:
@@ -237,8 +243,20 @@ class Translator:
         """Make n-best lists, in one batch."""
         count = self.options.list_size if count is None else count
         if self._protected is not None:
-            return self._protected.nbest(cores, count)
-        return self.models.translation.nbest([core.text for core in cores], count)
+            lists = self._protected.nbest(cores, count)
+        else:
+            lists = self.models.translation.nbest([core.text for core in cores], count)
+        return lists if self._glossary is None else self._with_terms(cores, lists)
+
+    def _with_terms(self, cores: Sequence[Core], lists: Sequence[NBest]) -> list[NBest]:
+        """Add candidates that respect the glossary where lists have none, and count terms and defects."""
+        reader = self.models.reader
+        maker = TermCandidates(self.models.translation, reader.text if reader is not None else None)
+        completed = [
+            maker.complete(core, nbest, self.options.glossary_weight)
+            for core, nbest in zip(cores, lists, strict=True)
+        ]
+        return [_counted(core, nbest, self.options) for core, nbest in zip(cores, completed, strict=True)]
 
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
@@ -272,7 +290,7 @@ class Translator:
         return unit_of(part, self.options, self.language).text_read
 
     def _unit_of(self, part: TranslatedPart) -> Unit:
-        return unit_of(part, self.options, self.language)
+        return unit_of(part, self.options, self.language, self._glossary)
 
     def _shorten(self, unit: Unit, nbest: NBest) -> NBest:
         return _list_to_choose_from(unit, nbest, self.options)
@@ -380,12 +398,16 @@ def choose(
         raise UsageError(
             f"{option('search', options.search)} does not choose from n-best lists", "rerank and lattice do"
         )
+    glossary = glossary_of(options, language)
     units = [
-        [_unit(document, number, nbest, options, language) for number, nbest in enumerate(of_document)]
+        [
+            _unit(document, number, nbest, options, language, glossary)
+            for number, nbest in enumerate(of_document)
+        ]
         for document, of_document in enumerate(lists)
     ]
     return _in_step(
-        build(models, options, with_defect_term(extra_terms, options)),
+        build(models, options, with_counted_terms(extra_terms, options)),
         units,
         State(0, {}),
         State.at_start(len(lists), contexts),
@@ -406,23 +428,40 @@ def _wave_size(models: Models, options: TranslationOptions) -> int:
     return language.wave_size if isinstance(language, Paced) and not options.rolling else WAVE
 
 
-def unit_of(part: TranslatedPart, options: TranslationOptions, language: str) -> Unit:
+def unit_of(
+    part: TranslatedPart, options: TranslationOptions, language: str, glossary: Glossary | None = None
+) -> Unit:
     """Return the unit of a part; make one for a part that was read from a file."""
-    return part.unit or _unit(0, 0, part.nbest, options, language)
+    return part.unit or _unit(0, 0, part.nbest, options, language, glossary)
 
 
-def _unit(document: int, number: int, nbest: NBest, options: TranslationOptions, language: str) -> Unit:
+def _unit(
+    document: int,
+    number: int,
+    nbest: NBest,
+    options: TranslationOptions,
+    language: str,
+    glossary: Glossary | None,
+) -> Unit:
     """Make the unit of a list, whose `before` and `after` are the text around the translated part."""
     core = Core.whole(nbest.source)
     if options.protect:
         core = core_between(nbest.source, nbest.before, nbest.after, language)
+    core = core.with_mentions(glossary)
     return Unit(document, number, number, Sentence(nbest.source), nbest.source, core)
 
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:
     """Return a given list as a search reads it: of the core, as long as wanted, defects counted."""
     nbest = replace(nbest, source=unit.text_read, hypotheses=nbest.hypotheses[: options.list_size])
-    return with_defects(unit.core, nbest) if options.protect else nbest
+    return _counted(unit.core, nbest, options)
+
+
+def _counted(core: Core, nbest: NBest, options: TranslationOptions) -> NBest:
+    """Count what the search needs to know of every hypothesis: its defects, and its terms."""
+    if options.glossary:
+        return with_terms(core, nbest, protect=options.protect)
+    return with_defects(core, nbest) if options.protect else nbest
 
 
 def _finish(unit: Unit, part: TranslatedPart, model: TranslationModel | None) -> TranslatedPart:

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.text.documents import Document, Sentence
+from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.protected.core import Core, core_of, parts_of
 
 
@@ -57,10 +58,12 @@ class Splitter:
     language: str
     protect: bool
     cut: bool
+    glossary: Glossary | None = None
 
     def core(self, text: str, *, speakers: bool = False) -> Core:
-        """Return the core of a text: all of it, unless the options ask for protection."""
-        return core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
+        """Return the core of a text, all of it unless the options ask for protection, with its terms."""
+        core = core_of(text, self.language, speakers=speakers) if self.protect else Core.whole(text)
+        return core.with_mentions(self.glossary)
 
     def units(self, number: int, document: Document) -> list[Unit]:
         """Return the units of a document, which is the given number among those translated together."""

@@ -295,6 +295,38 @@ class CTranslate2Model:
             for of_text, result in zip(words, results, strict=True)
         ]
 
+    @property
+    def target_text(self) -> TokenText:
+        """The text of the target language: its tokenizer and ids."""
+        return self._target
+
+    def completions(self, sentence: str, beginnings: Sequence[str], count: int) -> list[list[str]]:
+        """At most `count` translations of a sentence with each beginning, best first.
+
+        A beginning has no punctuation at its end. Its last word may go on.
+        """
+        (source,) = self._pieces([sentence])
+        begin = list(self._framing.target_begin)
+        limit = self._limit(source)
+        forced = [[self._target_pieces[index] for index in self._target.encode(text)] for text in beginnings]
+        asked = [number for number, pieces in enumerate(forced) if len(pieces) < limit]
+        begun = self._translator.translate_batch(
+            [self._framing.frame(source)] * len(asked),
+            target_prefix=[[*begin, *forced[number]] for number in asked],
+            beam_size=count,
+            num_hypotheses=count,
+            length_penalty=0,
+            max_decoding_length=limit + len(begin),
+            max_input_length=0,
+            max_batch_size=1,  # so that a result does not depend on the others
+            asynchronous=True,
+        )
+        found: list[list[str]] = [[] for _ in beginnings]
+        for number, awaited in zip(asked, begun, strict=True):
+            written = [tokens[len(begin) :] for tokens in awaited.result().hypotheses]
+            found[number] = [self._target.decode(self._ids(tokens)) for tokens in written]
+        return found
+
     def copies(self, pieces: Sequence[str]) -> bool:
         """Tell whether both vocabularies have all of these pieces, as our models have for placeholders."""
         return set(pieces) <= set(self._source_pieces) & set(self._target_pieces)

@@ -56,6 +56,20 @@ class TokenScores(Protocol):
 
 
 @runtime_checkable
+class Completes(Protocol):
+    """A translation model that completes given beginnings of a translation."""
+
+    @property
+    def target_text(self) -> TokenText:
+        """The text of the target language: its tokenizer and ids."""
+        ...
+
+    def completions(self, sentence: str, beginnings: Sequence[str], count: int) -> list[list[str]]:
+        """At most `count` translations of a sentence with each beginning, best first."""
+        ...
+
+
+@runtime_checkable
 class Sampling(Protocol):
     """A translation model that writes one translation of a text of any length, as `augment` needs."""
 

@@ -64,6 +64,7 @@ from cadec_cli.text.formats import (
     stream_lines,
 )
 from cadec_cli.text.formats.layout import SubtitleStyle
+from cadec_cli.text.glossary.reader import glossary_origin
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class TranslationJob:
             origin.append(("seed", "\n".join(seed)))
         if self.drafts:
             origin.append(("repair", "yes"))
-        origin += term_origin(self.options.term)
+        origin += [*term_origin(self.options.term), *glossary_origin(self.options.glossary)]
         return tuple(origin)
 
     def check_translates(self) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cadec_cli.decoding.confidence import Confidence, Judge
+from cadec_cli.decoding.glossary.outcomes import term_outcomes
 from cadec_cli.decoding.translation import TranslatedPart, Translation
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.read import MAX_INPUT_BYTES, parse_json, read_lines
@@ -39,6 +40,7 @@ def json_records(translation: Translation, judge: Judge | None = None) -> list[d
             "translation": part.text,
             **{side: text for side in ("before", "after") if (text := getattr(part.nbest, side))},
             **confidence_record(judge.of_parts(part.source, [part]), judge),
+            **_terms(part),
             **_choice(part),
         }
         for part in translation.parts
@@ -80,6 +82,12 @@ def json_bytes(translations: Iterable[Translation], judge: Judge) -> Iterator[by
 def json_line(record: dict[str, Any]) -> bytes:
     """An object as a line; lone surrogates, which UTF-8 can't encode, are escaped."""
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _terms(part: TranslatedPart) -> dict[str, Any]:
+    """What became of the terms of a glossary; {} if the source has none."""
+    outcomes = [one.to_dict() for one in term_outcomes([part])]
+    return {"terms": outcomes} if outcomes else {}
 
 
 def _choice(part: TranslatedPart) -> dict[str, Any]:

@@ -17,13 +17,15 @@ Ids = tuple[int, ...]
 class Hypothesis:
     """One candidate translation; `log_prob` is log p(ỹ | x), summed, the end of the sentence included.
 
-    `defects` is how many defects were found in the text; None if it was not checked.
+    `defects` is how many defects were found in the text, `respected` how many terms of a glossary; None if it
+    was not checked.
     """
 
     text: str
     log_prob: float
     ids: Ids = ()  # in the vocabulary that the list names, without the boundary
     defects: int | None = field(default=None, compare=False, repr=False)
+    respected: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
     back          log p_back(x̃ | y)    of the source, by a model of the other direction
     length        |y|                  in tokens
     defects       how many defects y has, each of which rules it out as a translation
+    glossary      how many terms of a glossary y respects
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
 
 A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their
@@ -36,6 +37,7 @@ from cadec_cli.validation import quote_value
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
 PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
+GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
 # What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
 TARGET, PAIRS, BOTH = "target", "pairs", "both"
 READINGS = (TARGET, PAIRS, BOTH)
@@ -46,6 +48,9 @@ LM_TERMS = frozenset(term for terms in LM_TERMS_OF.values() for term in terms)
 OPTIONAL = (ADDRESS,)
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
+
+# What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
+GLOSSARY_WEIGHT = 25.0
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]
@@ -204,6 +209,16 @@ def penalise_defects(inner: Objective) -> Objective:
         inner,
         formula=lambda t, w: inner.formula(t, w) - DEFECT_COST * t[DEFECTS],
         terms=(*inner.terms, DEFECTS),
+    )
+
+
+def reward_terms(inner: Objective, weight: float) -> Objective:
+    """The same objective with a reward for every term of a glossary that a hypothesis respects."""
+    return replace(
+        inner,
+        formula=lambda t, w: inner.formula(t, w) + w[GLOSSARY] * t[GLOSSARY],
+        terms=(*inner.terms, GLOSSARY),
+        weights={**inner.weights, GLOSSARY: weight},
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fsdecode
 from typing import Any, TypeVar
 
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
+    GLOSSARY,
+    GLOSSARY_WEIGHT,
     NMT,
     OBJECTIVES,
     OPTIONAL,
@@ -25,7 +28,7 @@ from cadec_cli.method.objectives import (
     objective,
     weight_misfits,
 )
-from cadec_cli.method.searches import SEARCHES, STEPS, search_kind
+from cadec_cli.method.searches import LISTS, SEARCHES, STEPS, search_kind
 from cadec_cli.method.terms import parse_term_options, rows_of
 from cadec_cli.validation import Bound, Number, OneOf, Truth, Whole, misfits
 
@@ -128,7 +131,8 @@ class DecodingDefaults:
         wrong = misfits(self, _BOUNDS) + weight_misfits(self.weight)
         if wrong:
             raise CadecError("invalid decoding options: " + "; ".join(wrong))
-        objective(self.objective, self.weight, self.reads)  # raises for weights that it does not have
+        # raises for weights that it does not have; a glossary's can be given to all
+        objective(self.objective, _without_glossary(self.weight), self.reads)
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,14 @@ class TranslationOptions(DecodingDefaults):
         rare=True,
         metavar="TERM.OPTION=VALUE",
     )
+    glossary: Sequence[str] = option_field(
+        None,
+        "file of terms and their translations (term, tab, translation; or CSV, TBX), which are respected "
+        "wherever possible; can be repeated",
+        list[str],
+        stored=False,
+        metavar="FILE",
+    )
     protect: bool = option_field(
         True,
         "keep URLs, numbers, code, placeholders and tags unchanged, and never choose a broken hypothesis "
@@ -185,6 +197,7 @@ class TranslationOptions(DecodingDefaults):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "term", parse_term_options(self.term))
+        object.__setattr__(self, "glossary", glossary_sources(self.glossary))
         if wrong := misfits(self, _MORE_BOUNDS):
             message = "; ".join(wrong).replace("context_from", "context-from")
             raise CadecError(message, "0 is no smoothing" if message.startswith("alpha") else "")
@@ -206,6 +219,11 @@ class TranslationOptions(DecodingDefaults):
                 f"{option('search', self.search)} can't maximise {self.objective}, which scores whole "
                 "sentences",
                 "rerank and lattice can",
+            )
+        if self.glossary and search_kind(self.search).needs != LISTS:
+            raise UsageError(
+                f"{option('search', self.search)} can't respect a glossary",
+                "rerank, lattice and sentence can, which choose from n-best lists",
             )
         if self.formality != AUTO and not self.reads_context:
             raise UsageError(
@@ -231,7 +249,12 @@ class TranslationOptions(DecodingDefaults):
         """The objective with its weights; for a search that reads no context, the S-NMT's own score."""
         if not search_kind(self.search).reads_context:
             return objective("sentence")
-        return objective(self.objective, self.weight, self.reads)
+        return objective(self.objective, _without_glossary(self.weight), self.reads)
+
+    @property
+    def glossary_weight(self) -> float:
+        """The reward for a term of the glossary that a hypothesis respects."""
+        return self.weight.get(GLOSSARY, GLOSSARY_WEIGHT)
 
     @property
     def policy(self) -> ContextPolicy:
@@ -292,14 +315,37 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
 
 
 def options_as_data(options: DecodingDefaults) -> dict[str, Any]:
-    """Options as plain data. What the D-LM reads is left out if it is the target: once it was always that."""
+    """Options as plain data. What earlier versions did not know is left out while it is as it always was.
+
+    That is what the D-LM reads, if it is the target, and an absent glossary.
+    """
+    usual = {"reads": TARGET, "glossary": ()}
     data = dataclasses.asdict(options)
-    return {name: value for name, value in data.items() if name != "reads" or value != TARGET}
+    return {name: value for name, value in data.items() if name not in usual or value != usual[name]}
 
 
 def options_record(options: TranslationOptions) -> dict[str, Any]:
     """Options as plain data, for files. Options of terms are left out if there are none."""
     return {name: value for name, value in options_as_data(options).items() if name != "term" or value}
+
+
+def glossary_sources(given: Any) -> tuple[str, ...]:
+    """Glossaries as `text.glossary.reader` reads them: of files by name, and of mappings of terms."""
+    if given is None:
+        return ()
+    return tuple(map(_glossary_source, [given] if isinstance(given, str | PathLike | Mapping) else given))
+
+
+def _glossary_source(given: Any) -> str:
+    if not isinstance(given, Mapping):
+        return fsdecode(given)
+    from cadec_cli.text.glossary.reader import glossary_lines  # --help should not wait for it
+
+    return glossary_lines(given)
+
+
+def _without_glossary(weights: Mapping[str, float]) -> dict[str, float]:
+    return {name: weight for name, weight in weights.items() if name != GLOSSARY}
 
 
 def named_weights(given: Any) -> dict[str, float]:

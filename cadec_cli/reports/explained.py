@@ -12,6 +12,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedTranslation, Explanation, TokenPMI
+from cadec_cli.decoding.glossary.outcomes import term_outcomes
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.evaluation.contrastive.scoring import ContrastiveScorer, Failure, ScorerResult, SetResults
 from cadec_cli.evaluation.contrastive.sets import SAMPLES
@@ -30,6 +31,7 @@ from cadec_cli.reports.page import (
     put,
     write_page,
 )
+from cadec_cli.text.glossary.reader import is_written_out
 
 COLUMNS = ("source", "sentence level", "in context")
 
@@ -85,6 +87,7 @@ def translated_segment(explained: ExplainedTranslation, judge: Judge) -> ReportS
         explained.sentence_level,
         confidence.value if confidence is not None else None,
         confidence.reasons if confidence is not None and flagged else (),
+        tuple(map(str, term_outcomes(translation.parts))),
         parts=tuple(
             _part(part, explanation)
             for part, explanation in zip(translation.parts, explanations, strict=True)
@@ -131,6 +134,9 @@ def _facts(options: TranslationOptions) -> dict[str, str]:
             "temperature": f"{options.temperature:g}",
             "context": "all that fits" if options.policy.rolling else f"{options.context} sentences",
         }
+    if options.glossary:
+        names = ("typed in" if is_written_out(source) else Path(source).name for source in options.glossary)
+        facts["glossary"] = f"{', '.join(names)}, {options.glossary_weight:g} per term"
     return facts | {"hypotheses": str(options.list_size)}
 
 

@@ -325,8 +325,13 @@ def _options(data: Any) -> TranslationOptions:
         isinstance(terms, dict) and all(isinstance(value, str) for value in terms.values()),
         "the options of its terms are not text",
     )
+    glossary = data.get("glossary", [])
+    _require(
+        isinstance(glossary, list) and all(isinstance(value, str) for value in glossary),
+        "its glossaries are not names",
+    )
     for item in dataclasses.fields(TranslationOptions):
-        if item.name in ("weight", "term"):
+        if item.name in ("weight", "term", "glossary"):
             continue
         value, kind = data.get(item.name, item.default), item.metadata["type"]
         fits = _is_number(value) if kind is float else type(value) is kind

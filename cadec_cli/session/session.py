@@ -14,6 +14,7 @@ from typing import Any
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
 from cadec_cli.decoding.preceding_context import context_policy
+from cadec_cli.decoding.protection.defects import glossary_of
 from cadec_cli.decoding.scorer import read_context
 from cadec_cli.decoding.state import part_json
 from cadec_cli.decoding.translation import TranslatedPart
@@ -166,8 +167,10 @@ class Session:
 
     def _with_units(self, entry: Entry) -> Entry:
         """Return an entry that may be from a file with the units that its parts translate."""
+        same = entry.options.glossary == self.options.glossary  # an earlier one may be gone
+        glossary = glossary_of(self.options, self.language) if same else None
         parts = (
-            dataclasses.replace(part, unit=unit_of(part, entry.options, self.language))
+            dataclasses.replace(part, unit=unit_of(part, entry.options, self.language, glossary))
             for part in entry.parts
         )
         return dataclasses.replace(entry, parts=tuple(parts))
@@ -289,7 +292,8 @@ class Session:
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
-        alike = options.protect == entry.options.protect  # else the S-NMT read another text
+        # else the S-NMT read another text, or its lists lack candidates
+        alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
             parts = self._translator.rechoose(entry.parts, before)
             if entry.picked:

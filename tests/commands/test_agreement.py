@@ -249,6 +249,49 @@ def test_the_repl(bundle: Path, search: str, source: Path, tmp_path: Path) -> No
         same(json_records(translation, judge), [record], within=ROUNDING)
 
 
+# A term that the models know, one that they don't, one that must be there, and one that is kept as it is.
+GLOSSARY = "lamp\tлампа|лампу|лампы\nriver\tречка\nbig old tree\t!дуб|дуба\nboat\t=\n"
+
+
+@pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
+def test_a_glossary(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:
+    """Its candidates, scores, outcomes and flags are the same everywhere."""
+    (tmp_path / "terms.tsv").write_text(GLOSSARY, "utf-8")
+    asked = ("-b", bundle, "--search", search, "--glossary", tmp_path / "terms.tsv")
+    expected = parsed(ran("translate", source, *asked, "--json"))
+    outcomes = [term for record in expected for term in record.get("terms", ())]
+    assert [term["term"] for term in outcomes] == ["lamp", "river", "big old tree", "boat"]
+    assert any(term["outcome"] == "changed" for term in outcomes)
+    assert all("glossary" in one for record in expected for one in record.get("hypotheses", ()))
+    same(parsed(ran("translate", "-", *asked, "--json", stdin=TEXT)), expected)
+    if search != "sentence":
+        ran("translate", source, *asked, "--json", "--workers", 1, "-o", tmp_path / "out.jsonl")
+        found = parsed((tmp_path / "out.jsonl").read_text("utf-8"))
+        same(found, expected, within=ROUNDING)
+    options = {**OPTIONS, "search": search, "glossary": tmp_path / "terms.tsv"}
+    translator = cadec_cli.load(bundle, options=options, compute_type="float32", threads=1)
+    in_python = sorted(
+        translator.translate_documents(DOCUMENTS), key=lambda one: (one.document, one.sentence)
+    )
+    for one, record in zip(in_python, expected, strict=True):
+        found_here = one.to_dict()
+        assert (found_here["text"], found_here["terms"]) == (record["translation"], record.get("terms", []))
+        assert found_here["flags"] == record.get("flags", [])
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text("".join(json.dumps(record) + "\n" for record in expected), "utf-8")
+    again = parsed(ran("rerank", lists, *asked, "--json"))
+    # the first of a sorted list need not be the S-NMT's own, which tells what was kept and what was changed
+    same(again, expected, within=ROUNDING, without="confidence flags chosen terms")
+    for one_again, other in zip(again, expected, strict=True):
+        assert [term.get("rendering") for term in one_again.get("terms", ())] == [
+            term.get("rendering") for term in other.get("terms", ())
+        ]
+        assert defects_among(one_again) == defects_among(other)
+    if search != "lattice":
+        shown = ran("repl", *asked, stdin=TEXT).splitlines()
+        assert [line for line in shown if line] == [record["translation"] for record in expected]
+
+
 @pytest.mark.usefixtures("pedantic")
 @pytest.mark.parametrize("search", ["rerank", "lattice", "sentence"])
 def test_rerank_of_what_translate_writes(bundle: Path, search: str, source: Path, tmp_path: Path) -> None:

@@ -208,6 +208,20 @@ def engine_of(bundle: Bundle) -> CTranslate2Model:
     )
 
 
+def test_beginnings_are_completed(bundle: Bundle) -> None:
+    engine = engine_of(bundle)
+    source = "you see the lamp."
+    whole = engine.nbest([source], 3)[0].hypotheses[0].text
+    first, *_ = whole.split()
+    found = engine.completions(source, ["", first, f"{first} {first}"], 3)
+    assert [len(texts) for texts in found] == [3, 3, 3]
+    assert whole in found[0] and whole in found[1]
+    assert all(text.lower().startswith(first.lower()) for text in found[1])
+    assert found[1:2] == engine.completions(source, [first], 3)  # whatever else is asked
+    assert engine.completions(source, [" ".join([first] * 500)], 3) == [[]]
+    assert engine.completions(source, [], 3) == []
+
+
 def test_scores_of_hypotheses_are_exact(bundle: Bundle) -> None:
     texts = [source for document in SOURCES[:6] for source in document]
     engine = ctranslate2.Translator(str(bundle.conversion("float32")), compute_type="float32")

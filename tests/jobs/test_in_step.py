@@ -15,7 +15,7 @@ from cadec_cli.jobs.in_step import FileTranslation, Track
 from cadec_cli.jobs.journal import SAVE_EVERY
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.options import TranslationOptions
+from cadec_cli.method.options import TranslationOptions, glossary_sources
 from cadec_cli.text.formats import read_text_file
 from tests.helpers import beam_pairs
 from tests.helpers.fakes import TableLM, TableNMT
@@ -32,8 +32,15 @@ class KilledError(Exception):
     """The process ends here."""
 
 
+GLOSSARY = "rerank with a glossary"
+
+
 def translator(search: str, rolling: bool) -> Translator:
-    options = TranslationOptions(search=search, paths=3, beam=2, rolling=rolling, protect=False)
+    glossary = glossary_sources({"9": "12 4"}) if search == GLOSSARY else ()
+    search = "rerank" if search == GLOSSARY else search
+    options = TranslationOptions(
+        search=search, paths=3, beam=2, rolling=rolling, protect=False, glossary=glossary
+    )
     pair = beam_pairs.models()
     if search == "beam" or rolling:  # a D-LM that remembers
         return Translator(ModelSet(TableNMT(NUMBERS), pair.language, stepped=pair.translation), options)
@@ -68,7 +75,8 @@ def killed_after(count: int, seconds: list[float], each: float) -> Track:
 
 
 @pytest.mark.parametrize(
-    ("search", "rolling"), [("rerank", False), ("rerank", True), ("lattice", False), ("beam", False)]
+    ("search", "rolling"),
+    [("rerank", False), ("rerank", True), ("lattice", False), ("beam", False), (GLOSSARY, True)],
 )
 def test_a_kill_costs_a_few_seconds_and_resumed_is_uninterrupted(
     work: Callable[[str, bool], tuple[FileTranslation, Path]],
@@ -80,6 +88,8 @@ def test_a_kill_costs_a_few_seconds_and_resumed_is_uninterrupted(
     whole, output = work(search, rolling)
     whole.to_files(json_lines=True, resume=False)
     expected = output.read_bytes()
+    if search == GLOSSARY:
+        assert expected.count(b'"outcome"') == expected.count(b'"rendering": "12 4"') > 0
     output.unlink()
     seconds = [0.0]
     slow = replace(whole, clock=lambda: seconds[0])

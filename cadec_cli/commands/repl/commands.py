@@ -16,10 +16,12 @@ from typing import Any
 from cadec_cli.commands.repl import views
 from cadec_cli.commands.repl.lines import Command, Quit, Repl
 from cadec_cli.commands.repl.views import count_noun
+from cadec_cli.decoding.glossary.outcomes import term_outcomes
 from cadec_cli.errors import CadecError, as_flags
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.paths import expand_user, resolve_path
 from cadec_cli.jobs.outputs import check_outputs
+from cadec_cli.method.objectives import GLOSSARY
 from cadec_cli.method.options import AUTO, TranslationOptions, with_flags
 from cadec_cli.session.files import read_session, write_session
 from cadec_cli.session.session import Entry, Session
@@ -28,6 +30,7 @@ from cadec_cli.terminal.flags import fill_lists, names_of
 from cadec_cli.text.documents import document_lines
 from cadec_cli.text.formats import TextFile, read_text_file
 from cadec_cli.text.formats.layout import one_line
+from cadec_cli.text.glossary.reader import is_written_out, read_glossary
 
 # The options of a translation as `/set` names, shows and reads them.
 
@@ -74,6 +77,8 @@ def with_option(options: TranslationOptions, name: str, value: str) -> Translati
         if value.lower() == "default":
             return dataclasses.replace(options, term={})
         return with_flags(options, {"term": [value]})
+    if item.name == "glossary":
+        return dataclasses.replace(options, glossary=() if value.lower() == "off" else (value,))
     return with_flags(options, {item.name: _read(own, item, value)})
 
 
@@ -101,11 +106,21 @@ def _format_value(value: Any, name: str, options: TranslationOptions) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if name == "weight":
-        weights = ", ".join(f"{key}={number:g}" for key, number in options.weighted_objective.weights.items())
+        used = dict(options.weighted_objective.weights)
+        if options.glossary:
+            used[GLOSSARY] = options.glossary_weight
+        weights = ", ".join(f"{key}={number:g}" for key, number in used.items())
         return weights if value and weights else f"{weights or 'none'} (default)"
+    if name == "glossary":
+        return ", ".join(map(_glossary_name, value)) or "none"
     if name == "term":
         return ", ".join(f"{key}={text}" for key, text in value.items()) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _glossary_name(source: str) -> str:
+    """The name of a glossary's file, or its term if it was typed."""
+    return " = ".join(source.strip().split("\t")) if is_written_out(source) else source
 
 
 NBEST_ROWS = 10
@@ -215,6 +230,29 @@ def _address(repl: Repl, formality: str) -> None:
     repl.save()
     said = "as the context suggests" if formality == AUTO else formality
     console.note(f"address is {said} from the next sentence on, at T {repl.session.options.temperature:g}")
+
+
+def glossary(repl: Repl, rest: str) -> None:
+    """Show the terms of the last sentence, or use one more glossary."""
+    session = repl.session
+    used = session.options.glossary
+    if not rest:
+        if not used:
+            console.note("there is no glossary; /glossary FILE uses one")
+            return
+        console.note(f"glossary: {', '.join(map(_glossary_name, used))}")
+        outcomes = term_outcomes(session.last.parts) if session.current else ()
+        repl.output.show(views.terms(outcomes))
+        return
+    if rest.lower() == "off":
+        session.configure(dataclasses.replace(session.options, glossary=()))
+    else:
+        term, equals, target = rest.partition(" = ")
+        source = f"{term}\t{target}\n" if equals else str(_file("glossary", rest))
+        session.configure(dataclasses.replace(session.options, glossary=(*used, source)))
+    repl.save()
+    count = len(read_glossary(session.options.glossary, session.language)) if session.options.glossary else 0
+    console.note(f"{count_noun(count, 'term')} from the next sentence on; /redo 0 chooses again for all")
 
 
 def why(repl: Repl, rest: str) -> None:
@@ -355,6 +393,12 @@ COMMANDS = {
         Command("/formal", "address people formally from the next sentence on", formal),
         Command("/informal", "address people informally", informal),
         Command("/auto", "address people as the context suggests", auto),
+        Command(
+            "/glossary [FILE|TERM = TRANSLATION|off]",
+            "use a glossary, or one more term; alone: what became of the last sentence's terms",
+            glossary,
+            takes_file=True,
+        ),
         Command("/compare on|off", "show the sentence level beside every translation", compare),
         Command(
             "/save FILE [--force]",

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from cadec_cli.decoding.confidence import Confidence, Judge
 from cadec_cli.decoding.explain import ExplainedRow, Explanation, TokenPMI
+from cadec_cli.decoding.glossary.outcomes import TermOutcome
 from cadec_cli.session.session import Change, Entry
 from cadec_cli.terminal.console import visible
 from cadec_cli.terminal.views.translations import colour_tokens, differences, stdout_console
@@ -184,6 +185,15 @@ def settings(rows: Iterable[tuple[str, str, str]]) -> Table:
     table = _columns(("name", "left"), ("value", "left"), ("", "left"))
     for name, value, text in rows:
         table.add_row(name, Text(value, "bold"), Text(text, "dim"))
+    return table
+
+
+def terms(outcomes: Iterable[TermOutcome]) -> Table:
+    """The terms of a sentence, how they were translated, and what the glossary did."""
+    table = _columns(("term", "left"), ("translation", "left"), ("", "left"))
+    for one in outcomes:
+        rendering = Text("–") if one.rendering is None else Text(visible(one.rendering), "bold")
+        table.add_row(Text(visible(one.text)), rendering, Text(one.outcome, "dim"))
     return table
 
 

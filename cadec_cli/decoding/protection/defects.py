@@ -18,8 +18,10 @@ from cadec_cli.decoding.confidence import FLAG_BELOW, Judge, nothing_wrong
 from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.engines.protocols import AnyTerm
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import DEFECTS
+from cadec_cli.method.objectives import DEFECTS, GLOSSARY
 from cadec_cli.method.options import TranslationOptions
+from cadec_cli.text.glossary.entries import Glossary
+from cadec_cli.text.glossary.reader import read_glossary
 from cadec_cli.text.protected.core import Core, core_between
 from cadec_cli.text.protected.spans import lost_spans
 
@@ -118,14 +120,57 @@ class DefectTerm:
         return [{DEFECTS: [_count(one.defects) for one in nbest.hypotheses]} for nbest in lists]
 
 
-def _count(defects: int | None) -> float:
-    assert defects is not None, "the list was not checked for defects"
-    return float(defects)
+def _count(counted: int | None) -> float:
+    assert counted is not None, "the list was not checked for this"
+    return float(counted)
 
 
-def with_defect_term(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
-    """Add the term for defects, if the options ask for protection."""
+def with_counted_terms(extra_terms: tuple[AnyTerm, ...], options: TranslationOptions) -> tuple[AnyTerm, ...]:
+    """Add the terms that were counted when lists were made: defects, and respected entries of a glossary."""
+    if options.glossary:
+        return (*extra_terms, DefectTerm(), GlossaryTerm())
     return (*extra_terms, DefectTerm()) if options.protect else extra_terms
+
+
+def glossary_of(options: TranslationOptions, language: str) -> Glossary | None:
+    """Read the glossary that the options name; the language is that of the source. None if there is none."""
+    return read_glossary(options.glossary, language) if options.glossary else None
+
+
+def missing_terms(core: Core, text: str) -> tuple[str, ...]:
+    """Return the terms that a translation must have and lacks, each in words for a person."""
+    return tuple(
+        f"{mention.entry.target} is missing, which {mention.text} must be"
+        for mention in core.mentions
+        if mention.entry.must and mention.span not in core.spans and mention.rendering(text) is None
+    )
+
+
+def with_terms(core: Core, nbest: NBest, *, protect: bool) -> NBest:
+    """Count the terms that every hypothesis of a core's list respects, and its defects with those missing.
+
+    Without `protect`, missing terms are the only defects.
+    """
+    counted = (
+        replace(
+            one,
+            defects=len(missing_terms(core, one.text)) + (len(defects(core, one.text)) if protect else 0),
+            respected=sum(mention.rendering(one.text) is not None for mention in core.mentions),
+        )
+        for one in nbest.hypotheses
+    )
+    return replace(nbest, hypotheses=tuple(counted))
+
+
+@dataclass(frozen=True)
+class GlossaryTerm:
+    """The number of terms of a glossary that each hypothesis respects, as it was counted."""
+
+    names: tuple[str, ...] = (GLOSSARY,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Return the counts of every list; they must be known (see `with_terms`)."""
+        return [{GLOSSARY: [_count(one.respected) for one in nbest.hypotheses]} for nbest in lists]
 
 
 def least_defective(core: Core, nbest: NBest) -> int:
@@ -137,16 +182,34 @@ def least_defective(core: Core, nbest: NBest) -> int:
 def judge_for(options: TranslationOptions, language: str, below: float = FLAG_BELOW) -> Judge:
     """Return a judge that flags confidences below a limit, and defects if the options ask for protection.
 
-    The language is that of the source.
+    Terms that a translation must have are defects too, where they are missing. The language is that of the
+    source.
     """
-    return Judge(below, partial(sentence_defects, language=language) if options.protect else nothing_wrong)
+    if not options.protect and not options.glossary:
+        return Judge(below, nothing_wrong)
+    glossary = glossary_of(options, language)
+    finds = partial(sentence_defects, language=language, glossary=glossary, protect=options.protect)
+    return Judge(below, finds)
 
 
-def sentence_defects(source: str, parts: Sequence[TranslatedPart], *, language: str = "") -> tuple[str, ...]:
+def sentence_defects(
+    source: str,
+    parts: Sequence[TranslatedPart],
+    *,
+    language: str = "",
+    glossary: Glossary | None = None,
+    protect: bool = True,
+) -> tuple[str, ...]:
     """Return what is wrong with the finished translation of a sentence, given its parts in order."""
     unit = parts[0].unit
     if unit is not None and unit.text == source:
         core = unit.core
     else:  # a sentence of several parts, or one that was read from a file
         core = core_between(source, parts[0].nbest.before, parts[-1].nbest.after, language)
-    return defects(core, " ".join(part.text for part in parts), source)
+        core = core.with_mentions(glossary)
+    found = defects(core, " ".join(part.text for part in parts), source) if protect else ()
+    # tags may be inside a term, so look for it where there are none
+    said = " ".join(
+        part.source if one is None else one.text for part in parts for one in [part.chosen_hypothesis]
+    )
+    return (*missing_terms(core, said), *found)

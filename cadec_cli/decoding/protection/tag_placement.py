@@ -31,12 +31,13 @@ def place_tags(core: Core, translation: str, model: object) -> str:
 
     @cache
     def align(start: int, end: int) -> Range:
-        return _align_range(core.text, start, end, said, model)
+        return align_range(core.text, start, end, said, model)
 
     return with_tags(cased, core.text, core.tags, align) if core.tags else cased
 
 
-def _align_range(source: str, start: int, end: int, translation: str, model: object) -> Range:
+def align_range(source: str, start: int, end: int, translation: str, model: object) -> Range:
+    """Return where a translation says what the source says from `start` to `end`."""
     words = [(match.start(), match.end()) for match in re.finditer(r"\S+", translation)]
     inside = source[start:end].strip()
     if not words or not inside:

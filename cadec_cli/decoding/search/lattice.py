@@ -32,12 +32,14 @@ from cadec_cli.method.objectives import (
     CONDITIONAL,
     DEFECTS,
     FREE,
+    GLOSSARY,
     LM_TERMS,
     NMT,
     PAIRS,
     TARGET,
     Objective,
     penalise_defects,
+    reward_terms,
 )
 from cadec_cli.method.options import ScoringOptions, TranslationOptions
 from cadec_cli.method.terms import Scoring
@@ -65,12 +67,14 @@ def _search(
     models: Models, options: TranslationOptions, extra_terms: Sequence[AnyTerm], width: int
 ) -> LatticeSearch:
     objective = options.weighted_objective
+    names = {name for source in extra_terms for name in source.names}
+    chosen = reward_terms(objective, options.glossary_weight) if GLOSSARY in names else objective
     policy = context_policy(models, options)
     # With a seed, what was chosen says more than the lists, which do not know what the user asked for.
     reads_lists = any(isinstance(term, ReadsLists) and term.reads_lists for term in extra_terms)
     policy = replace(policy, lists=reads_lists and not policy.seed_pairs)
     return LatticeSearch(
-        penalise_defects(objective) if any(DEFECTS in source.names for source in extra_terms) else objective,
+        penalise_defects(chosen) if DEFECTS in names else chosen,
         models.language if objective.uses_lm else None,
         scoring_options=options.scoring_options,
         width=width,

@@ -13,13 +13,13 @@ that are written with a capital inside sentences, and never without one; other w
 from __future__ import annotations
 
 import difflib
-import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from cadec_cli.text.word_forms import are_forms
 from cadec_cli.text.words import Word, words_of
 
 # A rendering has so many sentences at least, and this share of them has the word in the source. The
@@ -139,17 +139,9 @@ def _stems(words: Iterable[str]) -> dict[str, str]:
     by_beginning: dict[str, list[str]] = defaultdict(list)
     for word in sorted(words):
         group = by_beginning[word[:3]]
-        stem_of[word] = next((stem_of[other] for other in reversed(group) if _are_forms(word, other)), word)
+        stem_of[word] = next((stem_of[other] for other in reversed(group) if are_forms(word, other)), word)
         group.append(word)
     return stem_of
-
-
-def _are_forms(one: str, other: str) -> bool:
-    """Tell whether two words seem to be forms of one: they differ in a few of their last letters."""
-    equal = (first == second for first, second in zip(one, other, strict=False))
-    common = len(list(itertools.takewhile(bool, equal)))
-    rest = max(len(one), len(other)) - common
-    return common >= 3 and rest <= (min(3, common - 1) if common < 6 else common - 2 if common < 8 else 5)
 
 
 def _renderings(source: _Side, target: _Side, documents: Sequence[int]) -> dict[str, dict[str, str]]:

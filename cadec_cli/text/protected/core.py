@@ -14,8 +14,9 @@ marks are not affixes: models know how to translate them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from cadec_cli.text.glossary.entries import Glossary, Mention
 from cadec_cli.text.markup import Tag, take_out_tags
 from cadec_cli.text.protected.spans import Span, find_spans, has_words
 from cadec_cli.text.sentences import visible_span
@@ -130,7 +131,8 @@ _DESCRIBED = re.compile(r"(.{0,60}?)(\([^()]{1,60}\)|\[[^][]{1,60}\])\s+(?=\S)")
 class Core:
     """A sentence taken apart: before + text (with its tags, and in its case) + after is the sentence.
 
-    `spans` are those parts of the text that a translation has to have as they are.
+    `spans` are those parts of the text that a translation has to have as they are; `mentions` are the terms
+    of a glossary in the text.
     """
 
     before: str
@@ -139,11 +141,21 @@ class Core:
     tags: tuple[Tag, ...] = ()
     spans: tuple[Span, ...] = ()
     capitals: bool = False
+    mentions: tuple[Mention, ...] = field(default=(), repr=False)
 
     @classmethod
     def whole(cls, text: str) -> Core:
         """Return a core of which nothing is protected."""
         return cls("", text, "")
+
+    def with_mentions(self, glossary: Glossary | None) -> Core:
+        """Return the core with the terms of a glossary; those that are kept as they are become spans."""
+        if glossary is None or not self.text:
+            return self
+        mentions = glossary.mentions(self.text, self.spans, any_case=self.capitals)
+        kept = (mention.span for mention in mentions if mention.entry.keep)
+        spans = sorted([*self.spans, *kept], key=lambda span: span.start)
+        return replace(self, spans=tuple(spans), mentions=mentions)
 
     def case(self, translation: str) -> str:
         """Return a translation of the text in the case of the source."""

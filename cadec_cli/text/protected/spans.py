@@ -91,8 +91,8 @@ _ALL = re.compile("|".join(f"(?P<k{number}>{pattern})" for number, pattern in en
 _KINDS = tuple(_PATTERNS)
 
 # Marks that belong to the letter before them; Python does not count them as letters.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0f00-\u109f"
-_WORD = re.compile(rf"[^\W\d_](?:[\w{_MARKS}’'-]*[\w{_MARKS}])?")
+LETTER_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0f00-\u109f"
+_WORD = re.compile(rf"[^\W\d_](?:[\w{LETTER_MARKS}’'-]*[\w{LETTER_MARKS}])?")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 # Characters between two words of a quotation in another script.
 _BETWEEN = " ,«»“”\"'()-–—.!?…:;"

@@ -57,6 +57,26 @@ def test_nbest_has_every_score_and_marks_the_choices(repl: Repl) -> None:
     assert any("1 of 4" in line for line in shown[5:])
 
 
+def test_a_glossary_of_a_file_and_of_typed_terms(repl: Repl, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("money\t!шарманка|шарманки\n", "utf-8")
+    plain = repl(NOBODY)
+    assert repl("/glossary") == [] and "there is no glossary" in repl.err
+    before, head, *changed, same = repl(
+        NOBODY, f"/glossary {tmp_path / 'terms.tsv'}", "/redo 0", "/glossary off", NOBODY
+    )
+    assert [before] == plain and "before" in head and "шарманк" in " ".join(changed).lower()
+    assert "1 term from the next sentence on" in repl.err and "шарманк" not in same.lower()
+    text, title, shown = repl("/glossary money = !шарманка|шарманки", NOBODY, "/glossary")
+    assert "шарманк" in text.lower() and title.split() == ["term", "translation"]
+    assert shown.split()[0] == "money" and "glossary: money = !шарманка|шарманки" in repl.err
+    assert repl("/glossary none.tsv", "/glossary a =  ", NOBODY) == plain
+    assert "no such file: none.tsv" in repl.err
+    saved = tmp_path / "session.json"
+    repl("/glossary money = !шарманка|шарманки", NOBODY, f"/save {saved}")
+    again, *_ = repl(f"/load {saved}", NOBODY)
+    assert "шарманк" in again.lower()
+
+
 def test_pick_takes_another_and_the_context_follows(repl: Repl) -> None:
     _, *shown = repl(TOM, "/nbest", "/pick 2", "/context", BOY, "/why")
     second = next(line for line in shown if line.startswith("2 ")).split(maxsplit=4)[4].strip()

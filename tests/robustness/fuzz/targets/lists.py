@@ -348,9 +348,60 @@ def no_context(name: str) -> Callable[[Path], None]:
     return load
 
 
+def glossary(name: str) -> Callable[[Path], None]:
+    """A term is found in its own text, and respected by its own target."""
+
+    def load(directory: Path) -> None:
+        from cadec_cli.text.glossary.entries import find_form
+        from cadec_cli.text.glossary.reader import read_glossary
+
+        for language in ("en", "ru"):
+            found = read_glossary([str(directory / name)], language)
+            assert found.entries
+            for entry in found.entries:
+                assert found.mentions(entry.source), entry
+                for target in entry.targets:
+                    assert target.strip() and find_form(target, target) is not None, entry
+
+    return load
+
+
 SETS = ("cadec_cli/evaluation/contrastive/sets.py",)
 GENERATIVE = ("cadec_cli/evaluation/generative/sets.py",)
 LISTS = ("cadec_cli/jobs/json_lines.py",)
+GLOSSARIES = ("cadec_cli/text/glossary/reader.py", "cadec_cli/text/glossary/entries.py")
+GLOSSARY = (
+    "# terms\nlamp\tлампа|лампу\nBlack Knight\t!Чёрный рыцарь\tname\nRosebud\t=\nC++ (x)\tC++\n灯\tlamp\n"
+)
+TERMS = st.lists(
+    st.sampled_from(
+        [
+            "lamp",
+            "Лампа",
+            "灯",
+            "\t",
+            "\t",
+            "\n",
+            "\n",
+            "|",
+            "!",
+            "=",
+            "#",
+            " ",
+            "'s",
+            "-",
+            ".",
+            "\u0301",
+            "ß",
+            "İ",
+            "_",
+        ]
+    ),
+    max_size=24,
+).map(lambda drawn: f"a\tb\n{''.join(drawn)}".encode())
+TBX = """<?xml version="1.0"?><!DOCTYPE martif><martif><text><body><termEntry><langSet xml:lang="en"><tig>
+<term>lamp</term></tig></langSet><langSet xml:lang="ru"><tig><term>лампа</term></tig></langSet></termEntry>
+</body></text></martif>"""
 NAMES = st.lists(
     st.sampled_from(
         ["{", "}", "stem", "to", "ext", "name", "from", ".", "/", "\n", "a", "en", "ru", "..", "!r"]
@@ -400,6 +451,14 @@ TARGETS = {
     "output names": Target(
         (), text("names", "{stem}.{to}{ext}\nfilm.en.srt\ndev.en"), template, written=NAMES
     ),
+    "glossary": Target(GLOSSARIES, text("terms.tsv", GLOSSARY), glossary("terms.tsv")),
+    "glossary, any terms": Target(
+        GLOSSARIES, text("terms.tsv", GLOSSARY), glossary("terms.tsv"), written=TERMS, only_written=True
+    ),
+    "glossary, CSV": Target(
+        GLOSSARIES, text("terms.csv", 'source,target\nlamp,"лампа|лампу"\nC,!=\n'), glossary("terms.csv")
+    ),
+    "glossary, TBX": Target(GLOSSARIES, text("terms.tbx", TBX), glossary("terms.tbx")),
     "formality": Target(
         ("cadec_cli/text/formality.py",), text("seeds.json", json.dumps(FORMALITY)), formality
     ),

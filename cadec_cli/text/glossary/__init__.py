@@ -1,0 +1,1 @@
+"""Glossaries: what terms of a source text are to be called in its translation."""
