@@ -56,16 +56,18 @@ class Setting:
     temperature: float
     weight: float = 1.0
     named: tuple[tuple[str, float], ...] = ()  # if there are several
+    added: tuple[tuple[str, float], ...] = ()  # those of terms that are added to the formula, and stay
 
     def __str__(self) -> str:
         """The setting as messages show it."""
-        weights = ", ".join(f"{name} {value:g}" for name, value in self.named) or f"weight {self.weight:g}"
-        return f"T = {self.temperature:g}, {weights}"
+        shown = [f"{name} {value:g}" for name, value in self.named] or [f"weight {self.weight:g}"]
+        shown += [f"{name} {value:g}" for name, value in self.added]
+        return f"T = {self.temperature:g}, {', '.join(shown)}"
 
     @property
     def weights(self) -> dict[str, float]:
         """All weights by name."""
-        return dict(self.named) or {"lm": self.weight}
+        return {**(dict(self.named) or {"lm": self.weight}), **dict(self.added)}
 
     @property
     def strength(self) -> tuple[float, float]:
@@ -78,7 +80,9 @@ class Setting:
     @property
     def flags(self) -> tuple[str, ...]:
         """The setting as flags of `translate` and `convert`."""
-        weights = ",".join(f"{name}={value:g}" for name, value in self.named) or f"{self.weight:g}"
+        weights = f"{self.weight:g}"
+        if self.named or self.added:
+            weights = ",".join(f"{name}={value:g}" for name, value in self.weights.items())
         return "--temperature", f"{self.temperature:g}", "--weight", weights
 
 
@@ -133,7 +137,7 @@ def trial_of(
     elif not temperatures and not weights:
         temperatures, weights = several, WEIGHTS
     tried = [
-        Setting(temperature, weight)
+        Setting(temperature, weight, added=present.added)
         for weight in weights or (present.weight,)
         for temperature in temperatures or (present.temperature,)
     ]
@@ -144,9 +148,11 @@ def trial_of(
 def present_setting(defaults: DecodingDefaults, name: str) -> Setting:
     """The setting an objective has now; its weights are the bundle's if it is the bundle's objective."""
     own = defaults.weight if name == defaults.objective else {}
-    weights = objectives.objective(name, own, defaults.reads).weights
-    if weights.keys() == {"lm"}:
-        return Setting(defaults.temperature, weights["lm"])
+    weights = dict(objectives.objective(name, own, defaults.reads).weights)
+    formula = objectives.objective(name, reads=defaults.reads).weights
+    if formula.keys() == {"lm"}:
+        lm = weights.pop("lm")
+        return Setting(defaults.temperature, lm, added=tuple(weights.items()))
     return Setting(defaults.temperature, named=tuple(weights.items()))
 
 
@@ -324,10 +330,15 @@ Columns = Sequence[Column | None]
 def reranking_translator(
     models: Models, options: TranslationOptions, name: str, language: str = ""
 ) -> Translator:
-    """A translator with the given options that reranks by the objective `name`, whose weights are tuned."""
+    """A translator with the given options that reranks by the objective `name`, whose weights are tuned.
+
+    If the options are of this objective, their terms that are added to the formula stay.
+    """
     if models.language is None:
         raise CadecError("this bundle has no document language model: there is nothing to tune")
-    reranking = dataclasses.replace(options, search="rerank", objective=name, weight={})
+    own = options.weight if name == options.objective else {}
+    added = {term: weight for term, weight in own.items() if term in objectives.OPTIONAL}
+    reranking = dataclasses.replace(options, search="rerank", objective=name, weight=added)
     return Translator(models, reranking, language=language)
 
 

@@ -255,6 +255,20 @@ def test_defaults_change_by_what_was_found_alone() -> None:
     assert present_setting(changed, "c-score") == Setting(2.0, 4.0)
 
 
+def test_the_weight_of_an_added_term_stays() -> None:
+    """A vote on the form of address is part of the search that is tuned, and of what is saved."""
+    voted = DecodingDefaults(temperature=5.0, weight={"lm": 0.5, "address": 0.25})
+    trial = trial_of(voted, "c-score", (1.0, 5.0), (2.0,))
+    assert trial.present == Setting(5.0, 0.5, added=(("address", 0.25),))
+    assert not trial.together and len(trial.settings) == 3
+    assert all(setting.weights["address"] == 0.25 for setting in trial.settings)
+    changed = changed_defaults(voted, "c-score", trial.settings[1], None, None)
+    assert changed.weight == {"lm": 2.0, "address": 0.25}
+    assert trial.settings[1].flags == ("--temperature", "1", "--weight", "lm=2,address=0.25")
+    # Another objective has its own weights.
+    assert not present_setting(voted, "shallow-fusion").added
+
+
 def test_the_front_beats_all_others_and_nothing_beats_it() -> None:
     random = np.random.default_rng(5)
 
