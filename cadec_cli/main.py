@@ -33,6 +33,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "score-contrastive": "score_contrastive:score_contrastive",
         "eval-generative": "eval_generative:eval_generative",
         "evaluate": "evaluate:evaluate",
+        "check": "check:check",
         "analyze": "analyze:analyze_app",
         "bench": "bench:bench",
         "reproduce": "reproduce:reproduce",

@@ -6,7 +6,7 @@ A bundle appears whole or not at all, and never with a converted model that disa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -53,12 +53,15 @@ from cadec_cli.fs.atomic import atomic_directory
 from cadec_cli.fs.paths import expand_user
 from cadec_cli.fs.read import read_errors
 from cadec_cli.method.lengths import LengthLimits, learnt_limits
-from cadec_cli.method.objectives import PAIRS, TARGET
+from cadec_cli.method.objectives import ADDRESS, PAIRS, TARGET
 from cadec_cli.method.options import DecodingDefaults, with_flags
+from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.models.pretrained_settings import LanguageSettings
+from cadec_cli.text.address import ADDRESS_LANGUAGES
 from cadec_cli.text.formality import read_seeds
 from cadec_cli.text.languages import iso_code, language_misfit
 from cadec_cli.text.pipeline import TextPipeline
+from cadec_cli.text.sentences import base_language
 from cadec_cli.validation import showable, text_misfit
 from cadec_cli.version import __version__
 from converters import FIT, PretrainedRequest
@@ -69,6 +72,8 @@ if TYPE_CHECKING:
 MODEL_CARD = "MODEL_CARD.md"
 # Hypotheses per sentence for a fitted D-LM: docs/benchmarks.md has accuracy against time.
 SHORT_NBEST = 12
+# Weights for a pretrained D-LM, where forms of address are known: docs/evaluation.md has what they bring.
+VOTED_WEIGHTS = {"lm": 0.5, ADDRESS: 0.5}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +95,7 @@ class BundleRequest:
     documents: Mapping[str, Path] = field(default_factory=dict)  # models of several sentences, by kind
     name: str = ""
     defaults: DecodingDefaults | None = None
-    nbest_given: bool = False  # whether the size of n-best lists in `defaults` is the user's choice
-    reads_given: bool = False  # whether what the D-LM reads is
+    chosen: frozenset[str] = frozenset()  # the fields of `defaults` that are the user's choice
     half: bool = False  # store weights in float16; they are float32 again when loaded
     compute_types: Sequence[str] = ()  # to convert the S-NMT to
     card: Path | None = None
@@ -154,8 +158,7 @@ class BundleContents:
     probes: Sequence[tuple[str, str]]
     kept: Bundle | None
     reverse: Bundle | None
-    short_lists: bool  # whether lists become short if the D-LM is fitted
-    reads_as_trained: bool  # whether a new D-LM that was trained on pairs reads pairs
+    suggested: frozenset[str]  # the fields of `defaults` that may follow from what the D-LM is
     vocabulary: str | None  # `fit` or `full`, to be made so; None: the D-LM's files stay as they are
 
     @property
@@ -217,8 +220,7 @@ class _Checks:
             probes=request.probes,
             kept=kept,
             reverse=reverse,
-            short_lists=kept is None and not request.nbest_given,
-            reads_as_trained=self.lm is not None and not request.reads_given,
+            suggested=self._suggested - request.chosen,
             vocabulary=self._vocabulary(language),
         )
 
@@ -227,6 +229,14 @@ class _Checks:
         request, kept = self.request, self.kept
         defaults = request.defaults or (kept.defaults if kept is not None else DecodingDefaults())
         return with_flags(defaults, {"reads": TARGET}) if "lm" in own.models else defaults
+
+    @property
+    def _suggested(self) -> frozenset[str]:
+        """The fields of the decoding defaults that a new D-LM, or a new bundle, may decide."""
+        new = {"nbest"} if self.kept is None else set()
+        if self._is_pretrained("lm"):
+            new |= {"reads", "weight"} if self.kept is None else {"reads"}
+        return frozenset(new)
 
     @property
     def _reads_pairs(self) -> bool:
@@ -321,7 +331,7 @@ class _Checks:
         if language is None and not self._is_pretrained("lm"):
             if said.no_context is not None:
                 wrong.append(f"{option('no-context')} is for a pretrained D-LM, and there is none")
-            if said.template is not None or (self.request.reads_given and self._reads_pairs):
+            if said.template is not None or ("reads" in self.request.chosen and self._reads_pairs):
                 name = option("reads") if said.template is None else option("template")
                 wrong.append(f"{name} is for a pretrained D-LM, and there is none")
             if said.vocabulary is not None:
@@ -499,19 +509,31 @@ def _write(directory: Path, contents: BundleContents) -> list[Drift]:
         choose_vocabulary(Bundle(directory, manifest), contents.vocabulary)
         known = {name: one for name, one in manifest.files.items() if name not in CHANGED_BY_VOCABULARY}
         manifest = _manifest(directory, contents, language.links, converted.conversions, known)
-        if contents.short_lists and is_fitted(Bundle(directory, manifest)):
-            manifest = replace(manifest, defaults=replace(manifest.defaults, nbest=SHORT_NBEST))
-    if contents.reads_as_trained and contents.language is not None:
-        trained = Bundle(directory, manifest).settings("lm")
-        in_pairs = isinstance(trained, LanguageSettings) and trained.template is not None
-        reads = PAIRS if in_pairs else TARGET
-        manifest = replace(manifest, defaults=with_flags(manifest.defaults, {"reads": reads}))
+    manifest = replace(manifest, defaults=_suggest_defaults(Bundle(directory, manifest), contents.suggested))
     if contents.pairs:
         lengths = lengths_of_pairs(Bundle(directory, manifest), contents.pairs)
         manifest = replace(manifest, lengths=lengths)
     (directory / MANIFEST).write_bytes(manifest.content())
     Bundle.open(directory, checksums=False)
     return converted.drifts
+
+
+def _suggest_defaults(bundle: Bundle, fields: Collection[str]) -> DecodingDefaults:
+    """Return the decoding defaults of a bundle, some fields of which follow from what its D-LM is."""
+    defaults = bundle.defaults
+    settings = bundle.settings("lm") if "lm" in bundle.manifest.parts else None
+    if not isinstance(settings, LanguageSettings):
+        return defaults
+    in_pairs = settings.template is not None
+    if "nbest" in fields and settings.vocabulary is not None:
+        defaults = replace(defaults, nbest=SHORT_NBEST)
+    if "reads" in fields:
+        defaults = with_flags(defaults, {"reads": PAIRS if in_pairs else TARGET})
+    votes = base_language(bundle.target_language) in ADDRESS_LANGUAGES
+    from_lists = search_kind(defaults.search).needs == LISTS and defaults.objective == "c-score"
+    if "weight" in fields and votes and from_lists and defaults.reads == TARGET:
+        defaults = with_flags(defaults, {"weight": VOTED_WEIGHTS})
+    return defaults
 
 
 def _convert(directory: Path, bundle: Bundle, contents: BundleContents) -> Converted:

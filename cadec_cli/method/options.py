@@ -20,6 +20,7 @@ from cadec_cli.method.objectives import (
     GLOSSARY_WEIGHT,
     NMT,
     OBJECTIVES,
+    OPTIONAL,
     PAIRS,
     READINGS,
     TARGET,
@@ -290,8 +291,8 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     """Change the options that `flags` names.
 
     Weights and options of terms that are not named stay, unless the objective changes; the weight of pairs,
-    unless what is read changes. A formality lowers the
-    temperature to `FORMALITY_TEMPERATURE`, unless one is given.
+    unless what is read changes; weights of added terms, unless the search is the beam, which scores tokens. A
+    formality lowers the temperature to `FORMALITY_TEMPERATURE`, unless one is given.
     """
     known = [item.name for item in dataclasses.fields(options)]
     unknown = [name for name in flags if name not in known]
@@ -302,6 +303,9 @@ def with_flags(options: Defaults, flags: Mapping[str, Any]) -> Defaults:
     kept = dict(options.weight) if same else {}
     if changed.get("reads", options.reads) != options.reads:
         kept.pop(PAIRS, None)
+    search = changed.get("search", options.search)
+    if search in SEARCHES and search_kind(search).needs == STEPS:
+        kept = {name: weight for name, weight in kept.items() if name not in OPTIONAL}
     changed["weight"] = {**kept, **named_weights(changed.get("weight"))}
     if isinstance(options, TranslationOptions):
         changed["term"] = {**(options.term if same else {}), **parse_term_options(changed.get("term"))}

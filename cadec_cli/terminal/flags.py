@@ -225,6 +225,11 @@ def size_in_bytes(text: str | int) -> int:
 LAYOUTS = ("voita", "contrapro", "discevalmt", "jsonl")
 PROTOCOLS = ("best", "strongest")
 GENERATIVE_RULES = ("words", "ctxpro")
+CHECK_NAMES = (
+    *("aligned", "empty", "untranslated", "language", "copied", "tags", "numbers", "damage", "repeated"),
+    *("length", "names", "address", "pmi"),
+)
+SEVERITY_LEVELS = ("error", "warning", "hint", "never")
 
 POOL_ENGINES = ("processes", "ray")
 

@@ -69,13 +69,19 @@ ADDRESS_LANGUAGES = tuple(_ADDRESS)
 
 def address(text: str, language: str) -> str | None:
     """The form of address in a text: "T" or "V"; None if it has neither, or both, or no forms are known."""
+    found = addresses(text, language)
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def addresses(text: str, language: str) -> frozenset[str]:
+    """The forms of address in a text: "T", "V", both or neither."""
     forms = _ADDRESS.get(base_language(language))
     if forms is None:
-        return None
+        return frozenset()
     found = set()
     for word in words_of(text, language):
         if word.readings & forms.familiar:
             found.add("T")
         if word.readings & forms.polite and (word.capital or not forms.capitals):
             found.add("V")
-    return found.pop() if len(found) == 1 else None
+    return frozenset(found)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cadec_cli.bundle.build import SHORT_NBEST, BundleRequest, build_bundle
+from cadec_cli.bundle.build import SHORT_NBEST, VOTED_WEIGHTS, BundleRequest, build_bundle
 from cadec_cli.bundle.bundle import Bundle
 from cadec_cli.bundle.load import load_models
 from cadec_cli.bundle.manifest import read_manifest
 from cadec_cli.bundle.parts import is_fitted, is_pretrained
 from cadec_cli.errors import CadecError
 from cadec_cli.main import exit_code
+from cadec_cli.method.options import with_flags
 from cadec_cli.models.pretrained_settings import LanguageSettings, TranslationSettings
 from cadec_cli.text.pipeline import TextPipeline
 from converters import PretrainedRequest
@@ -296,6 +297,25 @@ def test_our_own_language_models_read_the_target_only(
     text.write_text("hello friend.\n", "utf-8")
     assert exit_code(["translate", str(text), "-b", str(made_up_bundle), "--reads", "pairs", "-q"]) == 2
     assert "reads the target language only" in capsys.readouterr().err
+
+
+# Weights
+
+
+def test_a_pretrained_d_lm_has_votes_on_address_beside_it(models: Path, tmp_path: Path) -> None:
+    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    assert exit_code(convert(*pair, "-o", tmp_path / "new")) == 0
+    assert dict(Bundle.open(tmp_path / "new").defaults.weight) == VOTED_WEIGHTS
+    # Whoever gives weights gets these, and whoever changes a bundle keeps what it has.
+    assert exit_code(convert(*pair, "--weight", "lm=1", "-o", tmp_path / "own")) == 0
+    assert dict(Bundle.open(tmp_path / "own").defaults.weight) == {"lm": 1}
+    assert exit_code(convert(tmp_path / "own", "--context", 2, "-o", tmp_path / "changed")) == 0
+    assert dict(Bundle.open(tmp_path / "changed").defaults.weight) == {"lm": 1}
+    # The beam scores tokens, which have no address.
+    beam = with_flags(Bundle.open(tmp_path / "new").defaults, {"search": "beam"})
+    assert dict(beam.weight) == {"lm": VOTED_WEIGHTS["lm"]}
+    assert exit_code(convert(*pair, "--search", "beam", "--for-beam", "-o", tmp_path / "beam")) == 0
+    assert dict(Bundle.open(tmp_path / "beam").defaults.weight) == {}
 
 
 # Fitting a D-LM to its S-NMT

@@ -28,7 +28,7 @@ from cadec_cli.text.protected.spans import lost_spans
 # A loop is a run of at most _LOOP_WORDS words, repeated at least _LOOP_TIMES times.
 _LOOP_WORDS, _LOOP_TIMES = 6, 4
 _STUTTER = re.compile(r"(\S)\1{7,}|(\S{2,6}?)\2{4,}")
-_NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")
+NO_TEXT = re.compile(r"[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f\x7f-\x9f]|⁇|<unk>|<0x[0-9A-F]{2}>|</?s>")
 # Symbols that a sentence has only if its source has them; and common ones, of which money needs a number.
 _SIGNS = frozenset("<>[]{}|\\#@=_^`~*§♪♫♬")
 _COMMON = frozenset("№°±×÷′″+-$€£₽₴¥₹")
@@ -53,20 +53,20 @@ def defects(core: Core, text: str, source: str | None = None) -> tuple[str, ...]
     found = [f"{span} is missing" for span in lost_spans(list(spans), text)]
     if not any(map(str.isalpha, text)):
         return (*found, "has no words")
-    if _repeats(text) and not _repeats(core.text):
+    if repeats_itself(text) and not repeats_itself(core.text):
         found.append("repeats itself")
-    if _NO_TEXT.search(text) and not _NO_TEXT.search(source):
+    if NO_TEXT.search(text) and not NO_TEXT.search(source):
         found.append("has characters that are not text")
     foreign = sorted({sign for sign in text if sign not in source and _is_sign(sign)})
     foreign += [sign for sign in _LONELY_MONEY.findall(text) if sign not in source]
     if foreign:
         found.append(f"has {' '.join(foreign)}, which the source does not have")
-    if _open(text) and not _open(source):
+    if has_open_marks(text) and not has_open_marks(source):
         found.append("has an unmatched bracket or quotation mark")
-    ratio = _size(text) / max(1, _size(core.text))
-    if ratio < _SHORTEST and _size(core.text) >= _LONG_ENOUGH:
+    ratio = text_size(text) / max(1, text_size(core.text))
+    if ratio < _SHORTEST and text_size(core.text) >= _LONG_ENOUGH:
         found.append("much shorter than the source")
-    if ratio > _LONGEST and _size(text) >= _LONG_ENOUGH * 2:
+    if ratio > _LONGEST and text_size(text) >= _LONG_ENOUGH * 2:
         found.append("much longer than the source")
     return tuple(found)
 
@@ -75,16 +75,17 @@ def _is_sign(character: str) -> bool:
     if character in _SIGNS:
         return True
     symbol = not character.isalnum() and unicodedata.category(character)[0] == "S"
-    return symbol and character not in _COMMON and not _NO_TEXT.match(character)
+    return symbol and character not in _COMMON and not NO_TEXT.match(character)
 
 
-def _open(text: str) -> bool:
+def has_open_marks(text: str) -> bool:
     """Tell whether a text has brackets or quotation marks without their partners."""
     pairs = (text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "«»", "{}"))
     return any(pairs) or text.count('"') % 2 == 1
 
 
-def _repeats(text: str) -> bool:
+def repeats_itself(text: str) -> bool:
+    """Tell whether a text has a loop: the same letters or words over and over."""
     if _STUTTER.search(text):
         return True
     words = re.findall(r"\w+", text.lower())
@@ -97,7 +98,8 @@ def _repeats(text: str) -> bool:
     return False
 
 
-def _size(text: str) -> int:
+def text_size(text: str) -> int:
+    """The length of a text, in which a character of a dense script counts as several."""
     return len(text) + (_DENSITY - 1) * len(_DENSE.findall(text))
 
 

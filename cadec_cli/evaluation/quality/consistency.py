@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,26 +54,44 @@ def repetitions(
     sources: Documents, translations: Documents, source_language: str = "", target_language: str = ""
 ) -> list[Repetition]:
     """The repeated words whose renderings are known, in the order of the text."""
+    found = []
+    last: dict[tuple[int, str], Occurrence] = {}
+    for one in occurrences(sources, translations, source_language, target_language):
+        before = last.get((one.document, one.word))
+        last[one.document, one.word] = one
+        if before is not None:
+            found.append(
+                Repetition(one.word, one.is_name, one.document, one.sentence, one.rendering, before.rendering)
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A name or term in a sentence, with its rendering, which is shown in its most frequent form."""
+
+    word: str
+    is_name: bool
+    document: int  # from 0
+    sentence: int  # of the whole text, from 0
+    rendering: str
+
+
+def occurrences(
+    sources: Documents, translations: Documents, source_language: str = "", target_language: str = ""
+) -> Iterator[Occurrence]:
+    """The names and terms whose renderings are known, wherever they occur, in the order of the text."""
     documents = [number for number, document in enumerate(sources) for _ in document]
     source = _Side.of((text for document in sources for text in document), source_language)
     target = _Side.of((text for document in translations for text in document), target_language)
     renderings = _renderings(source, target, documents)
-    found = []
-    last: dict[tuple[int, str], str] = {}
     for number, document in enumerate(documents):
         for word in sorted(source.sentences[number] & renderings.keys()):
             clear = {renderings[word][stem] for stem in target.sentences[number] & renderings[word].keys()}
-            if len(clear) != 1:
-                continue
-            (rendering,) = clear
-            before = last.get((document, word))
-            last[document, word] = rendering
-            if before is not None:
-                names = source.shown[word], word in source.names
-                found.append(
-                    Repetition(*names, document, number, target.shown[rendering], target.shown[before])
-                )
-    return found
+            if len(clear) == 1:
+                (rendering,) = clear
+                name = source.shown[word], word in source.names
+                yield Occurrence(*name, document, number, target.shown[rendering])
 
 
 @dataclass(frozen=True)

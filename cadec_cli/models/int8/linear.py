@@ -156,11 +156,10 @@ class WideOutput(nn.Module):
         super().__init__()
         count = -(-len(integers) // OUTPUT_COLUMNS)
         size = -(-len(integers) // (64 * count)) * 64
+        columns = [slice(first, first + size) for first in range(0, len(integers), size)]
         self.parts = nn.ModuleList(
-            LevelInt8Linear(part, own, factors, None if bias is None else bias[first : first + size])
-            for first, part, own in zip(
-                range(0, len(integers), size), integers.split(size), scales.split(size), strict=True
-            )
+            LevelInt8Linear(integers[own], scales[own], factors, None if bias is None else bias[own])
+            for own in columns
         )
 
     def forward(self, x: Tensor) -> Tensor:

@@ -235,8 +235,8 @@ def test_attention_of_heads_that_share_their_keys(level: str, size: int, sharing
     length = parts[-1].queries.stop
     queries = torch.randn(1, length, 2 * sharing, size).transpose(1, 2)
     keys, values = torch.randn(2, 1, 2, 9 + length, size).unbind(0)
-    every = (each.repeat_interleave(sharing, 1) for each in (keys, values))
-    expected = attend(2 * queries, *every, parts).transpose(1, 2).flatten(0, 1).flatten(1)
+    every_key, every_value = (each.repeat_interleave(sharing, 1) for each in (keys, values))
+    expected = attend(2 * queries, every_key, every_value, parts).transpose(1, 2).flatten(0, 1).flatten(1)
     work = kernels.PartJobs.of(places_of(parts), [part.parents for part in parts])
     made = kernels.attend_in_parts(queries, keys, values, work, 2 * size**-0.5)
     torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-5)
@@ -254,7 +254,8 @@ def test_heads_are_split_normed_and_turned(level: str, size: int, normed: bool, 
     cosine, sine = torch.randn(2, rows, size).unbind(0)
     made = kernels.split_and_turn(product, of, bias, (many, few), gains, 1e-5, (cosine, sine))
     scaled = product[:rows] * of.largest[:, None] + (0 if bias is None else bias)
-    apart = scaled.split([many * size, few * size, few * size], 1)
+    first, second = many * size, (many + few) * size
+    apart = (scaled[:, :first], scaled[:, first:second], scaled[:, second:])
     for place, (found, whole) in enumerate(zip(made, apart, strict=True)):
         expected = whole.view(rows, -1, size)
         if place < 2:
@@ -275,8 +276,11 @@ def test_gates(level: str, gate: str, biased: bool, width: int) -> None:
     made = kernels.gate_and_quantise(product, of, bias, kernels.GATES[gate], factors)
     scaled = product[:3] * of.largest[:, None] + (0 if bias is None else bias)
     own, other = scaled.chunk(2, 1)
-    activate = {"gelu": F.gelu, "swish": F.silu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}[gate]
-    expected = activate(own) * other * factors
+    if gate == "swish":
+        activated = F.silu(own)
+    else:
+        activated = F.gelu(own, approximate="tanh" if gate == "gelu_tanh" else "none")
+    expected = activated * other * factors
     torch.testing.assert_close(made.largest, expected.abs().amax(1), rtol=1e-4, atol=1e-6)
     assert ((meant(made) - expected).abs() <= half_steps(made) + 1e-5).all()
 

@@ -154,6 +154,28 @@ def read(name: str, *, lines: bool = False, encoding: str | None = None) -> Call
     return load
 
 
+PAIRS = "Good evening, {name}.\tДобрый вечер, {name}.\n\nIt is 10:45.\tСейчас 10:45.\n"
+TRANSLATED = """{"text": "Good evening.", "document": "a", "translation": "Добрый вечер."}
+{"sentences": ["One.", "Two."], "translation": ["Один.", "Два."]}
+{"source": "It is late.", "translation": "Уже поздно."}
+"""
+
+
+def checked(*names: str) -> Callable[[Path], None]:
+    """A translation is read as pairs, and every check is made."""
+
+    def load(directory: Path) -> None:
+        from cadec_cli.evaluation.checks.pairs import read_pairs
+        from cadec_cli.evaluation.checks.table import CHECKS, run_checks
+
+        text = read_pairs(*(directory / name for name in names))
+        for finding in run_checks(text, tuple(CHECKS)).findings:
+            assert finding.message and finding.check in CHECKS
+
+    return load
+
+
+CHECKED = ("cadec_cli/evaluation/checks/pairs.py", "cadec_cli/evaluation/checks/cue_pairs.py")
 MODULES = ("cadec_cli/fs/read.py", "cadec_cli/text/formats/__init__.py")
 
 
@@ -176,6 +198,11 @@ TARGETS = {
     ),
     "ssa": Target(MODULES, text("a.ssa", ASS.replace("V4+", "V4")), read("a.ssa"), share=0.5),
     "jsonl": Target(("cadec_cli/text/formats/jsonl.py", *MODULES), text("a.jsonl", JSONL), read("a.jsonl")),
+    "pairs in a table": Target(CHECKED, text("a.tsv", PAIRS), checked("a.tsv"), share=0.5),
+    "pairs in jsonl": Target(CHECKED, text("a.jsonl", TRANSLATED), checked("a.jsonl"), share=0.5),
+    "pairs of cues": Target(
+        CHECKED, lambda directory: _cues(directory), checked("a.srt", "b.srt"), share=0.5
+    ),
     "gzip": Target(
         MODULES, text("a.srt.gz", gzip.compress(SRT.encode())), read("a.srt.gz"), packed={"a.srt.gz": GZIP}
     ),
@@ -188,6 +215,11 @@ TARGETS = {
         read("a.txt.zst"),
     ),
 }
+
+
+def _cues(directory: Path) -> None:
+    for name in ("a.srt", "b.srt"):
+        (directory / name).write_text(SRT, "utf-8")
 
 
 def _zstd(path: Path) -> None:
