@@ -303,7 +303,12 @@ def test_our_own_language_models_read_the_target_only(
 
 
 def test_a_pretrained_d_lm_has_votes_on_address_beside_it(models: Path, tmp_path: Path) -> None:
-    pair = ("--nmt", models / "marian", "--lm", models / "gpt2")
+    language = ("--lm", models / "gpt2")
+    # No forms of address are known in Esperanto, the target language of this Marian.
+    assert exit_code(convert("--nmt", models / "marian", *language, "-o", tmp_path / "eo")) == 0
+    assert dict(Bundle.open(tmp_path / "eo").defaults.weight) == {}
+    languages = ("--source-language", "en", "--target-language", "ru")
+    pair = ("--nmt", models / "nllb", *languages, *language)
     assert exit_code(convert(*pair, "-o", tmp_path / "new")) == 0
     assert dict(Bundle.open(tmp_path / "new").defaults.weight) == VOTED_WEIGHTS
     # Whoever gives weights gets these, and whoever changes a bundle keeps what it has.
