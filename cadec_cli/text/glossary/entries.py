@@ -110,9 +110,9 @@ class Glossary:
         for entry in self.entries:
             pattern = _Pattern.of(entry)
             if pattern is None:
-                text = _plain(entry.source)
-                self._texts.setdefault(text, entry)
-                lengths[text[0]].add(len(text))
+                for text in (entry.source, _plain(entry.source)):
+                    self._texts.setdefault(text, entry)
+                    lengths[text[0]].add(len(text))
             else:
                 self._words[self._key(pattern.words[0])].append(pattern)
         # For every first character, the lengths of the texts that begin with it, the longest first.
@@ -241,10 +241,12 @@ class _Pattern:
 
 def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, int] | None:
     """Return where a text has a target, in any of its forms unless `exactly`; None if it does not."""
-    target = _plain(target)
     if _DENSE.search(target) or not WORD.search(target):
-        start = text.find(target)
-        return None if start < 0 else (start, start + len(target))
+        for one in (target, _plain(target)):
+            if (start := text.find(one)) >= 0:
+                return start, start + len(one)
+        return None
+    target = _plain(target)
     written, gaps = _pattern_of_target(target)
     words = _words_of(text)
     exact = [own.lower() for own in written]
