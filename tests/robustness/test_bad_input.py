@@ -54,6 +54,7 @@ READERS = {
     "repair": "{packed}",
     "rerank": "{packed}",
     "evaluate": "{text} --ref {packed}",
+    "check": "{packed} {text}",
     "analyze pmi": "{text} {packed} --source-lm {here} --target-lm {here} --csv {here}/out",
     "tune": "{text} --ref {packed} --no-save --no-plot",
     "eval-contrastive": "{packed}",

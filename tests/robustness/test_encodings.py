@@ -21,6 +21,7 @@ COMMANDS = {
     "augment back-translate": "{bad} -o {out}",
     "augment round-trip": "{bad} -o {out}",
     "repair": "{bad}",
+    "check": "{good} {bad}",
     "eval-contrastive": "{bad}",
     "eval-generative": "{bad}",
     "score-contrastive": "{bad}",

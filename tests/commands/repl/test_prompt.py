@@ -172,7 +172,7 @@ def test_completion(text: str, expected: list[str], tmp_path: Path, monkeypatch:
     (tmp_path / "film.txt").write_text("")
     assert completions(text) == expected
     if not text:
-        assert len(completions("/")) == 18
+        assert len(completions("/")) == 19
 
 
 def test_the_bar_tells_where_the_session_stands(repl: Repl) -> None:
