@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 from cadec_cli.text.markup import TAGS, Tag, subtitle_tags, without_tags
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
+# Notations whose text has entities such as &amp;.
+ESCAPED = ("vtt", "ttml")
+
 _DASH = re.compile(r"[-–—―‐]{1,2}(?!\d)\s*")
 _FIRST_LETTER = re.compile(r"[^\W_]")
 
@@ -55,8 +58,8 @@ def inline_tags(text: str, file_format: str) -> list[Tag]:
 
 
 def markup_of(subtitle_format: str) -> str:
-    """Return the notation of a format's tags: SSA has those of ASS."""
-    return "ass" if subtitle_format == "ssa" else subtitle_format
+    """Return the notation of a format's tags: SSA has those of ASS, and SBV is taken to have SubRip's."""
+    return {"ssa": "ass", "sbv": "srt"}.get(subtitle_format, subtitle_format)
 
 
 def cue_line(file_text: str, start: int, end: int, markup: str, *, tags: bool = False) -> CueLine | None:
@@ -129,7 +132,7 @@ def _read(line: str, tags: list[Tag], first: int, last: int, markup: str) -> tup
 
 
 def _plain(text: str, markup: str) -> str:
-    if markup == "vtt":
+    if markup in ESCAPED:
         text = html.unescape(text)
     elif markup == "ass":
         text = text.replace(r"\h", " ")
@@ -140,7 +143,9 @@ def escape_text(text: str, markup: str) -> str:
     """Escape translated text so that none of it is read as markup."""
     if markup == "ass":
         return text.replace("{", "(").replace("}", ")")
-    if markup == "vtt":
+    if markup == "sub":
+        return text.replace("{", "(").replace("}", ")").replace("|", "/")
+    if markup in ESCAPED:
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace("-->", "->")
 
