@@ -1,20 +1,17 @@
 """XML as text with places: its elements, and where each begins and ends in the file.
 
-expat checks that a file is well formed; then its own text is cut at its tags, so that a translation can be
-put into it and all else stays as it is. Entities are never declared, expanded or fetched: a file that
-declares one is refused, and so are elements that are nested too deeply.
+`safe_xml` checks that a file is well formed and harmless. Then its own text is cut at its tags, so that a
+translation can be put into it and all else stays as it is.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.parsers import expat
 
 from cadec_cli.errors import CadecError
+from cadec_cli.text.safe_xml import walk_xml
 
-MAX_DEPTH = 200
-_MAX_SHOWN = 60
-
+_DECLARATION = re.compile(r"\A\ufeff?<\?xml[^>]*\?>")
 _TOKEN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
     r"|<!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[[^\]]*\]\s*)?>"
@@ -24,6 +21,7 @@ _TOKEN = re.compile(
 _NAME = re.compile(r"</?([^\s/>]+)")
 _ATTRIBUTE = re.compile(r"([^\s=<>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ENTITY = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos));")
+_UNKNOWN_ENTITY = re.compile(r"&(?!#|(?:amp|lt|gt|quot|apos);)[^;]{0,40};?")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -85,7 +83,8 @@ class Xml:
 
 def read_xml(text: str, name: str) -> Xml:
     """Read a file of XML; `name` is what messages call it. What is not well formed is a CadecError."""
-    _check(text, name)
+    # The text is decoded already, whatever encoding the file declares.
+    walk_xml(_DECLARATION.sub("", text).encode("utf-8", "surrogatepass"), name, "well-formed XML")
     tokens = tuple(_tokens(text, name))
     open_: list[Element] = []
     root: Element | None = None
@@ -109,49 +108,18 @@ def read_xml(text: str, name: str) -> Xml:
     return Xml(text, tokens, root)
 
 
-def _check(text: str, name: str) -> None:
-    parser = expat.ParserCreate("utf-8")
-    depth = 0
-
-    def start(tag: str, attributes: object) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise CadecError(f"{name}: elements are nested more than {MAX_DEPTH} levels deep")
-
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def entity(*declared: object) -> None:
-        raise CadecError(
-            f"{name} declares an XML entity, and entities are never expanded",
-            "replace it by its text, and remove its declaration",
-        )
-
-    def skipped(entity_name: str, is_parameter: bool) -> None:
-        raise CadecError(f"{name}: the XML entity &{entity_name[:_MAX_SHOWN]}; is not known")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.EntityDeclHandler = entity
-    parser.SkippedEntityHandler = skipped
-    try:
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
-        raise CadecError(
-            f"{name}, line {error.lineno} is not well-formed XML: {expat.ErrorString(error.code)}",
-            "the file may be truncated or of another format",
-        ) from None
-
-
 def _tokens(text: str, name: str) -> Iterator[Token]:
     done = 0
     for match in _TOKEN.finditer(text):
         if match.start() != done:
             break
         done = match.end()
-        yield Token(_kind(match[0]), match.start(), done)
+        kind = _kind(match[0])
+        if kind == "text" and (unknown := _UNKNOWN_ENTITY.search(match[0])):
+            raise CadecError(
+                f"{name}: the entity {unknown[0]} is not one of XML", "write its character instead"
+            )
+        yield Token(kind, match.start(), done)
     if done != len(text):
         raise CadecError(f"{name} is not XML that can be read")
 
