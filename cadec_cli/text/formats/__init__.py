@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from cadec_cli.errors import CadecError, option
+from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry, load
 from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, name_of, read_data, read_text
 from cadec_cli.text.documents import Document
@@ -82,6 +82,7 @@ class Format:
     read: str | Reader
     binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
     has_cues: bool = False  # subtitles: text with times
+    has_columns: bool = False  # tables, of which columns are translated
     write: str | Writer | None = None
     lines: str | LineReaders | None = None
     detect: str | Callable[[str, str], str] | None = None  # (text, this name) → the name of the true format
@@ -104,6 +105,10 @@ def _subtitles(name: str, help: str, *endings: str) -> Format:
         detect=f"{_SUBTITLES}.cues:detect",
         plain_text=f"{_CONVERSION}:without_tags",
     )
+
+
+def _table(name: str, help: str) -> Format:
+    return Format(name, help, (f".{name}",), "cadec_cli.text.formats.tables:read_table", has_columns=True)
 
 
 FORMATS: Registry[Format] = Registry(
@@ -148,8 +153,8 @@ FORMATS: Registry[Format] = Registry(
                 f"{_CATALOGUES}.android:read_android",
                 detect="cadec_cli.text.formats.xml_text:detect",
             ),
-            Format("csv", "comma-separated tables", (".csv",), "cadec_cli.text.formats.tables:read_table"),
-            Format("tsv", "tab-separated tables", (".tsv",), "cadec_cli.text.formats.tables:read_table"),
+            _table("csv", "comma-separated tables"),
+            _table("tsv", "tab-separated tables"),
         )
     },
 )
@@ -211,6 +216,8 @@ def read_text_file(
         content, found_encoding = file.text, file.encoding
         if known.detect is not None:
             known = format_named(load(known.detect)(file.text, known.name))
+    if columns and not known.has_columns:
+        raise UsageError(f"{option('columns')} is for tables, and {name_of(path)} is {known.name}")
     source = Source(
         content,
         name=name_of(path),

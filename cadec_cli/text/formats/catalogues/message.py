@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from cadec_cli.text.formats.catalogues.icu import find_arguments, without_quoting
 from cadec_cli.text.formats.catalogues.placeholders import PLACEHOLDER, TAG, keeps_marks
 from cadec_cli.text.formats.layout import one_line, take
+from cadec_cli.text.formats.subtitles.cue_tags import tagged_sentence_spans
+from cadec_cli.text.markup import text_tags
 from cadec_cli.text.protected.spans import find_spans, has_words
-from cadec_cli.text.sentences import sentence_spans
 
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -88,7 +89,7 @@ class Message:
     def _with_shortcut(self, translation: str) -> str:
         if not self.shortcut:
             return translation
-        mark, letter = self.shortcut
+        mark, letter = self.shortcut[0], self.shortcut[1]
         if self.text.replace(mark, "", 1) == translation:
             return self.text
         bare = PLACEHOLDER.sub(lambda match: "\0" * len(match[0]), translation)
@@ -182,7 +183,9 @@ def _sentences(text: str, language: str) -> tuple[tuple[str, ...], tuple[str, ..
     """Split a text into the gaps around its sentences, and the sentences."""
     gaps, found, done = [], [], 0
     for first, last in _lines(text):
-        for start, end in sentence_spans(text[first:last], language):
+        line = text[first:last]
+        tags = [tag for tag in text_tags(line) if tag.text.startswith("<")] if "<" in line else []
+        for start, end in tagged_sentence_spans(line, tags, language):
             sentence = text[first + start : first + end]
             if is_text(sentence):
                 gaps.append(text[done : first + start])

@@ -26,7 +26,7 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     tagged_sentence_spans,
 )
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, find_cues
-from cadec_cli.text.formats.subtitles.ttml import ttml_with_language
+from cadec_cli.text.formats.subtitles.ttml import ttml_line_break, ttml_with_language
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
 from cadec_cli.text.protected.core import speaker_name
@@ -345,7 +345,7 @@ class _Builder:
             )
             for sentence in self.sentences
         )
-        line_break = _LINE_BREAKS.get(markup) or _line_break(text)
+        line_break = _line_break(text, markup)
         return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen)
 
 
@@ -361,10 +361,14 @@ def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
     return rooms
 
 
-_LINE_BREAKS = {"ass": r"\N", "sub": "|", "ttml": "<br/>"}
+_LINE_BREAKS = {"ass": r"\N", "sub": "|"}
 
 
-def _line_break(text: str) -> str:
+def _line_break(text: str, markup: str) -> str:
+    if markup == "ttml":
+        return ttml_line_break(text)
+    if markup in _LINE_BREAKS:
+        return _LINE_BREAKS[markup]
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"
 

@@ -177,3 +177,12 @@ def ttml_with_language(text: str, language: str) -> str:
         return with_attribute(match[0], "xml:lang", language) if is_root or same else match[0]
 
     return _LANGUAGE_TAG.sub(change, text)
+
+
+_ROOT = re.compile(r"<(\w+:)?tt[\s>]")
+
+
+def ttml_line_break(text: str) -> str:
+    """Return a line break with the prefix that the elements of a file have."""
+    root = _ROOT.search(text)
+    return f"<{root[1] or ''}br/>" if root else "<br/>"
