@@ -8,7 +8,7 @@ those that hold identifiers.
 import re
 
 from cadec_cli.text.formats.catalogues.message import is_text
-from cadec_cli.text.formats.catalogues.placeholders import PLACEHOLDER
+from cadec_cli.text.formats.catalogues.placeholders import PLACEHOLDER, TAG
 
 # Keys whose values are for programs, if they are single words. `_` and `-` count as nothing.
 _WORDS = """
@@ -45,11 +45,11 @@ def is_prose(text: str, key: str) -> bool:
     patterns = (_URL, _PATH, _COLOUR, _STYLE, _TIME)
     if any(pattern.fullmatch(text) for pattern in patterns) or _CODE.match(text):
         return False
-    bare = PLACEHOLDER.sub(" ", text).strip()
+    bare = PLACEHOLDER.sub(" ", TAG.sub(" ", text)).strip()
     if len(bare.split()) > 1:
         return not (name in _CLASS_KEYS and _CLASSES.fullmatch(text))
     if bare != text.strip():
-        return True  # a word and a placeholder
+        return True  # a word with a placeholder or a tag
     if name in _KEYS or bare.lower() in _CONSTANTS:
         return False
     if _ABBREVIATION.fullmatch(bare):
