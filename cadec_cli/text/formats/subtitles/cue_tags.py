@@ -104,12 +104,13 @@ def _without_outer_tags(line: str, tags: list[Tag], start: int = 0) -> Span:
 
 def _with_other_halves(tags: list[Tag], first: int, last: int) -> Span:
     """Include the outer tags whose partners are inside."""
-    for tag in reversed([tag for tag in tags if tag.start < first]):
+    # Tags that switch nothing are left out: a line may have thousands.
+    for tag in reversed([tag for tag in tags if tag.start < first and tag.switches]):
         _, closed = unpaired_tags(one for one in tags if first <= one.start < last)
         wanted = {half.name for half in closed}
         if any(switch.name in wanted for switch in tag.switches if switch.on):
             first = tag.start
-    for tag in [tag for tag in tags if tag.end > last]:
+    for tag in [tag for tag in tags if tag.end > last and tag.switches]:
         opened, _ = unpaired_tags(one for one in tags if first <= one.start < last)
         wanted = {half.name for half in opened}
         if any(switch.name in wanted for switch in tag.switches if not switch.on):
