@@ -154,8 +154,11 @@ def read(
         if file.format in FILLED:
             filled = directory / f"filled{path.suffix}"
             filled.write_bytes(again)
-            found = read_text_file(filled, language="en", encoding=encoding, tags=True)
-            assert [one.texts for one in found.documents] == [one.texts for one in tagged.documents]
+            sides = [
+                read_text_file(side, language="en", encoding=encoding, tags=True, retranslate=True).documents
+                for side in (path, filled)
+            ]
+            assert [one.texts for one in sides[0]] == [one.texts for one in sides[1]], "other sentences"
             filled.unlink()
         assert file.format in ("jsonl", *FILLED) or again == content, "tagged sentences did not give back the file"
         for wanted in FORMATS:
@@ -219,7 +222,7 @@ TARGETS = {
     "arb": catalogue("a.arb", catalogue_files.ARB, "catalogues/json_strings"),
     "yaml": catalogue("en.yml", catalogue_files.YAML, "catalogues/yaml_strings"),
     "apple strings": catalogue("a.strings", catalogue_files.STRINGS, "catalogues/apple_strings"),
-    "csv": catalogue("a.csv", catalogue_files.CSV, "tables", "2", "3=4"),
+    "csv": catalogue("a.csv", catalogue_files.CSV, "tables", "2", "3"),
     "tsv": catalogue("a.tsv", catalogue_files.CSV.replace(",", "\t"), "tables", "3"),
     "ttml": catalogue("a.ttml", catalogue_files.TTML, "subtitles/ttml"),
     "ttml with frames": catalogue("a.dfxp", catalogue_files.TTML_FRAMES, "subtitles/ttml"),
