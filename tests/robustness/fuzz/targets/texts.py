@@ -160,7 +160,9 @@ def read(
             ]
             assert [one.texts for one in sides[0]] == [one.texts for one in sides[1]], "other sentences"
             filled.unlink()
-        assert file.format in ("jsonl", *FILLED) or again == content, "tagged sentences did not give back the file"
+        assert file.format in ("jsonl", *FILLED) or again == content, (
+            "tagged sentences did not give back the file"
+        )
         for wanted in FORMATS:
             try:
                 converted = as_format(file, wanted, name)
