@@ -51,19 +51,18 @@ class _Column:
 
 def read_table(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
     """Read a table; return its documents and the layout that takes their translations."""
-    text = source.text
-    delimiter = "\t" if source.format == "tsv" else _delimiter(text)
-    rows = list(_rows(text, delimiter))
-    header = [cell.text.strip().removeprefix("\ufeff") for cell in rows[0]] if rows else []
-    columns, named = _columns(source, header)
-    items: list[Item] = []
+    delimiter = "\t" if source.format == "tsv" else _delimiter(source.text)
+    header = [cell.text.strip().removeprefix("\ufeff") for cell in next(_rows(source.text, delimiter))]
+    return catalogue(source, _all_items(source, delimiter, *_columns(source, header)))
+
+
+def _all_items(source: Source, delimiter: str, columns: list[_Column], named: bool) -> Iterator[Item]:
     section = 0
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(_rows(source.text, delimiter), 1):
         if not any(cell.text.strip() for cell in row):
             section += 1
         if not (number == 1 and named):
-            items += _items(row, columns, number, (source, delimiter, str(section)))
-    return catalogue(text, items, (source.language, source.screen.language))
+            yield from _items(row, columns, number, (source, delimiter, str(section)))
 
 
 def _items(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cadec_cli.errors import CadecError
 from cadec_cli.text.safe_xml import walk_xml
 
+MAX_PIECES = 1_500_000  # of a file, which is held in memory
 _DECLARATION = re.compile(r"\A\ufeff?<\?xml[^>]*\?>")
 _TOKEN = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"
@@ -26,7 +27,7 @@ _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """A piece of the file: a tag, text, a CDATA section, or something that is only kept."""
 
@@ -35,7 +36,7 @@ class Token:
     end: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
     """An element, and where it is. The name has no prefix; an element without content ends with its tag."""
 
@@ -110,9 +111,13 @@ def read_xml(text: str, name: str) -> Xml:
 
 def _tokens(text: str, name: str) -> Iterator[Token]:
     done = 0
-    for match in _TOKEN.finditer(text):
+    for number, match in enumerate(_TOKEN.finditer(text)):
         if match.start() != done:
             break
+        if number == MAX_PIECES:
+            raise CadecError(
+                f"{name} has more than {MAX_PIECES:,} tags and texts", "divide it into several files"
+            )
         done = match.end()
         kind = _kind(match[0])
         if kind == "text" and (unknown := _UNKNOWN_ENTITY.search(match[0])):

@@ -18,7 +18,7 @@ from cadec_cli.text.formats.catalogues.catalogue import (
     catalogue,
     fixed,
 )
-from cadec_cli.text.formats.catalogues.inline import Role, inline_text
+from cadec_cli.text.formats.catalogues.inline import Role, in_utf8, inline_text
 from cadec_cli.text.formats.catalogues.message import read_message
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.xml_text import Element, Xml, escape_xml, read_xml, with_attribute
@@ -41,14 +41,18 @@ def read_android(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]
             f"{source.name} has no string resources of Android in it: its root is <{xml.root.name[:60]}>",
             "of XML, cadec reads strings.xml of Android, XLIFF (.xlf, .xliff) and TTML (.ttml)",
         )
-    items: list[Item] = []
+    return catalogue(source, _items(xml, source))
+
+
+def _items(xml: Xml, source: Source) -> Iterator[Item]:
     language = source.screen.language
+    if language:
+        yield from in_utf8(xml)
     if language and "tools:locale" in xml.root.attributes:
         start, end = xml.root.start, xml.root.inner_start
-        items.append(fixed(start, end, with_attribute(source.text[start:end], "tools:locale", language)))
+        yield fixed(start, end, with_attribute(source.text[start:end], "tools:locale", language))
     for name, element in _strings(xml.root):
-        items += _entry(xml, element, name, source.language)
-    return catalogue(source.text, items, (source.language, language))
+        yield from _entry(xml, element, name, source.language)
 
 
 def _strings(root: Element) -> Iterator[tuple[str, Element]]:

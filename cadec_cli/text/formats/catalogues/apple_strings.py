@@ -4,7 +4,7 @@ Values are translated. Keys, comments and spacing stay. A file is one document.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document
@@ -22,8 +22,11 @@ _WRITTEN = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 def read_strings(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
     """Read a table of strings; return its document and the layout that takes its translation."""
+    return catalogue(source, _items(source))
+
+
+def _items(source: Source) -> Iterator[Item]:
     text = source.text
-    items: list[Item] = []
     place = _skip(text, 0)
     while place < len(text):
         key = _STRING.match(text, place)
@@ -45,8 +48,7 @@ def read_strings(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]
             if message.sentences:
                 name = _unescape(key[1]) if key[1] is not None else key[2]
                 write = _writer(value[1])
-                items.append(Entry(value.start(1), value.end(1), (message,), write, name))
-    return catalogue(text, items, (source.language, source.screen.language))
+                yield Entry(value.start(1), value.end(1), (message,), write, name)
 
 
 def _skip(text: str, place: int) -> int:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
+from cadec_cli.errors import CadecError
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.catalogues.message import Message
-from cadec_cli.text.formats.layout import RatedText, finish, take
+from cadec_cli.text.formats.layout import RatedText, Source, finish, take
 from cadec_cli.text.sentences import split_sentences
 
+MAX_ENTRIES = 500_000  # of a file, which is held in memory
 _MAX_PLACE = 60  # characters of a key in messages
 
 
@@ -129,16 +131,17 @@ def _outcome(messages: Sequence[Message], incoming: Iterator[str]) -> Outcome:
 Item: TypeAlias = Entry | Translated
 
 
-def catalogue(
-    text: str, items: Iterable[Item], languages: tuple[str, str | None]
-) -> tuple[tuple[Document, ...], CatalogueLayout]:
+def catalogue(source: Source, items: Iterable[Item]) -> tuple[tuple[Document, ...], CatalogueLayout]:
     """Return the documents and the layout of a file, whose entries are given in its order.
 
-    `languages` are those of the source and, if it is known, of the translation.
+    A file with more than `MAX_ENTRIES` is a CadecError.
     """
+    languages = source.language, source.screen.language
     documents: list[Document] = []
     laid: list[Entry | _Given] = []
-    for in_text, run in groupby(items, key=lambda item: isinstance(item, Translated) or bool(item.messages)):
+    for in_text, run in groupby(
+        _counted(items, source.name), key=lambda item: isinstance(item, Translated) or bool(item.messages)
+    ):
         if not in_text:
             laid += (item for item in run if isinstance(item, Entry))
             continue
@@ -160,7 +163,14 @@ def catalogue(
                 laid.append(item)
             if sentences:
                 documents.append(Document(tuple(sentences)))
-    return tuple(documents), CatalogueLayout(text, tuple(laid))
+    return tuple(documents), CatalogueLayout(source.text, tuple(laid))
+
+
+def _counted(items: Iterable[Item], name: str) -> Iterator[Item]:
+    for number, item in enumerate(items, 1):
+        if number > MAX_ENTRIES:
+            raise CadecError(f"{name} has more than {MAX_ENTRIES:,} strings", "divide it into several files")
+        yield item
 
 
 def _pairs(known: Translated, languages: tuple[str, str | None]) -> list[Sentence]:

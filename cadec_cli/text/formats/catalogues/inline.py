@@ -7,11 +7,21 @@ they were written. They have to come back well nested, or the translation is not
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from cadec_cli.text.formats.catalogues.catalogue import Entry, fixed
 from cadec_cli.text.formats.xml_text import Element, Xml, escape_xml, unescape_xml
+
+_ENCODING = re.compile(r"\A\ufeff?<\?xml\s[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
+
+
+def in_utf8(xml: Xml) -> Iterator[Entry]:
+    """Yield the place where a file names its encoding, if that is another one: translations are UTF-8."""
+    found = _ENCODING.match(xml.text)
+    if found and found[1].lower() not in ("utf-8", "utf8"):
+        yield fixed(*found.span(1), "UTF-8")
 
 
 class Role(Enum):

@@ -88,7 +88,8 @@ def check_json(text: str, name: str) -> None:
             "a file with one object per line is .jsonl",
         ) from None
     depth = deepest = 0
-    for token in _TOKEN.findall(text):
+    for match in _TOKEN.finditer(text):
+        token = match[0]
         if token in ("{", "["):
             depth += 1
             deepest = max(deepest, depth)
@@ -128,23 +129,27 @@ def read_arb(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
 def _read(
     source: Source, wanted: Callable[[JsonString], bool], section: Callable[[tuple[str, ...]], str]
 ) -> tuple[tuple[Document, ...], CatalogueLayout]:
+    return catalogue(source, _items(source, wanted, section))
+
+
+def _items(
+    source: Source, wanted: Callable[[JsonString], bool], section: Callable[[tuple[str, ...]], str]
+) -> Iterator[Item]:
     text, mark = source.text, int(source.text.startswith("\ufeff"))
     language = source.screen.language
-    items: list[Item] = []
     for string in json_strings(text[mark:], source.name):
         start, end = string.start + mark, string.end + mark
         original = text[start:end]
         if string.keys == ("@@locale",):
             if language:
-                items.append(fixed(start, end, _quoted(language.replace("-", "_"), original)))
+                yield fixed(start, end, _quoted(language.replace("-", "_"), original))
             continue
         if not wanted(string):
             continue
         message = read_message(string.text, source.language, _SYNTAX)
         if message.sentences:
             place = ".".join(string.keys)
-            items.append(Entry(start, end, (message,), _writer(original), place, section(string.keys)))
-    return catalogue(text, items, (source.language, language))
+            yield Entry(start, end, (message,), _writer(original), place, section(string.keys))
 
 
 def _writer(original: str) -> Callable[[Outcome], str]:

@@ -97,13 +97,16 @@ def read_po(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
     header = next((block for block in blocks if _is_header(block)), None)
     language = source.screen.language
     forms = _header_forms(header, language)
-    items: list[Item] = []
-    for block in blocks:
-        if block is header:
-            items += _header(block, language, source.text)
-        else:
-            items += _entry(block, source, forms)
-    return catalogue(source.text, items, (source.language, language))
+    return catalogue(
+        source,
+        (
+            item
+            for block in blocks
+            for item in (
+                _header(block, language, source.text) if block is header else _entry(block, source, forms)
+            )
+        ),
+    )
 
 
 def _is_header(block: _Block) -> bool:
@@ -294,6 +297,7 @@ def _broken(name: str, line: int, shown: str) -> CadecError:
     return CadecError(f"{name}, line {line} is not as gettext writes it: {shown[:60]}", _HINT)
 
 
+_CHARSET = re.compile(r"charset=(?!utf-?8\b)[\w.:-]+", re.IGNORECASE)
 _NPLURALS = re.compile(r"nplurals\s*=\s*(\d{1,2})")
 
 
@@ -325,6 +329,9 @@ def _header(block: _Block, language: str | None, text: str) -> Iterator[Item]:
     lines, named = _header_lines(block)
     count, rule = plural_forms(language)
     wanted = {"language": f"Language: {language.replace('-', '_')}"}
+    if "content-type" in named:
+        stated = lines[named["content-type"]]
+        wanted["content-type"] = _CHARSET.sub("charset=UTF-8", stated)
     if _header_forms(block, language) != _header_forms(block, None) or not _NPLURALS.search("".join(lines)):
         wanted["plural-forms"] = f"Plural-Forms: nplurals={count}; plural={rule};"
     changed = list(lines)

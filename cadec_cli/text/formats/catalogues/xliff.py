@@ -21,7 +21,7 @@ from cadec_cli.text.formats.catalogues.catalogue import (
     catalogue,
     fixed,
 )
-from cadec_cli.text.formats.catalogues.inline import InlineText, Role, inline_text
+from cadec_cli.text.formats.catalogues.inline import InlineText, Role, in_utf8, inline_text
 from cadec_cli.text.formats.catalogues.message import Syntax, read_message
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.xml_text import Element, Xml, escape_xml, read_xml, unescape_xml, with_attribute
@@ -38,19 +38,23 @@ def read_xliff(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
     xml = read_xml(source.text, source.name)
     if xml.root.name != "xliff":
         raise CadecError(f"{source.name} is not XLIFF: its root is <{xml.root.name[:60]}>")
+    return catalogue(source, _items(xml, source))
+
+
+def _items(xml: Xml, source: Source) -> Iterator[Item]:
     language = source.screen.language
-    items: list[Item] = []
+    if language:
+        yield from in_utf8(xml)
     second = xml.root.attributes.get("version", "1.2").startswith("2")
     if second and language:
-        items.append(_with_language(xml, xml.root, "trgLang", language))
+        yield _with_language(xml, xml.root, "trgLang", language)
     for number, file in enumerate(one for one in xml.root.children if one.name == "file"):
         if language and not second:
-            items.append(_with_language(xml, file, "target-language", language))
+            yield _with_language(xml, file, "target-language", language)
         for section, unit in _units(file, str(number)):
-            items += (
+            yield from (
                 _in_segments(xml, unit, section, source) if second else _in_unit(xml, unit, section, source)
             )
-    return catalogue(source.text, items, (source.language, language))
 
 
 def _with_language(xml: Xml, element: Element, name: str, language: str) -> Entry:

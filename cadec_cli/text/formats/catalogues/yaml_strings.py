@@ -59,16 +59,19 @@ class _Collection:
 
 def read_yaml(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
     """Read the strings of a YAML file; return their documents and the layout that takes translations."""
+    return catalogue(source, _items(source))
+
+
+def _items(source: Source) -> Iterator[Item]:
     language = source.screen.language
     scalars, roots = _scalars(source.text, source.name)
-    items: list[Item] = []
     head = 0
     if len(roots) == 1 and _is_language(roots[0].text, source.language):
         head = 1
         if language:
             root = roots[0]
             quoted = root.style if root.style in ("'", '"') else ""
-            items.append(fixed(root.start, root.end, f"{quoted}{language}{quoted}"))
+            yield fixed(root.start, root.end, f"{quoted}{language}{quoted}")
     for scalar in scalars:
         key = next((key for key in scalar.keys[::-1] if not key.isdigit()), "")
         if not is_prose(scalar.text, key):
@@ -79,8 +82,7 @@ def read_yaml(source: Source) -> tuple[tuple[Document, ...], CatalogueLayout]:
             end = scalar.start + len(raw.rstrip())
             section = scalar.keys[head] if len(scalar.keys) > head + 1 else ""
             write = _writer(source.text, scalar, end)
-            items.append(Entry(scalar.start, end, (message,), write, ".".join(scalar.keys), section))
-    return catalogue(source.text, items, (source.language, language))
+            yield Entry(scalar.start, end, (message,), write, ".".join(scalar.keys), section)
 
 
 def _is_language(key: str, language: str) -> bool:

@@ -160,12 +160,16 @@ def _styles(element: Element) -> list[str]:
     return [letter for name, value, letter in _STYLES if values.get(name) == value]
 
 
+_ENCODING = re.compile(r"(\A\ufeff?<\?xml\s[^>]*?encoding\s*=\s*[\"'])(?!utf-?8[\"'])[\w.:-]+", re.IGNORECASE)
 _LANGUAGE_TAG = re.compile(r"<(?:\w+:)?(?:tt|body|div|p)(?=[\s>])[^<>]*>")
 _LANGUAGE = re.compile(r"(?<=\s)xml:lang\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
 def ttml_with_language(text: str, language: str) -> str:
-    """Name another language in all that comes before the first cue: where its own was, or none."""
+    """Name another language in all that comes before the first cue: where its own was, or none.
+
+    The file also says that it is UTF-8, as translations are.
+    """
     stated: list[str] = []
 
     def change(match: re.Match[str]) -> str:
@@ -176,6 +180,7 @@ def ttml_with_language(text: str, language: str) -> str:
         same = named is not None and base_language(named) in ("", base_language(stated[0]))
         return with_attribute(match[0], "xml:lang", language) if is_root or same else match[0]
 
+    text = _ENCODING.sub(lambda match: match[1] + "UTF-8", text, count=1)
     return _LANGUAGE_TAG.sub(change, text)
 
 
