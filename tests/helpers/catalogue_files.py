@@ -36,6 +36,17 @@ XLIFF_SEGMENTED = _file("segmented.xlf").replace("\n", "\r\n")
 CSV = 'id,name,description,fr\r\n1,Chair,"A comfortable, ""soft"" chair",\r\n2,Table,"Two\nlines",\r\n'
 CSV += ",,,\r\n3,Lamp,It is bright,Elle éclaire\r\n4,Bed,It is soft,\r\n"
 
+_MORE = (
+    *(
+        ("i18next.json", "json"),
+        ("content.json", "json"),
+        ("app_plural.arb", "arb"),
+        ("app_select.arb", "arb"),
+    ),
+    *(("symfony.yaml", "yaml"), ("site.yml", "yaml"), ("plurals.xml", "android"), ("markup.xml", "android")),
+    *(("InfoPlist.strings", "strings"), ("windows.strings", "strings"), ("youtube.ttml", "ttml")),
+    *(("speakers.sbv", "sbv"), ("gaps.sbv", "sbv"), ("film_rate.sub", "sub"), ("windows.sub", "sub")),
+)
 # (file's name, format, content, columns of tables)
 FILES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("gedit.po", "po", PO, ()),
@@ -55,6 +66,11 @@ FILES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("frames.dfxp", "ttml", TTML_FRAMES, ()),
     ("film.sbv", "sbv", SBV, ()),
     ("film.sub", "sub", SUB, ()),
+    *((name, format, _file(name), ()) for name, format in _MORE),
+    ("semicolons.csv", "csv", _file("semicolons.csv"), ("source",)),
+    ("marked.csv", "csv", _file("marked.csv"), ("text",)),
+    ("quotes.tsv", "tsv", _file("quotes.tsv"), ("src",)),
+    ("single.tsv", "tsv", _file("single.tsv"), ("1",)),
 )
 # Formats in which a translation is put beside the source: an identical one fills what was empty.
 FILLED = ("po", "xliff")

@@ -21,8 +21,10 @@ from cadec_cli.text.protected.spans import find_spans, has_words
 
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-# Plural forms of vue-i18n, and of others that put them into one string: “a car | {n} cars”.
-_FORMS = re.compile(r"\s\|\s")
+# Plural forms in one string, of Vue, Laravel and Symfony: “a car | {n} cars”, “{1} a car|]1,Inf[ cars”.
+_FORMS = re.compile(
+    r"[ \t]?\|[ \t]?(?:(?:\{[\d,]{1,20}\}|[\[\]](?:-?\d{1,9}|-?Inf)(?:,(?:\d{1,9}|Inf|\*))?[\[\]])[ \t]?)?"
+)
 _TWO_LETTERS = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MAX_ICU = 10  # nested plurals and selects
 

@@ -22,7 +22,7 @@ PLACEHOLDER = re.compile(
     r"|@(?:\.\w+)?:(?:\([\w.]{1,100}\)|\w+(?:\.\w+)+)"  # Vue: likewise
     r"|[$%#]?\{[^{}\n]{0,200}\}"  # {name}, ${name}, %{name}, #{name}, {0:n2}, {date, date, short}
     r"|%L?\d{1,2}(?![\d%$.\w])"  # %1 of Qt
-    r"|%[A-Z_]{2,40}%"  # %APPDATA%
+    r"|%[A-Za-z_][\w.]{1,40}%(?!%)"  # %APPDATA%, and %name% of Symfony
     rf"|{PRINTF}|(?<!\d)%%|(?<=\d)%%"
 )
 _UNNUMBERED = re.compile(r"%(?!\d+\$)[^({%]")

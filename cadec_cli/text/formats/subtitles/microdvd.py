@@ -26,7 +26,8 @@ def microdvd_cues(text: str, name: str, *, tags: bool) -> list[Cue]:
         lines = []
         place = first
         for part in text[first:last].split("|"):
-            lines.append(cue_line(text, place, place + len(part), "sub", tags=tags))
+            slanted = part.startswith("/")  # as some programs write italics
+            lines.append(cue_line(text, place + slanted, place + len(part), "sub", tags=tags))
             place += len(part) + 1
         cues.append(Cue(start, end, "", tuple(line for line in lines if line), (first, last)))
     return cues
@@ -43,7 +44,8 @@ def microdvd_texts(text: str, name: str) -> list[tuple[int, int, str]]:
 def _as_subrip(text: str) -> Iterator[str]:
     lasting = ""  # {Y:i} holds for all lines, {y:i} for one
     for line in text.split("|"):
-        own = "".join(match[2] for match in _STYLE.finditer(line) if match[1] == "y")
+        line, slanted = (line[1:], "i") if line.startswith("/") else (line, "")
+        own = slanted + "".join(match[2] for match in _STYLE.finditer(line) if match[1] == "y")
         lasting += "".join(match[2] for match in _STYLE.finditer(line) if match[1] == "Y")
         styles = [letter for letter in "bius" if letter in own + lasting]
         shown = _ANY_TAG.sub("", line)
