@@ -67,7 +67,7 @@ class Message:
         complete = True
         written = self.gaps[0]
         for sentence, translation, gap in zip(self.own, given, self.gaps[1:], strict=True):
-            shown = _SURROGATES.sub("\ufffd", one_line(translation)).strip()
+            shown = _without_added_stop(sentence, _SURROGATES.sub("\ufffd", one_line(translation)).strip())
             if translation != sentence and not (shown and keeps_marks(sentence, shown)):
                 shown, complete = sentence, False
             written += (without_quoting(shown) if self.icu and translation != sentence else shown) + gap
@@ -212,6 +212,18 @@ def is_text(text: str) -> bool:
         return False
     bare = PLACEHOLDER.sub(" ", TAG.sub(" ", text))
     return bool(_TWO_LETTERS.search(bare)) and has_words(bare, find_spans(bare))
+
+
+# A full stop after a word of several letters: not one of an abbreviation.
+_STOP = re.compile(r"(?<=[^\W\d_]{4})\.$|(?<=[})>])\.$|。$")
+_ENDS = tuple(".!?…:;。！？：")
+
+
+def _without_added_stop(source: str, translation: str) -> str:
+    """Take the full stop from the end of a translation whose source has none: a title, a label."""
+    if source.endswith(_ENDS) or translation == source:
+        return translation
+    return _STOP.sub("", translation)
 
 
 _MAX_SHORTCUT = 80  # characters of a text with a shortcut: a menu item or a label

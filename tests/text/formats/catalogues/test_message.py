@@ -65,6 +65,10 @@ def test_placeholders_are_kept_whatever_comes_back(text: str, given_texts: list[
         ("Bye now", "Au revoir %s", None),
         ("<b>Bold</b> and not", "<b>Gras et pas", None),
         ("One\n\n  Two words.  Three words.\n", "x {}", "x One\n\n  x Two words.  x Three words.\n"),
+        ("Page not found", "Page introuvable.", "Page introuvable"),
+        ("Page not found.", "Page introuvable.", "Page introuvable."),
+        ("And more", "Et plus, etc.", "Et plus, etc."),
+        ("ページがない", "ページ。", "ページ"),
         ("a car | {n} cars", "x {}", "x a car | x {n} cars"),
     ],
 )
