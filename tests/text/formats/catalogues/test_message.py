@@ -78,6 +78,27 @@ def test_translations(text: str, change: str, expected: str | None) -> None:
     assert (found.text, found.complete) == (text if expected is None else expected, expected is not None)
 
 
+def test_lines_that_were_wrapped_are_one_sentence_and_wrapped_again() -> None:
+    text = (
+        "  -n, --name   a name\n\nThe file that you wanted to open has been changed\n"
+        "by another program since. Do you, in this case,\nwant to read it again?\n\n"
+        "A short line\nand another one.\n"
+    )
+    message = read_message(text, "en", ALL)
+    assert message.sentences[1:] == (
+        "The file that you wanted to open has been changed by another program since.",
+        "Do you, in this case, want to read it again?",
+        "A short line",
+        "and another one.",
+    )
+    assert restored(message) == text
+    written = restored(message, "Mot à mot : {}")
+    assert max(map(len, written.splitlines())) <= 51
+    assert " ".join(written.split()).startswith(
+        "-n, --name Mot à mot : a name Mot à mot : The file that you wanted to open has been changed by"
+    )
+
+
 def test_what_is_inside_plurals_is_translated_apart() -> None:
     text = "{who, select, male {He has {n, plural, one {# cat} other {# cats}}.} other {They sleep.}}"
     assert read_message(text, "en", ALL).sentences == ("He has {1}.", "{1} cat", "{1} cats", "They sleep.")
