@@ -6,7 +6,7 @@ selects of ICU, are replaced by ones that it knows; afterwards they are put back
 messages themselves. The mark before the letter of a shortcut (`_File`, `&File`) is taken out and put into
 the translation.
 
-A translation of a sentence that has lost a placeholder or a tag is not used: the sentence stays as it is.
+A translation of a sentence that has lost a placeholder, a tag or all words is not used: the sentence stays as it is.
 """
 
 import re
@@ -75,7 +75,7 @@ class Message:
             zip(self.own, given, self.gaps[1:], strict=True)
         ):
             shown = _without_added_stop(sentence, _SURROGATES.sub("\ufffd", one_line(translation)).strip())
-            if translation != sentence and not (shown and keeps_marks(sentence, shown)):
+            if translation != sentence and not (_has_letters(shown) and keeps_marks(sentence, shown)):
                 shown, complete = sentence, False
             if self.icu and shown != sentence:
                 shown = without_quoting(shown)
@@ -271,6 +271,10 @@ def _joined(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]
             begin = first
         end = last
     yield begin, end
+
+
+def _has_letters(text: str) -> bool:
+    return any(map(str.isalpha, PLACEHOLDER.sub("", TAG.sub("", text))))
 
 
 def is_text(text: str) -> bool:

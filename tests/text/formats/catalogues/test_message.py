@@ -63,6 +63,8 @@ def test_placeholders_are_kept_whatever_comes_back(text: str, given_texts: list[
         ("Hello {name}!", "Bonjour {name} {name} !", None),
         ("Hello {name}!", "Bonjour {nom} !", None),
         ("Bye now", "Au revoir %s", None),
+        ("{n} comments", "{n}", None),
+        ("or", "o", "o"),
         ("<b>Bold</b> and not", "<b>Gras et pas", None),
         ("One\n\n  Two words.  Three words.\n", "x {}", "x One\n\n  x Two words.  x Three words.\n"),
         ("Page not found", "Page introuvable.", "Page introuvable"),
