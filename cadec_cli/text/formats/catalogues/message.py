@@ -6,7 +6,8 @@ selects of ICU, are replaced by ones that it knows; afterwards they are put back
 messages themselves. The mark before the letter of a shortcut (`_File`, `&File`) is taken out and put into
 the translation.
 
-A translation of a sentence that has lost a placeholder, a tag or all words is not used: the sentence stays as it is.
+A translation of a sentence that has lost a placeholder, a tag or all words is not used: the sentence stays as
+it is.
 """
 
 import re
@@ -215,7 +216,9 @@ def _mask(text: str, number: bool, names: Iterator[str], stand_ins: dict[str, st
 
 def _sentences(text: str, language: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[int, _Wrapped]]:
     """Split a text into the gaps around its sentences, and the sentences; some may run over lines."""
-    gaps, found, done = [], [], 0
+    gaps: list[str] = []
+    found: list[str] = []
+    done = 0
     wrapped: dict[int, _Wrapped] = {}
     for first, last in _joined(text, list(_lines(text))):
         line = text[first:last].replace("\n", " ")
