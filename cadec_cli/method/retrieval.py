@@ -52,7 +52,8 @@ def keywords(text: str) -> tuple[Keyword, ...]:
         before = ""
         if len(word.text) < _NAME or not word.text[0].isalpha():
             continue
-        key = word.text.lower()[:_LETTERS]
+        lower = word.text.lower()
+        key = lower[: _LETTERS if len(lower) > _LETTERS else _LETTERS - 1]  # Марии and Марию are one word
         capital: bool | None = word.text[0].isupper()
         if capital and (word.begins or word.text.isupper()):
             capital = None
