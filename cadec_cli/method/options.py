@@ -247,7 +247,7 @@ class TranslationOptions(DecodingDefaults):
             )
         if self.rolling and self.retrieve:
             raise UsageError(
-                f"{option('rolling')} can't be combined with {option('retrieve', self.retrieve)}",
+                f"{option('rolling')} can't be combined with {option('retrieve', str(self.retrieve))}",
                 "a rolling window reads all that fits anyway",
             )
         if self.memory and not self.retrieve:

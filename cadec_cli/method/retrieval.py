@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from cadec_cli.method.hypotheses import Ids
@@ -105,7 +106,8 @@ class Occurrences:
 class EarlierSentences:
     """An index of sentences by their rare source words. It never changes: adding makes another one.
 
-    `names` and `words` have the least recently seen first; beyond `most` of either, these are forgotten.
+    `names` and `words` have the least recently seen first; beyond `most` of either, and an eighth more, these
+    are forgotten.
     """
 
     count: int = 0
@@ -132,8 +134,9 @@ class EarlierSentences:
                 seen = seen.add(word, sentence)
                 (names if seen.is_name else words)[word.key] = seen
             for known in (names, words):
-                while len(known) > self.most:
-                    del known[next(iter(known))]
+                if len(known) > self.most + self.most // 8:  # many at once, which takes less time
+                    for key in list(islice(known, len(known) - self.most)):
+                        del known[key]
         return self if count == self.count else EarlierSentences(count, names, words, self.most)
 
     def find(self, key: str) -> Occurrences | None:

@@ -323,7 +323,8 @@ def test_a_memory(bundle: Path, search: str, source: Path, tmp_path: Path) -> No
     asked = (*plain, "--memory", tmp_path / "memory.tsv", "--retrieve", 2)
     expected = parsed(ran("translate", source, *asked, "--json"))
     alone = parsed(ran("translate", source, *plain, "--retrieve", 2, "--json"))
-    assert expected != alone != parsed(ran("translate", source, *plain, "--json"))
+    if bundle.name not in ("built", "pairs", "both"):  # whose nonsense is too long for much context to fit
+        assert expected != alone != parsed(ran("translate", source, *plain, "--json"))
     same(parsed(ran("translate", "-", *asked, "--json", stdin=text)), expected)
     same(parsed(ran("translate", source, *plain, "--json", "--after", tmp_path / "memory.tsv")), expected)
     ran("translate", source, *asked, "--json", "--workers", 1, "-o", tmp_path / "out.jsonl")

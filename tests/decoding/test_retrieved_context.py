@@ -22,7 +22,7 @@ from cadec_cli.method.options import TranslationOptions, options_as_data, with_f
 from cadec_cli.session.session import Session
 from cadec_cli.text.documents import Sentence
 from cadec_cli.text.formats import StreamedText, TextFile, read_text_file
-from cadec_cli.text.formats.layout import Line
+from cadec_cli.text.formats.layout import Layout, Line
 from tests.helpers.fakes import TableLM, TableNMT
 
 NAMES = ("Aurelia", "Okonkwo", "Hargreave", "Bob")
@@ -101,7 +101,8 @@ def test_a_name_is_spelt_as_the_document_spells_it() -> None:
         "yes": {"da": -0.1},
         "Is it Aurelia": {"Orel": -1.0, "Aurel": -1.2},
     }
-    made = ModelSet(TableNMT(table), TableLM({("Aurel", "Aurel"): 0.9}))
+    language = TableLM({("Aurel", "Aurel"): 0.9})
+    made = ModelSet(TableNMT(table), language)
     document = ["I know Aurelia", "yes", "yes", "yes", "Is it Aurelia"]
 
     def last(retrieve: int) -> Translation:
@@ -112,7 +113,7 @@ def test_a_name_is_spelt_as_the_document_spells_it() -> None:
     assert last(0).text == "Orel"
     assert last(1).text == "Aurel"
     choice = last(1).parts[0].choice
-    assert choice is not None and [made.language.text.decode(ids) for ids in choice.context] == [
+    assert choice is not None and [language.text.decode(ids) for ids in choice.context] == [
         "Aurel",
         "da",
     ]
@@ -168,17 +169,17 @@ def test_each_document_by_itself_is_the_same(search: str) -> None:
 
 
 def test_a_stream_is_the_same() -> None:
-    class Layout:
+    class Whole:
         def restore(self, translations: Any) -> Any:
             yield from translations
 
     chance = random.Random(5)
-    lines = [
-        Line(tuple(map(Sentence, [text])), Layout(), ends_after=number == len(document) - 1)
+    lines: list[Line[Layout]] = [
+        Line(tuple(map(Sentence, [text])), Whole(), ends_after=number == len(document) - 1)
         for document in DOCUMENTS
         for number, text in enumerate(document)
     ]
-    pieces = []
+    pieces: list[list[Line[Layout]]] = []
     while lines:
         count = chance.randint(1, 30)
         pieces.append(lines[:count])

@@ -144,9 +144,9 @@ def test_an_index_stays_small() -> None:
             "".join(chr(97 + n // 26**place % 26) for place in range(3)) for n in range(start, start + 300)
         ]
         index = index.add((f"He saw X{own} and the lantern, {own}", (), "") for own in letters)
-        assert max(len(index.names), len(index.words)) <= index.most
-    assert len(index.names) == index.most
-    assert len(index.sentences) <= 2 * index.most * OCCURRENCES
+        assert max(len(index.names), len(index.words)) <= index.most * 9 // 8
+    assert len(index.names) >= index.most
+    assert len(index.sentences) <= 2 * OCCURRENCES * index.most * 9 // 8
     seen = index.find("lante")
     assert seen is not None and seen.count == 3000 and len(seen.last) == OCCURRENCES
     # It is not rare, so it is not looked for; the newest names are, the oldest are forgotten.
