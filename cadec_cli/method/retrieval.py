@@ -17,7 +17,6 @@ from itertools import islice
 from typing import Any
 
 from cadec_cli.method.hypotheses import Ids
-from cadec_cli.text.words import is_unspaced, words_of
 
 # Letters of a word that tell it from others; the fewest of a name, and of other words that are looked for.
 _LETTERS, _NAME, _LONG = 5, 3, 5
@@ -42,6 +41,8 @@ class Keyword:
 @lru_cache(maxsize=1 << 13)
 def keywords(text: str) -> tuple[Keyword, ...]:
     """The words of a source sentence that may tell it from others, each once, in their order."""
+    from cadec_cli.text.words import is_unspaced, words_of  # --help should not wait for it
+
     found: dict[str, Keyword] = {}
     before = ""  # the letter before, in scripts without spaces
     for word in words_of(text, ""):
