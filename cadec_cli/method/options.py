@@ -192,8 +192,9 @@ class TranslationOptions(DecodingDefaults):
     )
     memory: Sequence[str] = option_field(
         None,
-        "earlier translations that sentences are retrieved from: a translation memory (TMX, or source, tab, "
-        "target), or a text and its translation (SOURCE=TARGET, by lines or cues); can be repeated; "
+        "earlier translations that sentences are retrieved from: a translation memory (TMX, PO, XLIFF; or "
+        "source, tab, target), or a text and its translation (SOURCE=TARGET, by lines or cues); can be "
+        "repeated; "
         f"{FROM_MEMORY} sentences are retrieved unless {option('retrieve')} says otherwise",
         list[str],
         stored=False,

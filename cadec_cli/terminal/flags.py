@@ -355,7 +355,7 @@ After = Annotated[
         "--after",
         help="A preceding text in the target language, such as the last episode or a letter. Its last "
         "sentences are the context of the first sentences here. With its source (SOURCE=TARGET), all of it "
-        "is also a --memory, as is a .tmx or .tsv file.",
+        "is also a --memory, as is a file in .tmx, .tsv, .po or XLIFF.",
         show_default=False,
         metavar="FILE",
     ),

@@ -1,9 +1,9 @@
 """Translation memories: pairs of sentences that were translated before.
 
-Of a TMX file the segments of the two languages are read; of a table (`.tsv`) the first two columns of each
-line, source and target; of two files, named `SOURCE=TARGET`, the text from one place that both have to the
-next: a line, or the time of a cue. Nothing in a memory is a pattern, and nothing that its XML declares is
-expanded.
+Of a TMX file the segments of the two languages are read; of a catalogue (`.po`, XLIFF) what is translated; of
+two files, named `SOURCE=TARGET`, the text from one place that both have to the next: a line, or the time of a
+cue. Any other file is a table, of which the first two columns of each line are read, source and target.
+Nothing in a memory is a pattern, and nothing that its XML declares is expanded.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from xml.parsers import expat
 
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
 from cadec_cli.fs.read import UNPACKED, decode, name_of, read_data
 from cadec_cli.text.formats import read_text_file
+from cadec_cli.text.safe_xml import walk_xml
 from cadec_cli.text.sentences import base_language
 
-TMX, TABLE = ".tmx", ".tsv"
+TMX, TABLE, CATALOGUES = ".tmx", ".tsv", (".po", ".xlf", ".xliff")
 _BETWEEN = "="  # the names of two files
 _HINT = "write a source, a tab and its translation per line"
 # Elements of a segment that hold the markup of another program, not text.
@@ -66,7 +66,7 @@ def preceding_text(after: Path) -> tuple[Path | None, tuple[str, ...]]:
     """
     if not os.path.lexists(after) and len(names := _names(str(after))) == 2:
         return Path(names[1]), (str(after),)
-    return (None, (str(after),)) if _ending(str(after)) in (TMX, TABLE) else (after, ())
+    return (None, (str(after),)) if _ending(str(after)) in (TMX, TABLE, *CATALOGUES) else (after, ())
 
 
 def _names(source: str) -> list[str]:
@@ -108,8 +108,11 @@ def _read(files: tuple[tuple[str | bytes, ...], ...], source_language: str, targ
             (data,) = contents
             assert isinstance(data, bytes)
             name = "the memory" if _is_written_out(source) else name_of(Path(source))
-            if _ending(source) == TMX and not _is_written_out(source):
+            ending = "" if _is_written_out(source) else _ending(source)
+            if ending == TMX:
                 found = list(_tmx(data, name, source_language, target_language))
+            elif ending in CATALOGUES:
+                found = list(_catalogue(Path(source), source_language))
             else:
                 found = list(_table(data, name))
         clean = [(_on_one_line(one), _on_one_line(other)) for one, other in found]
@@ -133,6 +136,14 @@ def _table(data: bytes, name: str) -> Iterator[tuple[str, str]]:
         if not tab:
             raise CadecError(f"{name}: line {number} has no tab: {line[:60]!r}", _HINT)
         yield source, rest.partition("\t")[0]
+
+
+def _catalogue(path: Path, language: str) -> Iterator[tuple[str, str]]:
+    documents = read_text_file(path, language=language).documents
+    sentences = [one for document in documents for one in document.sentences if one.given]
+    if not sentences:
+        raise CadecError(f"{name_of(path)} has no translations")
+    yield from ((sentence.text, sentence.given) for sentence in sentences)
 
 
 def _of_two(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -209,18 +220,7 @@ class _Units:
 def _tmx(data: bytes, name: str, source: str, target: str) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a TMX file; one that declares entities is refused, and nothing external is read."""
     units = _Units()
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = units.start, units.end
-    parser.CharacterDataHandler = units.text
-
-    def refuse(*_: object) -> None:
-        raise CadecError(f"{name} declares XML entities, which are not read", "remove its <!ENTITY …> lines")
-
-    parser.EntityDeclHandler = refuse
-    try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, LookupError, ValueError) as error:
-        raise CadecError(f"{name} is not TMX: {error}") from None
+    walk_xml(data, name, "TMX", start=units.start, end=units.end, text=units.text)
     languages = sorted({code for unit in units.units for code in unit})
     source, target = _directed(languages, source, target, units.source)
     if source not in languages or target not in languages:

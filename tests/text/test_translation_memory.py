@@ -83,6 +83,34 @@ def test_a_table(tmp_path: Path) -> None:
     assert read_memory([str(path)]) == ()
 
 
+PO = """msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "Open the harbour. Now."
+msgstr "Ouvrez le port. Maintenant."
+
+#, fuzzy
+msgid "Leave it."
+msgstr "Feuille."
+
+msgid "Close"
+msgstr ""
+"""
+
+
+def test_a_catalogue(tmp_path: Path) -> None:
+    """What is translated, unless a person is still to look at it."""
+    (path,) = written(tmp_path, a_po=PO)
+    assert read_memory([str(path)], "en", "fr") == (
+        ("Open the harbour.", "Ouvrez le port."),
+        ("Now.", "Maintenant."),
+    )
+    assert preceding_text(path) == (None, (str(path),))
+    (path,) = written(tmp_path, b_po=PO.partition("#")[0].replace("Ouvrez le port. Maintenant.", ""))
+    with pytest.raises(CadecError, match=r"b\.po has no translations"):
+        read_memory([str(path)], "en", "fr")
+
+
 def test_in_python() -> None:
     pairs = [("A\tlamp\n", "лампа"), ("b", "б")]
     assert read_memory([memory_lines(pairs)]) == (("A lamp", "лампа"), ("b", "б"))
