@@ -65,6 +65,7 @@ from cadec_cli.text.formats import (
 )
 from cadec_cli.text.formats.layout import SubtitleStyle
 from cadec_cli.text.glossary.reader import glossary_origin
+from cadec_cli.text.translation_memory import memory_files, memory_origin, preceding_text
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,19 @@ class TranslationJob:
     ) -> TranslationJob:
         """Open a job with the requested models; options that they can't serve are a CadecError.
 
-        `options` is complete, or a mapping of those that differ from the bundle's defaults.
+        `options` is complete, or a mapping of those that differ from the bundle's defaults. If `after` is a
+        translation memory, it is added to their `memory`.
         """
         search = options.search if isinstance(options, TranslationOptions) else (options or {}).get("search")
         bundle = request.open_bundle(for_lm=search not in ("sentence", "repair"))
         languages = chosen_languages(bundle, request.source_language, request.target_language)
         if not isinstance(options, TranslationOptions):
             options = with_flags(default_options(bundle), options or {})
+        if isinstance(after, Path):
+            text, memory = preceding_text(after)
+            if memory:
+                options = with_flags(options, {"memory": (*options.memory, *memory)})
+            after = text
         before = after if isinstance(after, Path) else tuple(after or ())
         return cls(
             request,
@@ -223,6 +230,7 @@ class TranslationJob:
         if self.drafts:
             origin.append(("repair", "yes"))
         origin += [*term_origin(self.options.term), *glossary_origin(self.options.glossary)]
+        origin += memory_origin(self.options.memory)
         return tuple(origin)
 
     def check_translates(self) -> None:
@@ -274,6 +282,7 @@ class TranslationJob:
         self.check_translates()
         codes = self.languages.source_code, self.languages.target_code
         read = [self.after if isinstance(self.after, Path) else None, *self.bundle.files]
+        read += memory_files(self.options.memory)
         plan = outputs.plan(paths, *codes, also_read=read)
         _check_side_output(plan, side_output)
         if plan is None and self._is_streamed(paths, inputs):
@@ -381,7 +390,9 @@ class TranslationJob:
             work = work.only(left)
         after = self.after if isinstance(self.after, Path) else None
         checked = outputs.check(
-            work.plan, [*paths, after, *self.bundle.files], finished.path if finished is not None else None
+            work.plan,
+            [*paths, after, *memory_files(self.options.memory), *self.bundle.files],
+            finished.path if finished is not None else None,
         )
         convert_in_advance(self.bundle, self.options, self.request.compute_type, self.note)
         return dataclasses.replace(work, plan=checked)

@@ -134,6 +134,8 @@ def _facts(options: TranslationOptions) -> dict[str, str]:
             "temperature": f"{options.temperature:g}",
             "context": "all that fits" if options.policy.rolling else f"{options.context} sentences",
         }
+        if options.retrieve:
+            facts["retrieved"] = f"up to {options.retrieve} earlier sentences"
     if options.glossary:
         names = ("typed in" if is_written_out(source) else Path(source).name for source in options.glossary)
         facts["glossary"] = f"{', '.join(names)}, {options.glossary_weight:g} per term"
