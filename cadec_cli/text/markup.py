@@ -38,7 +38,7 @@ TAGS = {
 }
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
-    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"
+    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://[^\s<>]+)"
     rf"|(?P<html>{_HTML})"
     rf"|(?P<ass>{_OVERRIDE}|{_LETTER})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -160,6 +160,17 @@ def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
         removed += len(tag.text)
     taken = (replace(tag, start=start) for tag, start in zip(tags, positions, strict=True))
     return without_tags(text, tags), tuple(taken)
+
+
+def proportional_range(source: str, start: int, end: int, translation: str) -> tuple[int, int]:
+    """Return the range at the same proportion of the text, from the nearest ends of words."""
+    ends = [0, *(match.end() for match in re.finditer(r"\S+", translation))]
+    scale = len(translation) / max(1, len(source))
+    first = min(ends, key=lambda place: abs(place - start * scale))
+    last = min(ends, key=lambda place: abs(place - end * scale))
+    while first < len(translation) and first < last and translation[first].isspace():
+        first += 1
+    return min(first, last), last
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,12 @@ def _subtitles(name: str, help: str) -> Format:
     )
 
 
+def _document(name: str, help: str, endings: tuple[str, ...], *, binary: bool = True) -> Format:
+    module = f"cadec_cli.text.formats.richtext.{name}"
+    plain_text = "cadec_cli.text.formats.richtext.paragraphs:without_tags"
+    return Format(name, help, endings, f"{module}:read_{name}", binary=binary, plain_text=plain_text)
+
+
 FORMATS: Registry[Format] = Registry(
     "cadec.formats",
     Format,
@@ -127,6 +133,8 @@ FORMATS: Registry[Format] = Registry(
                 write=f"{_CONVERSION}:write_json_lines",
                 lines="cadec_cli.text.formats.jsonl:JsonlLines",
             ),
+            _document("html", "web pages", (".html", ".htm", ".xhtml")),
+            _document("epub", "books", (".epub",)),
             _subtitles("srt", "SubRip subtitles"),
             _subtitles("vtt", "WebVTT subtitles"),
             _subtitles("ass", "Advanced SubStation Alpha subtitles"),
