@@ -15,7 +15,7 @@ from cadec_cli.errors import CadecError
 if TYPE_CHECKING:
     from lxml import etree
 
-MAX_DEPTH = 200
+MAX_DEPTH = 120
 
 StartHandler = Callable[[str, dict[str, str]], None]
 EndHandler = Callable[[str], None]

@@ -134,6 +134,8 @@ FORMATS: Registry[Format] = Registry(
                 lines="cadec_cli.text.formats.jsonl:JsonlLines",
             ),
             _document("html", "web pages", (".html", ".htm", ".xhtml")),
+            _document("docx", "Word documents", (".docx",)),
+            _document("odt", "OpenDocument texts", (".odt",)),
             _document("epub", "books", (".epub",)),
             _subtitles("srt", "SubRip subtitles"),
             _subtitles("vtt", "WebVTT subtitles"),

@@ -30,6 +30,8 @@ class Role(Enum):
     NEST = "nest"  # a mark that has paragraphs in it, such as a footnote
     COPY = "copy"  # around words that are copied
     BREAK = "break"  # ends a line
+    SPACE = "space"  # is read as a space
+    HIDDEN = "hidden"  # is not read, and has no place in a translation
 
 
 @dataclass(frozen=True)
@@ -80,22 +82,28 @@ _NOT_PLAIN = re.compile(
 )
 
 
-def add_text(builder: ParagraphBuilder, raw: str) -> None:
-    """Add text that is written with entities and with any white space."""
+def pieces_of(raw: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a text with entities and any white space: as written, and as shown."""
     done = 0
     for match in _NOT_PLAIN.finditer(raw):
         if done < match.start():
-            builder.text(raw[done : match.start()], raw[done : match.start()])
+            yield raw[done : match.start()], raw[done : match.start()]
         done = match.end()
         if match[1]:
-            builder.text(match[0], " ")
+            yield match[0], " "
         elif match[2]:
-            builder.text(match[0], "")
+            yield match[0], ""
         else:
             shown = html.unescape(match[0]).replace("\u00ad", "")
-            builder.text(match[0], " " if shown.isspace() and shown != "\u00a0" else shown)
+            yield match[0], " " if shown.isspace() and shown != "\u00a0" else shown
     if done < len(raw):
-        builder.text(raw[done:], raw[done:])
+        yield raw[done:], raw[done:]
+
+
+def add_text(builder: ParagraphBuilder, raw: str) -> None:
+    """Add text that is written with entities and with any white space."""
+    for piece, shown in pieces_of(raw):
+        builder.text(piece, shown)
 
 
 def content_of(text: str, grammar: Grammar, source: Source, place: Place) -> Content:
@@ -157,7 +165,9 @@ class _Walk:
         """Add an element to a paragraph."""
         token = self.tokens[number]
         name = _short(token.name)
-        if role is Role.INLINE and not token.empty:
+        if role in (Role.SPACE, Role.HIDDEN):
+            builder.text(self.raw(number, end), " " if role is Role.SPACE else "")
+        elif role is Role.INLINE and not token.empty:
             builder.open(name, self.tag(token))
         elif role is Role.NEST and end > number + 2:
             inner = tuple(self.content(number + 1, end - 1))

@@ -74,8 +74,10 @@ class _InnerPair:
 
     pair: int
     parent: int | None  # the innermost element around it that is inside the sentence
-    tags: tuple[str, str]
     span: Span
+    tags: tuple[str, str] | None = (
+        None  # None: around the same words as its parent, whose tags stand for both
+    )
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,7 @@ class Paragraph:
                 before, after = self._wrap(stack)
                 written.append(before + text + after)
                 text = ""
-            shared = 0
-            for own, other in zip(stack, item.stack, strict=False):
-                if own != other:
-                    break
-                shared += 1
+            shared = _shared(stack, item.stack)
             written += [self.pairs[number].end for number in reversed(stack[shared:])]
             for number in item.stack[shared:]:
                 start = _joined(self.pairs[number].start, inner)
@@ -454,34 +452,55 @@ def _sentence(items: Sequence[_Item], pairs: Sequence[Pair], tags: bool) -> Iter
     words = [item for item in items if item.shown.strip()]
     outer = words[0].stack
     for item in words[1:]:
-        shared = 0
-        while shared < min(len(outer), len(item.stack)) and outer[shared] == item.stack[shared]:
-            shared += 1
-        outer = outer[:shared]
+        outer = outer[: _shared(outer, item.stack)]
     plain = "".join(item.shown for item in items)
+    stacks = [item.stack[len(outer) :] if item.stack[: len(outer)] == outer else () for item in items]
     names = _Names(plain)
-    found: dict[int, _InnerPair] = {}
+    found = _inner_pairs(items, stacks)
     marks: list[_InnerMark] = []
     text = ""
     stack: tuple[int, ...] = ()
     place = 0
-    for item in items:
-        inner = item.stack[len(outer) :] if item.stack[: len(outer)] == outer else ()
-        text += _between(stack, inner, found, pairs, names, place)
+    for item, inner in zip([*items, _Item((), "", ())], [*stacks, ()], strict=True):
+        shared = _shared(stack, inner)
+        text += "".join(tags[1] for number in reversed(stack[shared:]) if (tags := found[number].tags))
+        for number in inner[shared:]:
+            one = found[number]
+            if one.parent is None or found[one.parent].span != one.span:
+                name = names.new(pairs[number].name)
+                found[number] = replace(one, tags=(f"<{name}>", f"</{name}>"))
+                text += f"<{name}>"
         if item.name:
             mark = _InnerMark(item, f"<{names.new(item.name)}/>", place)
             marks.append(mark)
             text += mark.tag
         text += item.shown
         place += len(item.shown)
-        for number in inner:
-            one = found[number]
-            found[number] = replace(one, span=(one.span[0], place))
         stack = inner
-    text += _between(stack, (), found, pairs, names, place)
     yield _TaggedSentence(
         text if tags else plain, plain, tuple(items), outer, tuple(found.values()), tuple(marks)
     )
+
+
+def _inner_pairs(items: Sequence[_Item], stacks: Sequence[tuple[int, ...]]) -> dict[int, _InnerPair]:
+    """Return the elements around parts of a sentence, outer ones before those inside them."""
+    found: dict[int, _InnerPair] = {}
+    place = 0
+    for item, stack in zip(items, stacks, strict=True):
+        for depth, number in enumerate(stack):
+            if number not in found:
+                found[number] = _InnerPair(number, stack[depth - 1] if depth else None, (place, place))
+            found[number] = replace(found[number], span=(found[number].span[0], place + len(item.shown)))
+        place += len(item.shown)
+    return found
+
+
+def _shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return how many elements two places have in common, from the outermost on."""
+    shared = 0
+    while shared < min(len(one), len(other)) and one[shared] == other[shared]:
+        shared += 1
+    return shared
 
 
 class _Names:
@@ -499,27 +518,6 @@ class _Names:
             wanted = f"{name}{number}"
         self._used.add(wanted)
         return wanted
-
-
-def _between(
-    before: tuple[int, ...],
-    after: tuple[int, ...],
-    found: dict[int, _InnerPair],
-    pairs: Sequence[Pair],
-    names: _Names,
-    place: int,
-) -> str:
-    """Return the tags between two items of a sentence; elements that begin here are added to those found."""
-    shared = 0
-    while shared < min(len(before), len(after)) and before[shared] == after[shared]:
-        shared += 1
-    tags = "".join(found[number].tags[1] for number in reversed(before[shared:]))
-    for depth, number in enumerate(after[shared:], shared):
-        name = names.new(pairs[number].name)
-        parent = after[depth - 1] if depth else None
-        found[number] = _InnerPair(number, parent, (f"<{name}>", f"</{name}>"), (place, place))
-        tags += f"<{name}>"
-    return tags
 
 
 def _translated(sentence: _TaggedSentence, translation: str, escape: Escape) -> Iterator[_Item]:
@@ -573,7 +571,8 @@ def _take_out(
     """
     known: dict[str, tuple[str, int]] = {}
     for number, one in enumerate(sentence.pairs):
-        known[one.tags[0]], known[one.tags[1]] = ("open", number), ("close", number)
+        if one.tags is not None:
+            known[one.tags[0]], known[one.tags[1]] = ("open", number), ("close", number)
     for number, mark in enumerate(sentence.marks):
         known[mark.tag] = ("mark", number)
     waiting: dict[str, list[_Item]] = {}
@@ -616,6 +615,9 @@ def _spans_of_pairs(
     spans: dict[int, Span] = {}
     beside: dict[int | None, list[Span]] = {}
     for one in sentence.pairs:
+        if one.tags is None and one.parent is not None:
+            spans[one.pair] = spans[one.parent]
+            continue
         start, end = opened.get(one.pair) or proportional_range(sentence.plain, *one.span, text)
         for (first, last), _ in copies:
             start, end = (first if first < start < last else start), (last if first < end < last else end)
