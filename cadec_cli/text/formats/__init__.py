@@ -119,7 +119,7 @@ FORMATS: Registry[Format] = Registry(
         for known in (
             Format(
                 TEXT,
-                "plain text or Markdown",
+                "plain text",
                 (".txt", ".text"),
                 "cadec_cli.text.formats.plain:read_plain",
                 write=f"{_CONVERSION}:write_lines",
@@ -133,6 +133,7 @@ FORMATS: Registry[Format] = Registry(
                 write=f"{_CONVERSION}:write_json_lines",
                 lines="cadec_cli.text.formats.jsonl:JsonlLines",
             ),
+            _document("markdown", "Markdown", (".md", ".markdown"), binary=False),
             _document("html", "web pages", (".html", ".htm", ".xhtml")),
             _document("docx", "Word documents", (".docx",)),
             _document("odt", "OpenDocument texts", (".odt",)),

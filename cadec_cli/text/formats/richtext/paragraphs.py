@@ -110,7 +110,10 @@ class Paragraph:
     wrap: Wrap
     line_break: str | None  # between the source and its translation; None: never show both
     place: str
-    nested: tuple[Paragraph, ...] = field(default=())
+    nested: tuple[Paragraph, ...] = ()
+    # Makes a paragraph that has changed fit for its place, or returns None if it can't be written like this.
+    finish: Callable[[str], str | None] = str
+    alternative: tuple[Pair, ...] = ()  # other ways to write the elements, if they can't be written like this
 
     def sentences(self) -> Iterator[Sentence]:
         """Yield the sentences inside marks of this paragraph, and then its own."""
@@ -138,13 +141,20 @@ class Paragraph:
         before = _joined(self.original, inner)
         if not changed:
             return before
-        written = self._write(items, inner)
+        written = self._finished(items, inner, before)
         if bilingual is None or self.line_break is None:
             return written
         both = (before, written) if bilingual == "above" else (written, before)
         return self.line_break.join(both)
 
-    def _write(self, items: Iterable[_Item], inner: dict[int, str]) -> str:
+    def _finished(self, items: Sequence[_Item], inner: dict[int, str], before: str) -> str:
+        for pairs in (self.pairs, self.alternative):
+            if pairs and (finished := self.finish(self._write(items, inner, pairs))) is not None:
+                return finished
+        finished = None if self.pairs else self.finish(self._write(items, inner, ()))
+        return before if finished is None else finished
+
+    def _write(self, items: Iterable[_Item], inner: dict[int, str], pairs: Sequence[Pair]) -> str:
         """Write items with the elements around them, each opened and closed as seldom as possible."""
         written: list[str] = []
         stack: tuple[int, ...] = ()
@@ -157,9 +167,9 @@ class Paragraph:
                 written.append(before + text + after)
                 text = ""
             shared = _shared(stack, item.stack)
-            written += [self.pairs[number].end for number in reversed(stack[shared:])]
+            written += [pairs[number].end for number in reversed(stack[shared:])]
             for number in item.stack[shared:]:
-                start = _joined(self.pairs[number].start, inner)
+                start = _joined(pairs[number].start, inner)
                 written.append(_IDENTITY.sub("", start) if number in opened else start)
                 opened.add(number)
             stack = item.stack
@@ -205,11 +215,11 @@ class ParagraphBuilder:
         if breaks:
             self._add(_Item(("",), " ", ()))
 
-    def copy(self, raw: Content, shown: str) -> None:
-        """Add words that are copied."""
+    def copy(self, raw: Content, shown: str, *, quoted: bool = True) -> None:
+        """Add words that are copied. If they are not `quoted`, they must be what translation copies."""
         words = " ".join(shown.replace("`", "'").split())[:MAX_COPIED]
         if words:
-            self._add(_Item(raw, f"`{words}`", (), copied=True))
+            self._add(_Item(raw, f"`{words}`" if quoted else shown, (), copied=True))
         else:
             self.mark("x", raw)
 
@@ -621,6 +631,7 @@ def _spans_of_pairs(
         start, end = opened.get(one.pair) or proportional_range(sentence.plain, *one.span, text)
         for (first, last), _ in copies:
             start, end = (first if first < start < last else start), (last if first < end < last else end)
+        start, end = _trimmed(text, start, end)
         low, high = spans[one.parent] if one.parent is not None else (0, len(text))
         start, end = max(start, low), min(end, high)
         siblings = beside.setdefault(one.parent, [])
@@ -632,6 +643,14 @@ def _spans_of_pairs(
         spans[one.pair] = (start, end)
         siblings.append((start, end))
     return spans
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """Return a span without the white space at its ends."""
+    part = text[start:end]
+    if not part.strip():
+        return start, end
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
 def _free_word(text: str, inside: Span, taken: Sequence[Span], wanted: int) -> Span:
