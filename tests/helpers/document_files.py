@@ -1,4 +1,4 @@
-"""Small documents with everything that matters in them: .docx, .odt and .epub, made of the files in `documents`."""
+"""Small documents with everything that matters in them: .docx, .odt and .epub, made of their members."""
 
 import io
 import zipfile

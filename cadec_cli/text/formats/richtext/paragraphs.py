@@ -613,7 +613,7 @@ def _take_out(
     spans = {
         one.pair: (places["open", number], places["close", number])
         for number, one in enumerate(sentence.pairs)
-        if places.get(("open", number), 1) <= places.get(("close", number), 0)
+        if 0 <= places.get(("open", number), -1) <= places.get(("close", number), -1)
     }
     return text, spans, {number: place for (kind, number), place in places.items() if kind == "mark"}, copies
 
@@ -631,13 +631,14 @@ def _spans_of_pairs(
         start, end = opened.get(one.pair) or proportional_range(sentence.plain, *one.span, text)
         for (first, last), _ in copies:
             start, end = (first if first < start < last else start), (last if first < end < last else end)
-        start, end = _trimmed(text, start, end)
         low, high = spans[one.parent] if one.parent is not None else (0, len(text))
         start, end = max(start, low), min(end, high)
         siblings = beside.setdefault(one.parent, [])
         for first, last in siblings:
             if start < last and first < end:
                 start, end = (start, first) if start < first else (last, end)
+        if not any(one.pair in mark.item.stack for mark in sentence.marks):
+            start, end = _trimmed(text, start, end)
         if start >= end:
             start, end = _free_word(text, (low, high), siblings, start)
         spans[one.pair] = (start, end)
