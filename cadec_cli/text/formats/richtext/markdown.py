@@ -1,10 +1,10 @@
 """Markdown (CommonMark, tables and strikethrough): words are translated, and the marks stay around them.
 
-Code, front matter, the targets of links, definitions and HTML comments stay as they are; HTML in a page is read
-as HTML. Emphasis, links and HTML tags are tags of sentences; code and keys are copied. A paragraph that was
-wrapped is wrapped again. What is translated is escaped where it would be read as a mark, and every paragraph is
-read again: if its marks are not those of the source, they are written as HTML, and if that does not help, the
-paragraph stays untranslated.
+Code, front matter, the targets of links, definitions and HTML comments stay as they are; HTML in a page is
+read as HTML. Emphasis, links and HTML tags are tags of sentences; code and keys are copied. A paragraph that
+was wrapped is wrapped again. What is translated is escaped where it would be read as a mark, and every
+paragraph is read again: if its marks are not those of the source, they are written as HTML, and if that does
+not help, the paragraph stays untranslated.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Union
@@ -137,7 +137,7 @@ class Paragraph:
                 items += segment.items
             else:
                 changed = True
-                items += _translated(segment, one_line(translation), self.escape)
+                items += _translated(segment, one_line(translation), self.escape, self.pairs)
         before = _joined(self.original, inner)
         if not changed:
             return before
@@ -154,14 +154,14 @@ class Paragraph:
         finished = None if self.pairs else self.finish(self._write(items, inner, ()))
         return before if finished is None else finished
 
-    def _write(self, items: Iterable[_Item], inner: dict[int, str], pairs: Sequence[Pair]) -> str:
+    def _write(self, items: Sequence[_Item], inner: dict[int, str], pairs: Sequence[Pair]) -> str:
         """Write items with the elements around them, each opened and closed as seldom as possible."""
         written: list[str] = []
         stack: tuple[int, ...] = ()
         opened: set[int] = set()
         text = ""
         broken = False  # a line ended just before
-        for item in [*items, _Item((), "", ())]:
+        for item in [*_near_words(items), _Item((), "", ())]:
             if text and not (item.is_text and item.raw and item.stack == stack):
                 before, after = self._wrap(stack)
                 written.append(before + text + after)
@@ -186,6 +186,21 @@ class Paragraph:
             if (wrap := self.pairs[number].wrap) is not None:
                 return wrap
         return self.wrap
+
+
+def _near_words(items: Sequence[_Item]) -> list[_Item]:
+    """Leave white space and marks inside an element only if what is beside them is: words may have moved."""
+    near: list[_Item] = []
+    before: tuple[int, ...] = ()
+    for number, item in enumerate(items):
+        if not item.shown.strip() and item.stack:
+            after = next((one.stack for one in items[number + 1 : number + 9] if one.shown.strip()), ())
+            item = replace(
+                item, stack=item.stack[: max(_shared(before, item.stack), _shared(after, item.stack))]
+            )
+        before = item.stack
+        near.append(item)
+    return near
 
 
 # An identity must not be there twice.
@@ -530,7 +545,9 @@ class _Names:
         return wanted
 
 
-def _translated(sentence: _TaggedSentence, translation: str, escape: Escape) -> Iterator[_Item]:
+def _translated(
+    sentence: _TaggedSentence, translation: str, escape: Escape, pairs: Sequence[Pair]
+) -> Iterator[_Item]:
     """Yield the items of a translation: those of its source, around other words."""
     text, opened, marked, copies = _take_out(sentence, translation)
     spans = _spans_of_pairs(sentence, text, opened, copies)
@@ -538,6 +555,10 @@ def _translated(sentence: _TaggedSentence, translation: str, escape: Escape) -> 
         (_place_of_mark(sentence, mark, text, marked.get(number), copies), mark.item)
         for number, mark in enumerate(sentence.marks)
     ]
+    for one in sentence.pairs:
+        start, end = spans[one.pair]
+        if start == end and (pairs[one.pair].start or pairs[one.pair].end):  # rather empty than lost
+            marks.append((start, _as_mark(pairs[one.pair], (), ())))
     waiting = deque(sorted(marks, key=lambda one: one[0]))
     copied = {start: item for (start, _), item in copies}
     edges = {0, *(place for place, _ in marks)}
