@@ -100,7 +100,7 @@ def read_odt(source: Source) -> tuple[tuple[Document, ...], OdtLayout]:
         if "mimetype" in archive
         else ""
     )
-    if "content.xml" not in archive or kind != _MIMETYPE:
+    if "content.xml" not in archive or not kind.startswith(_MIMETYPE):
         raise CadecError(f"{source.name} is not an OpenDocument text: it is {kind or 'another archive'}")
     _check_encryption(archive, source.name)
     parts: list[tuple[str, MarkedText]] = []

@@ -660,7 +660,7 @@ def _spans_of_pairs(
                 start, end = (start, first) if start < first else (last, end)
         if not any(one.pair in mark.item.stack for mark in sentence.marks):
             start, end = _trimmed(text, start, end)
-        if start >= end:
+        if not text[start:end].strip():
             start, end = _free_word(text, (low, high), siblings, start)
         spans[one.pair] = (start, end)
         siblings.append((start, end))
