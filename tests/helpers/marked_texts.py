@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from hypothesis import strategies as st
-from lxml import etree
+from lxml import etree, html
+from markdown_it import MarkdownIt
 
 from cadec_cli.extensions import load
 from cadec_cli.text.documents import Document
@@ -103,6 +104,28 @@ def translated(
     documents, layout = read(data, kind, tags=tags, **style)
     pieces = layout.restore(translate(text) for text in sentences(documents))
     return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+
+
+_MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_TEXTS = frozenset(["alt", "title", "placeholder", "content", "lang"])
+_KEPT = frozenset(["fence", "code_block", "code_inline", "html_inline"])
+
+
+def page_shape(page: str, kind: str) -> list[tuple[str, str]]:
+    """Return the marks of a page as the library of its format reads them, and what is never translated."""
+    if kind == "html":
+        root = html.document_fromstring(page.encode(), parser=html.HTMLParser(encoding="utf-8"))
+        return [
+            (one.tag, str(sorted((key, value) for key, value in one.attrib.items() if key not in _TEXTS)))
+            for one in root.iter()
+            if isinstance(one.tag, str)
+        ]
+    return [
+        (token.type, token.content if token.type in _KEPT else str(token.attrs.get("href", "")))
+        for block in _MARKDOWN.parse(re.sub(r"\A---\n(?:.*\n)*?---\n", "", page))
+        for token in (block, *(block.children or ()))
+        if token.type not in ("text", "softbreak", "html_block")
+    ]
 
 
 def unchanged(text: str) -> str:

@@ -52,6 +52,12 @@ class TextFile:
     format: str  # the name of its true format, whatever the file's name says
     original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know about the file, such as what is left out."""
+        notes: tuple[str, ...] = getattr(self.layout, "notes", ())
+        return notes
+
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
         for piece in self.layout.restore(translations):
@@ -74,6 +80,7 @@ class Format:
     Functions may be named by strings such as "package.module:function". All but `read` are optional: without
     `write`, no other format can be converted to this one; without `lines`, files are read whole even from a
     pipe; without `detect`, files are what their name says; without `plain_text`, sentences have no tags.
+    A layout may have `notes`: what people should know about the file.
     """
 
     name: str
@@ -82,6 +89,7 @@ class Format:
     read: str | Reader
     binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
     has_cues: bool = False  # subtitles: text with times
+    bilingual: bool = False  # translations can be shown with their sources
     write: str | Writer | None = None
     lines: str | LineReaders | None = None
     detect: str | Callable[[str, str], str] | None = None  # (text, this name) → the name of the true format
@@ -99,6 +107,7 @@ def _subtitles(name: str, help: str) -> Format:
         (f".{name}",),
         f"{_SUBTITLES}.reader:read_subtitles",
         has_cues=True,
+        bilingual=True,
         write=f"{_CONVERSION}:write_subtitles",
         detect=f"{_SUBTITLES}.cues:detect",
         plain_text=f"{_CONVERSION}:without_tags",
@@ -108,7 +117,15 @@ def _subtitles(name: str, help: str) -> Format:
 def _document(name: str, help: str, endings: tuple[str, ...], *, binary: bool = True) -> Format:
     module = f"cadec_cli.text.formats.richtext.{name}"
     plain_text = "cadec_cli.text.formats.richtext.paragraphs:without_tags"
-    return Format(name, help, endings, f"{module}:read_{name}", binary=binary, plain_text=plain_text)
+    return Format(
+        name,
+        help,
+        endings,
+        f"{module}:read_{name}",
+        binary=binary,
+        plain_text=plain_text,
+        bilingual=binary,  # paragraphs of Markdown have no line breaks that every reader shows
+    )
 
 
 FORMATS: Registry[Format] = Registry(

@@ -5,9 +5,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from tests.helpers.marked_texts import read, scrambled, sentences, translated, unchanged, upper, without_tags
+from tests.helpers.marked_texts import (
+    page_shape,
+    read,
+    scrambled,
+    sentences,
+    translated,
+    unchanged,
+    upper,
+    without_tags,
+)
 
 ROOT = Path(__file__).parents[4]
 PAGE = """---
@@ -47,18 +55,10 @@ Inside **it**.
 
 [ref]: http://y.org
 """
-PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def shape(page: str) -> list[tuple[str, str]]:
-    """Return the marks of a page as its library reads them, with what is never translated."""
-    kept = ("fence", "code_block", "code_inline", "html_inline")
-    return [
-        (token.type, token.content if token.type in kept else str(token.attrs.get("href", "")))
-        for block in PARSER.parse(page.removeprefix("---\ntitle: A page\n---\n"))
-        for token in (block, *(block.children or ()))
-        if token.type not in ("text", "softbreak", "html_block")
-    ]
+    return page_shape(page, "markdown")
 
 
 def test_sentences_in_reading_order() -> None:
