@@ -20,7 +20,8 @@ from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats.layout import Source, finish
 from cadec_cli.text.formats.richtext.elements import Place, escape_text, pieces_of
 from cadec_cli.text.formats.richtext.odt import decode_utf8
-from cadec_cli.text.formats.richtext.paragraphs import Content, MarkedText, ParagraphBuilder, Wrap
+from cadec_cli.text.formats.richtext.paragraphs import MarkedText, ParagraphBuilder
+from cadec_cli.text.formats.richtext.pieces import Content, Translatable, Wrap
 from cadec_cli.text.formats.richtext.tokens import Kind, Token, names, partners, tokens
 from cadec_cli.text.safe_xml import walk_xml
 
@@ -160,7 +161,7 @@ class _Part:
     source: Source
     place: Place
 
-    def content(self, first: int, stop: int) -> Iterator[str | object]:
+    def content(self, first: int, stop: int) -> Iterator[str | Translatable]:
         """Yield what is kept and paragraphs, of the tokens from `first` on."""
         number = kept = first
         while number < stop:
@@ -238,7 +239,7 @@ class _Draft:
     part: _Part
     base: str
     builder: ParagraphBuilder = field(default_factory=ParagraphBuilder)
-    original: list[object] = field(default_factory=list)
+    original: list[str | Translatable] = field(default_factory=list)
 
     def add(self, first: int, stop: int) -> None:
         """Add what a paragraph, or an element around runs, has in it."""
@@ -270,7 +271,7 @@ class _Draft:
             elif token.name in _DROPPED:
                 self.original.append(part.raw(start, end))
             else:
-                self._mark("x", tuple(part.content(start, end)))  # type: ignore[arg-type]
+                self._mark("x", tuple(part.content(start, end)))
 
     def _inner(self, start: int, end: int) -> int:
         """Return the token that begins the content of a control; 0 if it has none."""
@@ -320,7 +321,7 @@ class _Draft:
                 inner = tuple(part.content(start, end))
                 name = "br" if token.name in ("w:br", "w:cr") else _mark_name(token.name)
                 content = (f"<w:r>{look}", *inner, "</w:r>")
-                self._mark(name, content, breaks=name == "br", original=inner)  # type: ignore[arg-type]
+                self._mark(name, content, breaks=name == "br", original=inner)
         self.original.append(part.raw(run.stop - 1, run.stop))
 
     def _text(self, raw: str, look: str) -> None:

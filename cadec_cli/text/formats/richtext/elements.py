@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cadec_cli.text.formats.layout import Source
-from cadec_cli.text.formats.richtext.paragraphs import Content, ParagraphBuilder
+from cadec_cli.text.formats.richtext.paragraphs import ParagraphBuilder
+from cadec_cli.text.formats.richtext.pieces import Content, Translatable
 from cadec_cli.text.formats.richtext.tokens import Kind, Token, partners, tokens
 
 
@@ -120,7 +121,7 @@ class _Walk:
     source: Source
     place: Place
 
-    def content(self, first: int, stop: int) -> Iterator[str | object]:
+    def content(self, first: int, stop: int) -> Iterator[str | Translatable]:
         """Yield what is kept and paragraphs, of the tokens from `first` on."""
         paragraph = _Open(self)
         inside = 0  # elements that are paragraphs
@@ -171,7 +172,7 @@ class _Walk:
             builder.open(name, self.tag(token))
         elif role is Role.NEST and end > number + 2:
             inner = tuple(self.content(number + 1, end - 1))
-            builder.mark(name, (*self.tag(token), *inner, self.tokens[end - 1].raw))  # type: ignore[arg-type]
+            builder.mark(name, (*self.tag(token), *inner, self.tokens[end - 1].raw))
         elif role is Role.COPY and end > number + 1:
             shown = "".join(one.raw for one in self.tokens[number:end] if one.kind is Kind.TEXT)
             builder.copy((self.raw(number, end),), html.unescape(shown))
@@ -188,7 +189,7 @@ class _Walk:
         names = self.grammar.attributes(token) if token.kind is Kind.START else ()
         if not names:
             return (token.raw,)
-        content: list[object] = []
+        content: list[str | Translatable] = []
         done = 0
         for one in token.attributes:
             if one.name in names and token.raw[one.start - 1] in "\"'":
@@ -199,7 +200,7 @@ class _Walk:
                     *value.build(self.source, self.place.at(token.start), escape_value),
                 ]
                 done = one.end
-        return (*content, token.raw[done:])  # type: ignore[arg-type]
+        return (*content, token.raw[done:])
 
 
 class _Open:

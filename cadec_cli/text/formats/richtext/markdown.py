@@ -19,9 +19,9 @@ from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import Source, finish
 from cadec_cli.text.formats.richtext.elements import Place, Role, content_of
 from cadec_cli.text.formats.richtext.html import GRAMMAR, role_of
-from cadec_cli.text.formats.richtext.paragraphs import Content, MarkedText, Pair, Paragraph, ParagraphBuilder
+from cadec_cli.text.formats.richtext.paragraphs import MarkedText, Paragraph, ParagraphBuilder
+from cadec_cli.text.formats.richtext.pieces import Content, Pair, Translatable
 from cadec_cli.text.formats.richtext.tokens import Kind, tokens
-from cadec_cli.text.safe_xml import missing_library
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -56,10 +56,8 @@ def read_markdown(source: Source) -> tuple[tuple[Document, ...], MarkdownLayout]
 
 def _parser() -> MarkdownIt:
     """Return a parser whose tokens know where they are in their paragraph."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        raise missing_library("markdown-it-py") from None
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"maxNesting": 20}).enable(["table", "strikethrough"])
     parser.core.ruler.disable("text_join")
     for rule in [*parser.inline.ruler.__rules__]:
@@ -123,7 +121,7 @@ class _Page:
             self.starts.append(match.start())
         self.place = Place(self.starts, "line {}")
 
-    def content(self) -> Iterator[str | Paragraph]:
+    def content(self) -> Iterator[str | Translatable]:
         """Yield what is kept and paragraphs."""
         head = _FRONT_MATTER.match(self.text)
         hidden = head.end() if head else 0
@@ -222,7 +220,7 @@ class _Inline:
     place: str
 
     def __post_init__(self) -> None:
-        self.original: list[Any] = []
+        self.original: list[str | Translatable] = []
         self._done = 0
 
     def read(self, children: Sequence[Any]) -> None:
