@@ -148,6 +148,8 @@ def _switches(tag: str) -> tuple[Switch, ...]:
 Aligned = Callable[[int, int], tuple[int, int]]
 
 _WORD = re.compile(r"\S+")
+_LAST_WORD = re.compile(r"[^\W_]+$")
+_LONGEST_WORD = 40
 
 
 def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
@@ -245,6 +247,10 @@ def _single_tag_position(tag: Tag, plain: str, translation: str, aligned: Aligne
         return aligned(tag.start, len(plain))[0]
     if tag.switches:
         return aligned(0, tag.start)[1]
+    word = _LAST_WORD.search(plain[max(0, tag.start - _LONGEST_WORD) : tag.start])
+    if word and not tag.visible and not plain[tag.start].isalnum():
+        # It stands behind a word, as the mark of a note does.
+        return aligned(tag.start - len(word[0]), tag.start)[1]
     # A tag that belongs to no word goes to the nearest edge of one, in proportion; a visible one after it.
     words = list(_WORD.finditer(translation))
     edges = [match.end() for match in words] + [match.start() for match in words if not tag.visible]
