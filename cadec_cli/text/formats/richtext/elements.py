@@ -17,7 +17,7 @@ from enum import Enum
 from cadec_cli.text.formats.layout import Source
 from cadec_cli.text.formats.richtext.paragraphs import ParagraphBuilder
 from cadec_cli.text.formats.richtext.pieces import Content, Translatable
-from cadec_cli.text.formats.richtext.tokens import Kind, Token, partners, tokens
+from cadec_cli.text.formats.richtext.tokens import Kind, Token, names, partners, tokens
 
 
 class Role(Enum):
@@ -139,7 +139,7 @@ class _Walk:
                 if role in (Role.BLOCK, Role.PARAGRAPH):
                     yield from paragraph.finish()
                     yield from self.tag(token)
-                    paragraph = _Open(self)
+                    paragraph = _Open(self, token.name if token.kind is Kind.START else "")
                     if role is Role.PARAGRAPH and not token.empty:
                         inside = max(0, inside + (1 if token.kind is Kind.START else -1))
                 elif token.kind is Kind.END:
@@ -186,13 +186,13 @@ class _Walk:
 
     def tag(self, token: Token) -> Content:
         """Return a tag with the texts of its attributes."""
-        names = self.grammar.attributes(token) if token.kind is Kind.START else ()
-        if not names:
+        wanted = self.grammar.attributes(token) if token.kind is Kind.START else ()
+        if not wanted:
             return (token.raw,)
         content: list[str | Translatable] = []
         done = 0
         for one in token.attributes:
-            if one.name in names and token.raw[one.start - 1] in "\"'":
+            if one.name in wanted and token.raw[one.start - 1] in "\"'":
                 value = ParagraphBuilder()
                 add_text(value, token.raw[one.start : one.end])
                 content += [
@@ -203,12 +203,17 @@ class _Walk:
         return (*content, token.raw[done:])
 
 
+# Blocks that have no line breaks in them.
+_ONE_LINE = names("title option svg:title svg:desc")
+
+
 class _Open:
     """A paragraph that is being read."""
 
-    def __init__(self, walk: _Walk) -> None:
+    def __init__(self, walk: _Walk, element: str = "") -> None:
         self.builder = ParagraphBuilder()
         self._walk = walk
+        self._line_break = None if element in _ONE_LINE else walk.grammar.line_break
         self._start: int | None = None
 
     def begin(self, token: Token) -> None:
@@ -222,7 +227,7 @@ class _Open:
             self._walk.source,
             self._walk.place.at(self._start or 0),
             escape_text,
-            line_break=self._walk.grammar.line_break,
+            line_break=self._line_break,
         )
 
 

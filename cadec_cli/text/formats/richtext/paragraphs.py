@@ -87,8 +87,19 @@ class Paragraph:
         written = self._finished(items, inner, before)
         if bilingual is None or self.line_break is None:
             return written
-        both = (before, written) if bilingual == "above" else (written, before)
+        source = self._source(inner)
+        both = (source, written) if bilingual == "above" else (written, source)
         return self.line_break.join(both)
+
+    def _source(self, inner: dict[int, str]) -> str:
+        """Return the words of the source with the elements around them, but without marks and identities."""
+        pieces = (
+            piece
+            for segment in self.segments
+            for piece in ((segment,) if isinstance(segment, Item) else segment.items)
+        )
+        words = [piece for piece in pieces if not piece.name or piece.breaks]
+        return self._write(words, inner, self.pairs, again=True)
 
     def _finished(self, items: Sequence[Item], inner: dict[int, str], before: str) -> str:
         for pairs in (self.pairs, self.alternative):
@@ -97,11 +108,16 @@ class Paragraph:
         finished = None if self.pairs else self.finish(self._write(items, inner, ()))
         return before if finished is None else finished
 
-    def _write(self, items: Sequence[Item], inner: dict[int, str], pairs: Sequence[Pair]) -> str:
-        """Write items with the elements around them, each opened and closed as seldom as possible."""
+    def _write(
+        self, items: Sequence[Item], inner: dict[int, str], pairs: Sequence[Pair], *, again: bool = False
+    ) -> str:
+        """Write items with the elements around them, each opened and closed as seldom as possible.
+
+        If they are written `again`, no element has an identity.
+        """
         written: list[str] = []
         stack: tuple[int, ...] = ()
-        opened: set[int] = set()
+        opened = set(range(len(pairs))) if again else set[int]()
         text = ""
         broken = False  # a line ended just before
         for item in [*_near_words(items), Item((), "", ())]:

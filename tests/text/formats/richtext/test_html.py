@@ -78,8 +78,12 @@ def test_the_language_is_named() -> None:
 
 
 def test_both_languages() -> None:
-    page = translated(b"<p>It was <b>late</b>.</p>", "html", upper, bilingual="above")
-    assert page == b"<p>It was <b>late</b>.<br>IT WAS <b>LATE</b>.</p>"
+    source = b'<title>Late</title><p title="It">It <a id="p1"></a>was <b id="b1">late</b>.</p>'
+    page = translated(source, "html", upper, bilingual="above")
+    assert page == (
+        b'<title>LATE</title><p title="IT">It was <b>late</b>.<br>'
+        b'IT <a id="p1"></a>WAS <b id="b1">LATE</b>.</p>'
+    )
 
 
 @pytest.mark.parametrize(
