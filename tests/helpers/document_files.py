@@ -25,7 +25,7 @@ def members(data: bytes) -> dict[str, bytes]:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def parts_of(kind: str) -> dict[str, str | bytes]:
+def parts_of(kind: str) -> dict[str, bytes]:
     """Return the members of a document of a kind: docx, odt or epub."""
     files = sorted(path for path in (PARTS / kind).rglob("*") if path.is_file())
     return {path.relative_to(PARTS / kind).as_posix(): path.read_bytes() for path in files}
@@ -39,14 +39,14 @@ def document(kind: str, **changed: str | bytes | None) -> bytes:
 
 def docx_with(body: str) -> bytes:
     """Return a Word document with another body."""
-    whole = bytes(parts_of("docx")["word/document.xml"]).decode()  # type: ignore[arg-type]
+    whole = parts_of("docx")["word/document.xml"].decode()
     head = whole.partition("<w:body>")[0]
     return document("docx", **{"word/document.xml": f"{head}<w:body>{body}</w:body></w:document>"})
 
 
 def odt_with(body: str) -> bytes:
     """Return an OpenDocument text with another body."""
-    whole = bytes(parts_of("odt")["content.xml"]).decode()  # type: ignore[arg-type]
+    whole = parts_of("odt")["content.xml"].decode()
     head = whole.partition("<text:h ")[0]
     return document(
         "odt",
@@ -56,6 +56,6 @@ def odt_with(body: str) -> bytes:
 
 def epub_with(body: str) -> bytes:
     """Return a book whose second chapter has another body."""
-    whole = bytes(parts_of("epub")["OEBPS/text/c2.xhtml"]).decode()  # type: ignore[arg-type]
+    whole = parts_of("epub")["OEBPS/text/c2.xhtml"].decode()
     head = whole.partition("<body>")[0]
     return document("epub", **{"OEBPS/text/c2.xhtml": f"{head}<body>{body}</body></html>"})

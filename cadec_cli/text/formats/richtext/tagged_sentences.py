@@ -24,9 +24,12 @@ class _InnerPair:
     pair: int
     parent: int | None  # the innermost element around it that is inside the sentence
     span: Span
-    tags: tuple[str, str] | None = (
-        None  # None: around the same words as its parent, whose tags stand for both
-    )
+    # None: it is around the same words as its parent, whose tags stand for both
+    tags: tuple[str, str] | None = None
+
+    def tag(self, side: int) -> str:
+        """Return the tag that opens (0) or closes (1) it; nothing if its parent's tags stand for it."""
+        return self.tags[side] if self.tags is not None else ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def tagged_sentence(
     place = 0
     for item, inner in zip([*items, Item((), "", ())], [*stacks, ()], strict=True):
         shared = shared_depth(stack, inner)
-        text += "".join(tags[1] for number in reversed(stack[shared:]) if (tags := found[number].tags))
+        text += "".join(found[number].tag(1) for number in reversed(stack[shared:]))
         for number in inner[shared:]:
             one = found[number]
             if one.parent is None or found[one.parent].span != one.span:

@@ -277,7 +277,7 @@ def archived(kind: str, inside: str) -> Target:
     name = f"a.{kind}"
     return Target(
         RICHTEXT,
-        lambda directory: (directory / name).write_bytes(document(kind)) and None,
+        text(name, document(kind)),
         read_archive(name),
         packed={name: member(inside)},
         share=0.5,

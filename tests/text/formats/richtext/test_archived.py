@@ -251,21 +251,25 @@ def test_what_is_hostile_or_something_else_is_refused(kind: str, data: bytes, sa
 
 
 def test_macros_and_signatures_are_left_out() -> None:
-    types = bytes(parts_of("docx")["[Content_Types].xml"]).decode()  # type: ignore[arg-type]
+    types = parts_of("docx")["[Content_Types].xml"].decode()
     types = types.replace("</Types>", '<Override PartName="/word/vbaProject.bin" ContentType="a"/></Types>')
-    extra = {"word/vbaProject.bin": b"x", "_xmlsignatures/sig1.xml": b"x", "[Content_Types].xml": types}
+    extra: dict[str, str | bytes] = {
+        "word/vbaProject.bin": b"x",
+        "_xmlsignatures/sig1.xml": b"x",
+        "[Content_Types].xml": types,
+    }
     documents, layout = read(document("docx", **extra), "docx")
     assert getattr(layout, "notes", ()) == ("its macros are left out",)
     found = members(b"".join(layout.restore(sentences(documents))))  # type: ignore[arg-type]
     assert not any("vba" in name or "signatures" in name for name in found)
-    assert found["[Content_Types].xml"] == bytes(parts_of("docx")["[Content_Types].xml"])  # type: ignore[arg-type]
+    assert found["[Content_Types].xml"] == parts_of("docx")["[Content_Types].xml"]
     found = members(translated(document("odt", **{"Basic/Standard/Module1.xml": b"x"}), "odt", unchanged))
     assert "Basic/Standard/Module1.xml" not in found
     assert b"Basic" not in found["META-INF/manifest.xml"]
 
 
 def test_chapters_are_one_document_in_the_order_of_the_spine() -> None:
-    whole = bytes(parts_of("epub")["OEBPS/book.opf"]).decode()  # type: ignore[arg-type]
+    whole = parts_of("epub")["OEBPS/book.opf"].decode()
     first, second = re.findall("<itemref[^>]*>", whole)
     turned = whole.replace(first + second, second + first)
     documents, _ = read(document("epub", **{"OEBPS/book.opf": turned}), "epub")
