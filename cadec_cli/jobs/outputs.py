@@ -65,7 +65,7 @@ class OutputPlan:
 
 
 # Endings of files that are not text. An installed format may have them nevertheless.
-_FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
+_FOREIGN = frozenset({".pdf", ".doc", ".rtf", ".xlsx", ".pptx", ".mobi", ".mp4", ".mkv"})
 
 
 def is_template(output: str) -> bool:

@@ -22,7 +22,7 @@ from cadec_cli.text.formats.richtext.elements import Place, escape_text, pieces_
 from cadec_cli.text.formats.richtext.odt import decode_utf8
 from cadec_cli.text.formats.richtext.paragraphs import MarkedText, ParagraphBuilder
 from cadec_cli.text.formats.richtext.pieces import Content, Translatable, Wrap
-from cadec_cli.text.formats.richtext.tokens import Kind, Token, names, partners, tokens
+from cadec_cli.text.formats.richtext.tokens import Kind, Token, names, partners, root_of, tokens
 from cadec_cli.text.safe_xml import walk_xml
 
 _TYPES = "[Content_Types].xml"
@@ -134,6 +134,8 @@ def _marked(archive: Archive, member: str, source: Source, *, whole: bool) -> Ma
     starts = [match.start() for match in _PARAGRAPH_START.finditer(text)]
     where = "" if whole else f"{member.rpartition('/')[2].partition('.')[0]}, "
     found = list(tokens(text, xml=True))
+    if not root_of(found).startswith("w:"):
+        raise CadecError(f"{source.name}: {member} is not written as Word writes it", "save it with Word")
     part = _Part(found, partners(found), source, Place(starts, where.replace("{", "(") + "paragraph {}"))
     return MarkedText(tuple(part.content(0, len(found))))
 

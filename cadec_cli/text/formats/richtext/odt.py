@@ -124,6 +124,10 @@ def _marked(archive: Archive, member: str, source: Source) -> MarkedText:
     data = archive.read(member)
     walk_xml(data, f"{source.name}: {member}")
     text = decode_utf8(data, f"{source.name}: {member}")
+    if "<office:document" not in text[:2000]:
+        raise CadecError(
+            f"{source.name}: {member} is not written as OpenDocument is", "save it with LibreOffice"
+        )
     starts = [match.start() for match in _PARAGRAPH_START.finditer(text)]
     name = "paragraph {}" if member == "content.xml" else "header or footer {}"
     return MarkedText(content_of(text, _GRAMMAR, source, Place(starts, name)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -138,7 +138,12 @@ def _tag(text: str, place: int, found: re.Match[str], xml: bool) -> Token:
     return Token(Kind.START, raw, place, name, tuple(attributes), closed if xml else name in VOID)
 
 
-def partners(found: list[Token]) -> dict[int, int]:
+def root_of(found: Sequence[Token]) -> str:
+    """Return the name of the outermost element; nothing if there is none."""
+    return next((token.name for token in found if token.kind is Kind.START), "")
+
+
+def partners(found: Sequence[Token]) -> dict[int, int]:
     """Return the number of the end tag of each start tag that has one, by the number of the start tag."""
     waiting: dict[str, list[int]] = {}
     pairs: dict[int, int] = {}

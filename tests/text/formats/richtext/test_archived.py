@@ -279,6 +279,30 @@ def test_chapters_are_one_document_in_the_order_of_the_spine() -> None:
     ]
 
 
+NCX = """<?xml version="1.0"?>
+<!DOCTYPE ncx PUBLIC "-//NISO//DTD ncx 2005-1//EN" "http://localhost/ncx.dtd">
+<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><head><meta name="dtb:uid" content="a"/></head>
+<docTitle><text>The Old Lighthouse</text></docTitle><navMap><navPoint id="n1" playOrder="1">
+<navLabel><text>The first chapter</text></navLabel><content src="text/c1.xhtml"/></navPoint></navMap></ncx>
+"""
+
+
+def test_an_older_book_with_another_table_of_contents() -> None:
+    package = parts_of("epub")["OEBPS/book.opf"].decode()
+    package = re.sub(
+        '<item id="nav"[^>]*>',
+        '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>',
+        package,
+    )
+    data = document("epub", **{"OEBPS/nav.xhtml": None, "OEBPS/toc.ncx": NCX, "OEBPS/book.opf": package})
+    assert members(translated(data, "epub", unchanged)) == members(data)
+    assert read(data, "epub")[0][1].texts == ("The Old Lighthouse", "The Old Lighthouse", "The first chapter")
+    found = members(translated(data, "epub", upper))["OEBPS/toc.ncx"].decode()
+    assert found == NCX.replace("The Old Lighthouse", "THE OLD LIGHTHOUSE").replace(
+        "The first chapter", "THE FIRST CHAPTER"
+    )
+
+
 def test_a_chapter_that_is_no_xml_is_read_nevertheless() -> None:
     data = epub_with("<p>It is & was <b>late.<br>She</p>")
     assert members(translated(data, "epub", unchanged)) == members(data)
