@@ -52,6 +52,7 @@ class Place:
 
     starts: Sequence[int]  # of lines or paragraphs, in characters
     name: str  # as “line {}”
+    offset: int = 0  # of the text whose positions these are
 
     @classmethod
     def of_lines(cls, text: str, name: str = "line {}") -> Place:
@@ -60,7 +61,7 @@ class Place:
 
     def at(self, position: int) -> str:
         """Return the place of a position."""
-        return self.name.format(max(1, bisect_right(self.starts, position)))
+        return self.name.format(max(1, bisect_right(self.starts, self.offset + position)))
 
 
 _NEVER_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

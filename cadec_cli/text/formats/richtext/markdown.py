@@ -10,6 +10,7 @@ not help, the paragraph stays untranslated.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,11 @@ _FRONT_MATTER = re.compile(r"\ufeff?---[ ]*\r?\n(?:.*\r?\n){0,200}?(?:---|\.\.\.
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
 # Lines in a paragraph that have a meaning in some dialect, and no words.
 _DIRECTIVE = re.compile(r"(?::::.*|\[![A-Z]+\]|\$\$)[ \t]*$")
+
+
+# Bars between cells, and escaped letters; and a row that begins with a bar.
+_BAR = re.compile(r"\\.|\|")
+_BARRED = re.compile(r"\ufeff?[>\s]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[>\s]*){0,20}\|")
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ class _Text:
 
     def place(self, position: int) -> int:
         """Return where a position is in the page."""
-        start, there = next(line for line in reversed(self.lines) if line[0] <= position)
+        start, there = self.lines[bisect_right(self.lines, position, key=lambda line: line[0]) - 1]
         return there + position - start
 
     def raw(self, start: int, end: int) -> str:
@@ -129,6 +135,7 @@ class _Page:
         body = re.sub(r"[^\r\n]", "", self.text[:hidden]) + self.text[hidden:]
         done = 0
         row: int | None = None  # the line of a row of a table
+        column = -1
         self.env: dict[str, Any] = {}
         for token in self.parser.parse(body.replace("\r\n", "\n").replace("\r", "\n"), self.env):
             if token.type == "html_block" and token.map:
@@ -137,11 +144,13 @@ class _Page:
                 yield from self._html(start, end)
                 done = end
             elif token.type == "tr_open" and token.map:
-                row = token.map[0]
+                row, column = token.map[0], -1
+            elif token.type in ("td_open", "th_open"):
+                column += 1
             elif token.type == "tr_close":
                 row = None
             elif token.type == "inline" and token.content:
-                found = self._lines(token) if row is None else self._cell(token.content, done, row)
+                found = self._lines(token) if row is None else self._cell(token.content, row, column)
                 if found is not None and found.place(0) >= max(done, hidden):
                     yield self.text[done : found.place(0)]
                     yield from self._paragraph(found, token.children or [], in_table=row is not None)
@@ -152,12 +161,18 @@ class _Page:
         return self.starts[number] if number < len(self.starts) else len(self.text)
 
     def _html(self, start: int, end: int) -> Content:
-        lines = Place([self.starts[0] - start, *(one - start for one in self.starts[1:])], "line {}")
-        return content_of(self.text[start:end], GRAMMAR, self.source, lines)
+        return content_of(self.text[start:end], GRAMMAR, self.source, replace(self.place, offset=start))
 
-    def _cell(self, content: str, done: int, row: int) -> _Text | None:
+    def _cell(self, content: str, row: int, column: int) -> _Text | None:
         """Return the text of a cell of a table; None if it is not in the page as the parser has it."""
-        start = self.text.find(content, max(done, self._line(row)), self._line(row + 1))
+        line, end = self._line(row), self._line(row + 1)
+        bars = [match.start() for match in _BAR.finditer(self.text, line, end) if match[0] == "|"]
+        cells = list(zip([line, *(bar + 1 for bar in bars)], [*bars, end], strict=True))
+        if _BARRED.match(self.text, line, end):
+            del cells[0]  # what is before the first bar
+        if column >= len(cells):
+            return None
+        start = self.text.find(content, *cells[column])
         return _Text(content, self.text, ((0, start),)) if start >= 0 else None
 
     def _lines(self, token: Any) -> _Text | None:

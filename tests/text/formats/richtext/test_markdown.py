@@ -109,6 +109,13 @@ def test_line_ends_stay(end: str) -> None:
         ("It is\n", "a *b* _c_ `d` <e> [f](g) &amp; ~~h~~ i_j\\*", None),
         ("It is\n", "a * b 2 * 3 snake_case_name a & b 1 < 2", "a * b 2 * 3 snake_case_name a & b 1 < 2\n"),
         ("| It | is |\n|---|---|\n", "a | b", "| a \\| b | a \\| b |\n|---|---|\n"),
+        ("| b\\|a | a |\n|---|---|\n", "x", "| b\\|a | x |\n|---|---|\n"),
+        (
+            "> - | a | a b |\n>   |---|---|\n>   | 1 | a |\n",
+            "x",
+            "> - | x | x |\n>   |---|---|\n>   | 1 | x |\n",
+        ),
+        ("a | a\n--|--\n |a\n1 | a\n", "x", "x | x\n--|--\n |x\n1 | x\n"),
         ("*It* is\n", "<em>avant</em>après", "*avant*après\n"),
         ("_It_ is\n", "<em>avant</em>après", "<em>avant</em>après\n"),
         ("**It** is\n", "<strong>«avant»</strong>après", "<strong>«avant»</strong>après\n"),
