@@ -443,7 +443,7 @@ _BLOCK_START = re.compile(
 _WORD = re.compile(r"(?:`+[^`]+`+|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|<[^<>]*>|\S)+")
 
 
-_LINE_BREAK = re.compile(r"[ \t]*\r?\n[ \t]*(?:>[ \t]?)*")
+_CODE_OR_BREAK = re.compile(r"(`+[^`]+`+)|[ \t]*\r?\n[ \t]*(?:>[ \t]?)*")
 
 
 @dataclass(frozen=True)
@@ -468,7 +468,7 @@ class _Finish:
 
     def _wrapped(self, text: str) -> str:
         lines: list[str] = []
-        text = _LINE_BREAK.sub(" ", text)
+        text = _CODE_OR_BREAK.sub(lambda found: found[1] or " ", text)
         for word in _WORD.findall(text):
             fits = lines and len(lines[-1]) + 1 + len(word) <= self.width
             if lines and (fits or _BLOCK_START.match(word) or word[0] in "<=|:"):
