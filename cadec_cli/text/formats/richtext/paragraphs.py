@@ -39,6 +39,7 @@ from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 MAX_NESTED = 30  # elements around one word; those further inside are marks
 MAX_TAGS = 60  # of one sentence; one that has more is cut
 _LONGEST_NOTE = 8  # characters of the mark of a note
+_JOINING = frozenset(["+", "-", "/", "–"])  # between keys
 MAX_COPIED = 200  # characters that are copied inside a sentence
 
 
@@ -241,7 +242,7 @@ class ParagraphBuilder:
         """
         if original is None:
             original = tuple(piece for event in self._events for piece in self._raw(event))
-        items = self._items()
+        items = _with_joined_copies(self._items())
         shown = "".join(item.shown for item in items)
         if not any(map(str.isalpha, shown)):
             return original
@@ -306,6 +307,25 @@ class ParagraphBuilder:
                         partner[opening], partner[place] = place, opening
                         break
         return partner
+
+
+def _with_joined_copies(items: Sequence[Item]) -> list[Item]:
+    """Make one of copied words that only a sign joins, such as two keys."""
+    joined: list[Item] = []
+    for item in items:
+        if len(joined) > 1 and _are_joined(*joined[-2:], item):
+            first, sign = joined[-2:]
+            shown = f"{first.shown[:-1]}{sign.shown}{item.shown[1:]}"
+            joined[-2:] = [replace(first, raw=(*first.raw, *sign.raw, *item.raw), shown=shown)]
+        else:
+            joined.append(item)
+    return joined
+
+
+def _are_joined(first: Item, sign: Item, last: Item) -> bool:
+    quoted = all(one.copied and one.shown[0] == "`" for one in (first, last))
+    alike = first.stack == sign.stack == last.stack
+    return quoted and alike and sign.shown in _JOINING and len(first.shown) + len(last.shown) < MAX_COPIED
 
 
 def _without_words(pair: Pair, inside: Sequence[Item], stack: tuple[int, ...]) -> Item:

@@ -50,7 +50,7 @@ def test_sentences_in_reading_order() -> None:
         "<b>She</b> left the <a>house</a><a2/> at `ls -l`.",
         "Fine.",
         "One",
-        "Press `Ctrl`+`C`",
+        "Press `Ctrl+C`",
         "Your name",
         "Use `Foo Bar`, 1 < 2.",
     ]

@@ -68,7 +68,7 @@ def test_sentences_in_reading_order() -> None:
         "The <em>old</em> lighthouse",
         "A picture",
         "She came <strong>late.</strong>",
-        "<strong>He</strong> had <a>a letter</a> and `code` in it, 2 * 3 = 6 *not* & `Ctrl`+`C`.",
+        "<strong>He</strong> had <a>a letter</a> and `code` in it, 2 * 3 = 6 *not* & `Ctrl+C`.",
         "See <a>ref</a> or <a2>this one</a2> <https://a.b/c_d>.",
         "Quoted text is wrapped here.",
         "It ends.",
