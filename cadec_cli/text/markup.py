@@ -152,6 +152,7 @@ Aligned = Callable[[int, int], tuple[int, int]]
 _WORD = re.compile(r"\S+")
 _LAST_WORD = re.compile(r"[^\W_]+$")
 _LONGEST_WORD = 40
+_FINAL = ".!?…;: \t\"'»”)"
 
 
 def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
@@ -249,6 +250,8 @@ def _single_tag_position(tag: Tag, plain: str, translation: str, aligned: Aligne
         return aligned(tag.start, len(plain))[0]
     if tag.switches:
         return aligned(0, tag.start)[1]
+    if not plain[tag.start :].strip(_FINAL) and not plain[tag.start - 1].isspace():
+        return len(translation.rstrip(_FINAL))
     word = _LAST_WORD.search(plain[max(0, tag.start - _LONGEST_WORD) : tag.start])
     if word and not tag.visible and not plain[tag.start].isalnum():
         # It stands behind a word, as the mark of a note does.

@@ -321,9 +321,9 @@ class _Draft:
                 self.original.append(raw)
             else:
                 inner = tuple(part.content(start, end))
-                name = "br" if token.name in ("w:br", "w:cr") else _mark_name(token.name)
+                name = _MARKS.get(token.name, "x")
                 content = (f"<w:r>{look}", *inner, "</w:r>")
-                self._mark(name, content, breaks=name == "br", original=inner)
+                self._mark(name, content, breaks=name in ("br", "tab"), original=inner)
         self.original.append(part.raw(run.stop - 1, run.stop))
 
     def _text(self, raw: str, look: str) -> None:
@@ -339,8 +339,7 @@ class _Draft:
                 self.builder.style(_style_name(look), _wrap(look), piece, shown)
 
 
-def _mark_name(element: str) -> str:
-    return {"w:tab": "tab", "w:drawing": "img", "w:pict": "img"}.get(element, "x")
+_MARKS = {"w:br": "br", "w:cr": "br", "w:tab": "tab", "w:drawing": "img", "w:pict": "img"}
 
 
 def _style_name(look: str) -> str:

@@ -57,7 +57,7 @@ _ROLES: tuple[tuple[Collection[str], Role], ...] = (
     (_BLOCKS, Role.BLOCK),
     (_SKIPPED, Role.SKIP),
     (_INLINE, Role.INLINE),
-    (("text:line-break",), Role.BREAK),
+    (("text:line-break", "text:tab"), Role.BREAK),
     (("text:s",), Role.SPACE),
     (("text:soft-page-break",), Role.HIDDEN),
     (("office:annotation-end",), Role.MARK),

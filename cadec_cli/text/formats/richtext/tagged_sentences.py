@@ -128,27 +128,37 @@ def translated_pieces(
     text, opened, marked, copies = _take_out(sentence, translation)
     spans = _spans_of_pairs(sentence, text, opened, copies)
     marks = [
-        (_place_of_mark(sentence, mark, text, marked.get(number), copies), mark.item)
+        (
+            _place_of_mark(sentence, mark, text, marked.get(number), copies),
+            mark.item,
+            sentence.plain[max(0, mark.place - 1) : mark.place + 1].isspace(),
+        )
         for number, mark in enumerate(sentence.marks)
     ]
     for one in sentence.pairs:
         start, end = spans[one.pair]
         if start == end and (pairs[one.pair].start or pairs[one.pair].end):  # rather empty than lost
-            marks.append((start, as_mark(pairs[one.pair], (), ())))
+            marks.append((start, as_mark(pairs[one.pair], (), ()), False))
     waiting = deque(sorted(marks, key=lambda one: one[0]))
     copied = {start: item for (start, _), item in copies}
-    edges = {0, *(place for place, _ in marks)}
+    edges = {0, *(place for place, _, _ in marks)}
+    last = ""
     edges.update(edge for span in (*spans.values(), *(span for span, _ in copies)) for edge in span)
     for start, end in pairwise([*sorted(edges), len(text), len(text)]):
         while waiting and waiting[0][0] <= start:
-            item = waiting.popleft()[1]
-            yield replace(item, stack=(*sentence.outer, *_stack_at(sentence, spans, start, item.stack)))
+            _, item, spaced = waiting.popleft()
+            stack = (*sentence.outer, *_stack_at(sentence, spans, start, item.stack))
+            if spaced and last.isalnum():
+                yield Item((" ",), " ", stack)
+            yield replace(item, stack=stack)
+            if spaced and text[start : start + 1].isalnum():
+                yield Item((" ",), " ", stack)
         stack = (*sentence.outer, *_stack_at(sentence, spans, start))
         if start < end and start in copied:
             yield replace(copied[start], stack=stack)
         elif start < end:
-            shown = text[start:end]
-            yield Item((escape(shown),), shown, stack)
+            yield Item((escape(text[start:end]),), text[start:end], stack)
+        last = text[end - 1 : end]
 
 
 def _stack_at(

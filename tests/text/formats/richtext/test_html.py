@@ -97,6 +97,9 @@ def test_both_languages() -> None:
         ("a <code>b</code> d", "`b` `b` a", "<code>b</code> `b` a"),
         ("a<br>b", "A<br/> B", "A<br>B"),
         ("a <a href=1><span>b</span></a> d", "<a>D</a> A", "<a href=1><span>D</span></a> A"),
+        ("a <img src=1> b", "A B<img/>", "A B <img src=1>"),
+        ("a <img src=1> b", "A<img/>B, C", "A <img src=1> B, C"),
+        ("a<img src=1> b", "A B<img/> C", "A B<img src=1> C"),
         ("a <i>b <b>c</b></i>", "<b>A</b> <i>B</i>", "A <i><b>B</b></i>"),
     ],
 )
