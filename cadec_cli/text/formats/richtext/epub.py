@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
@@ -66,17 +66,18 @@ def read_epub(source: Source) -> tuple[tuple[Document, ...], EpubLayout]:
     """Read a book; return its chapters as a document, its titles as another, and its layout."""
     archive = open_archive(source.data, source.name, "a book in EPUB")
     package = _package(archive, source.name)
+    contents = dict(package.contents())
     chapters = [
-        _part(archive, member, XHTML if kind != "text/html" else GRAMMAR, source)
+        _part(archive, member, _CONTENTS if member in contents else _grammar(kind), source)
         for member, kind in package.chapters()
     ]
     if not chapters:
         raise CadecError(f"{source.name} has no chapters")
     read = {part.member for part in chapters}
     titles = [_part(archive, package.member, _PACKAGE, source)]
-    for member, kind in package.contents():
+    for member, kind in contents.items():
         if member not in read:
-            titles.append(_part(archive, member, XHTML if kind == _XHTML_TYPE else _NCX, source))
+            titles.append(_part(archive, member, _NCX if kind == _NCX_TYPE else _CONTENTS, source))
     _check_encryption(archive, source.name, {part.member for part in (*chapters, *titles)})
     documents = []
     for parts in (chapters, titles):
@@ -168,6 +169,13 @@ def _texts_in(*elements: str) -> Grammar:
 
 _PACKAGE = _texts_in("dc:title")
 _NCX = _texts_in("text", "ncx:text")
+_CONTENTS = replace(XHTML, line_break=None)  # whose entries are one line each
+
+
+def _grammar(kind: str) -> Grammar:
+    return GRAMMAR if kind == "text/html" else XHTML
+
+
 _LANGUAGE = re.compile(
     r"(<dc:language\b[^<>]{0,200}>\s*)([A-Za-z]{2,3}(?:-[\w-]{1,20})?)(?=\s*</dc:language)"
 )
