@@ -27,7 +27,7 @@ from cadec_cli.text.formats.richtext.tokens import Kind, tokens
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_FRONT_MATTER = re.compile(r"\ufeff?---[ ]*\r?\n(?:.*\r?\n){0,200}?(?:---|\.\.\.)[ ]*(?:\r?\n|$)")
+_FRONT_MATTER = re.compile(r"\ufeff?---[ ]*\r?\n(?:[^\r\n]*\r?\n){0,200}?(?:---|\.\.\.)[ ]*(?:\r?\n|$)")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|$)")
 # Lines in a paragraph that have a meaning in some dialect, and no words.
 _DIRECTIVE = re.compile(r"(?::::.*|\[![A-Z]+\]|\$\$)[ \t]*$")
@@ -440,10 +440,10 @@ _BLOCK_START = re.compile(
     r"(#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|={1,}\s*$|-{2,}\s*$|~~~|```|\||:)|(\d{1,9})([.)])(?=\s|$)"
 )
 # What stays on one line: code, targets of links, tags.
-_WORD = re.compile(r"(?:`+[^`]+`+|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|<[^<>]*>|\S)+")
+_WORD = re.compile(r"(?:(?<!`)`++[^`]++`++|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|<[^<>]*>|\S)+")
 
 
-_CODE_OR_BREAK = re.compile(r"(`+[^`]+`+)|[ \t]*\r?\n[ \t]*(?:>[ \t]?)*")
+_CODE_OR_BREAK = re.compile(r"((?<!`)`++[^`]++`++)|[ \t]*\r?\n[ \t]*(?:>[ \t]?)*")
 
 
 @dataclass(frozen=True)

@@ -102,8 +102,8 @@ def _markup_at(text: str, place: int, xml: bool) -> Token | None:
     if text.startswith("<?", place):
         return _other(text, place, "?>" if xml else ">", 2)
     if text.startswith("<!", place):
-        bracket, close = text.find("[", place), text.find(">", place)
-        subset = xml and 0 <= bracket < close
+        close = text.find(">", place)
+        subset = xml and close >= 0 and text.find("[", place, close) >= 0
         return _other(text, place, "]>" if subset else ">", 2)
     name = _NAME.match(text, place)
     if name is None:

@@ -204,3 +204,8 @@ def test_real_pages(name: str) -> None:
 def test_time_is_bounded(part: str) -> None:
     page = part * 3000
     assert translated(page, "markdown", unchanged).decode() == page
+
+
+def test_a_head_without_an_end_is_text() -> None:
+    page = "---\r\n" + "a: b\r\n" * 500
+    assert translated(page, "markdown", unchanged).decode() == page
