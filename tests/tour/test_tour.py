@@ -34,6 +34,7 @@ ENCODINGS = {
     "notes-utf16.txt": "utf-16",
 }
 HUGE = ("long-sentence.txt", "large.txt")
+AS_TEXT = ("table.csv",)  # whose cells are translated, whatever the columns are
 OTHER_LANGUAGE = ("russian.txt", "russian-cp1251.txt")
 
 NAMES = sorted({path.name for path in tour_files.WRITTEN.iterdir()} | set(tour_files.MADE))
@@ -89,9 +90,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tour(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Tour:
     outputs = tmp_path_factory.mktemp("outputs")
     before = _contents(inputs)
-    plain = [name for name in NAMES if name not in ENCODINGS and name not in HUGE]
+    plain = [name for name in NAMES if name not in (*ENCODINGS, *HUGE, *AS_TEXT)]
     exits = {"plain": _translate(inputs, plain, outputs, "--nbest", "4")}
     exits["huge"] = _translate(inputs, HUGE, outputs, "--nbest", "1")
+    exits["text"] = _translate(inputs, AS_TEXT, outputs, "--nbest", "4", "--format", "text")
     for name, encoding in ENCODINGS.items():
         exits[name] = _translate(inputs, [name], outputs / name, "--nbest", "4", "--encoding", encoding)
     return Tour(outputs, before, _contents(inputs), exits)
