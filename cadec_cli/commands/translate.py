@@ -114,7 +114,7 @@ def translate(
         one_of(
             ("above", "below"),
             "--bilingual",
-            help="Show the source too, above or below the translation in every cue.",
+            help="Show the source too, above or below the translation of every cue or paragraph.",
             panel=_SUBTITLES,
             show_default=False,
         ),

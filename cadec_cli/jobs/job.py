@@ -28,7 +28,7 @@ from cadec_cli.engines.engine import Languages, silence
 from cadec_cli.engines.protocols import Models, ModelSet
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.fs.paths import is_stream
-from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, read_errors, stream_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, is_streamed, name_of, read_errors, stream_text
 from cadec_cli.jobs.by_document import BulkTranslation, DocumentWorker
 from cadec_cli.jobs.done import RECORD, FinishedFiles, document_key, remove_complete
 from cadec_cli.jobs.in_step import (
@@ -243,7 +243,7 @@ class TranslationJob:
     def read(self, path: Path, inputs: InputOptions) -> TextFile:
         """Read one of the inputs."""
         target = None if self.drafts else self.languages.target_code
-        return read_text_file(
+        file = read_text_file(
             path,
             language=self.languages.source_code,
             lines=inputs.lines,
@@ -255,6 +255,9 @@ class TranslationJob:
             retranslate=inputs.retranslate,
             most=inputs.most,
         )
+        for note in file.notes:
+            self.note(f"{name_of(path)}: {note}")
+        return file
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
         """Tell whether to translate the input as it arrives: one pipe, in a format read line by line."""
@@ -436,10 +439,10 @@ def _check_side_output(plan: OutputPlan | None, side_output: SideOutput | None) 
 
 
 def _check_style(files: Iterable[TextFile], inputs: InputOptions) -> None:
-    """Refuse to show two languages in a format without cues."""
+    """Refuse to show two languages in a format that can't."""
     for file in files:
-        if inputs.style.bilingual and not format_named(file.format).has_cues:
-            raise UsageError(f"{option('bilingual')} is for subtitles, not for {file.format}")
+        if inputs.style.bilingual and not format_named(file.format).bilingual:
+            raise UsageError(f"{option('bilingual')} is for subtitles and documents, not for {file.format}")
 
 
 def _shard_numbers(paths: Sequence[Path], shard: JobShard) -> list[int]:

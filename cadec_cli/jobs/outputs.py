@@ -64,10 +64,8 @@ class OutputPlan:
         return replace(self, paths=tuple(self.paths[number] for number in numbers), journal=journal)
 
 
-# Endings of files (not directories), besides those of the formats.
-_OTHER_FILES = frozenset({".md", ".html"})
 # Endings of files that are not text. An installed format may have them nevertheless.
-_FOREIGN = frozenset({".pdf", ".doc", ".docx", ".odt", ".rtf", ".xlsx", ".epub", ".mp4", ".mkv"})
+_FOREIGN = frozenset({".pdf", ".doc", ".rtf", ".xlsx", ".pptx", ".mobi", ".mp4", ".mkv"})
 
 
 def is_template(output: str) -> bool:
@@ -168,8 +166,7 @@ def _is_directory(output: str, inputs: Sequence[Path]) -> bool:
 
 
 def _is_file_name(name: str) -> bool:
-    ending = Path(name).suffix.lower()
-    return ending in _OTHER_FILES or format_with_ending(ending) is not None
+    return format_with_ending(Path(name).suffix) is not None
 
 
 def _fill_template(template: str, path: Path, languages: Languages, ext: str | None) -> str:

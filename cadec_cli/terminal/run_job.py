@@ -105,14 +105,14 @@ def check_by_document(
 
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
-    """Refuse to show two languages in formats without cues."""
+    """Refuse to show two languages in formats that can't."""
     from cadec_cli.text.formats import format_named
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
     for name in formats:
-        if not format_named(name).has_cues:
-            raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
+        if not format_named(name).bilingual:
+            raise typer.BadParameter(f"--bilingual is for subtitles and documents, not for {name}")
 
 
 def output_request(

@@ -40,7 +40,7 @@ TAGS = {
 }
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
-    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"
+    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://[^\s<>]+)"
     rf"|(?P<html>{_HTML})"
     rf"|(?P<ass>{_OVERRIDE}|{_LETTER})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -150,6 +150,9 @@ def _switches(tag: str) -> tuple[Switch, ...]:
 Aligned = Callable[[int, int], tuple[int, int]]
 
 _WORD = re.compile(r"\S+")
+_LAST_WORD = re.compile(r"[^\W_]+$")
+_LONGEST_WORD = 40
+_FINAL = ".!?…;: \t\"'»”)"
 
 
 def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
@@ -162,6 +165,17 @@ def take_out_tags(text: str) -> tuple[str, tuple[Tag, ...]]:
         removed += len(tag.text)
     taken = (replace(tag, start=start) for tag, start in zip(tags, positions, strict=True))
     return without_tags(text, tags), tuple(taken)
+
+
+def proportional_range(source: str, start: int, end: int, translation: str) -> tuple[int, int]:
+    """Return the range at the same proportion of the text, from the nearest ends of words."""
+    ends = [0, *(match.end() for match in re.finditer(r"\S+", translation))]
+    scale = len(translation) / max(1, len(source))
+    first = min(ends, key=lambda place: abs(place - start * scale))
+    last = min(ends, key=lambda place: abs(place - end * scale))
+    while first < len(translation) and first < last and translation[first].isspace():
+        first += 1
+    return min(first, last), last
 
 
 @dataclass(frozen=True)
@@ -236,6 +250,12 @@ def _single_tag_position(tag: Tag, plain: str, translation: str, aligned: Aligne
         return aligned(tag.start, len(plain))[0]
     if tag.switches:
         return aligned(0, tag.start)[1]
+    if not plain[tag.start :].strip(_FINAL) and not plain[tag.start - 1].isspace():
+        return len(translation.rstrip(_FINAL))
+    word = _LAST_WORD.search(plain[max(0, tag.start - _LONGEST_WORD) : tag.start])
+    if word and not tag.visible and not plain[tag.start].isalnum():
+        # It stands behind a word, as the mark of a note does.
+        return aligned(tag.start - len(word[0]), tag.start)[1]
     # A tag that belongs to no word goes to the nearest edge of one, in proportion; a visible one after it.
     words = list(_WORD.finditer(translation))
     edges = [match.end() for match in words] + [match.start() for match in words if not tag.visible]

@@ -52,6 +52,12 @@ class TextFile:
     format: str  # the name of its true format, whatever the file's name says
     original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know about the file, such as what is left out."""
+        notes: tuple[str, ...] = getattr(self.layout, "notes", ())
+        return notes
+
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
         for piece in self.layout.restore(translations):
@@ -74,6 +80,7 @@ class Format:
     Functions may be named by strings such as "package.module:function". All but `read` are optional: without
     `write`, no other format can be converted to this one; without `lines`, files are read whole even from a
     pipe; without `detect`, files are what their name says; without `plain_text`, sentences have no tags.
+    A layout may have `notes`: what people should know about the file.
     """
 
     name: str
@@ -82,6 +89,7 @@ class Format:
     read: str | Reader
     binary: bool = False  # `Source.content` is bytes, and the layout yields bytes
     has_cues: bool = False  # subtitles: text with times
+    bilingual: bool = False  # translations can be shown with their sources
     has_columns: bool = False  # tables, of which columns are translated
     write: str | Writer | None = None
     lines: str | LineReaders | None = None
@@ -101,9 +109,24 @@ def _subtitles(name: str, help: str, *endings: str) -> Format:
         (f".{name}", *endings),
         f"{_SUBTITLES}.reader:read_subtitles",
         has_cues=True,
+        bilingual=True,
         write=f"{_CONVERSION}:write_subtitles",
         detect=f"{_SUBTITLES}.cues:detect",
         plain_text=f"{_CONVERSION}:without_tags",
+    )
+
+
+def _document(name: str, help: str, endings: tuple[str, ...], *, binary: bool = True) -> Format:
+    module = f"cadec_cli.text.formats.richtext.{name}"
+    plain_text = "cadec_cli.text.formats.richtext.paragraphs:without_tags"
+    return Format(
+        name,
+        help,
+        endings,
+        f"{module}:read_{name}",
+        binary=binary,
+        plain_text=plain_text,
+        bilingual=binary,  # paragraphs of Markdown have no line breaks that every reader shows
     )
 
 
@@ -119,7 +142,7 @@ FORMATS: Registry[Format] = Registry(
         for known in (
             Format(
                 TEXT,
-                "plain text or Markdown",
+                "plain text",
                 (".txt", ".text"),
                 "cadec_cli.text.formats.plain:read_plain",
                 write=f"{_CONVERSION}:write_lines",
@@ -133,6 +156,11 @@ FORMATS: Registry[Format] = Registry(
                 write=f"{_CONVERSION}:write_json_lines",
                 lines="cadec_cli.text.formats.jsonl:JsonlLines",
             ),
+            _document("markdown", "Markdown", (".md", ".markdown"), binary=False),
+            _document("html", "web pages", (".html", ".htm", ".xhtml")),
+            _document("docx", "Word documents", (".docx",)),
+            _document("odt", "OpenDocument texts", (".odt",)),
+            _document("epub", "books", (".epub",)),
             _subtitles("srt", "SubRip subtitles"),
             _subtitles("vtt", "WebVTT subtitles"),
             _subtitles("ass", "Advanced SubStation Alpha subtitles"),
