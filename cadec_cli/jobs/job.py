@@ -234,6 +234,7 @@ class TranslationJob:
             tags=self.options.protect,
             screen=dataclasses.replace(inputs.style, language=target),
             most=inputs.most,
+            note=self.note,
         )
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:

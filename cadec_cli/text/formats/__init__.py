@@ -33,6 +33,7 @@ from cadec_cli.text.formats.layout import (
     Reader,
     Source,
     SubtitleStyle,
+    unsaid,
 )
 
 TEXT = "text"
@@ -173,12 +174,14 @@ def read_text_file(
     tags: bool = False,
     screen: SubtitleStyle | None = None,
     most: int = MAX_INPUT_BYTES,
+    note: Callable[[str], None] = unsaid,
 ) -> TextFile:
     """Read a file in `format`, or in the format that its name promises; `-` is standard input.
 
     With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
     and translations must have them too. A file of more than `most` bytes, or one that isn't in its format, is
-    a CadecError. Binary formats have no `encoding`.
+    a CadecError. Binary formats have no `encoding`. `note` is called with what a person should know about how
+    the file was read.
     """
     known = format_named(format_of(path) if format is None else format)
     content: str | bytes
@@ -197,6 +200,7 @@ def read_text_file(
         lines=lines,
         tags=tags,
         screen=screen or SubtitleStyle(),
+        note=note,
     )
     documents, layout = load(known.read)(source)
     original = None if known.binary else (known.name, source.text)
