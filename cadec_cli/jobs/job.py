@@ -289,6 +289,7 @@ class TranslationJob:
                 lines=inputs.lines,
                 whole_documents=not search_kind(self.options.search).is_greedy,
                 most_held=max(inputs.most, CHARACTERS),
+                any_text=inputs.format is not None,
             )
         )
         file = TextFile((), text, stream.encoding, input_format)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import Registry, load
-from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, name_of, read_data, read_text
+from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, decode, name_of, read_data
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import (
     BinaryLayout,
@@ -157,11 +157,21 @@ def format_with_ending(ending: str) -> Format | None:
 
 def format_of(path: Path) -> str:
     """Return the format that a file's name promises: `film.srt.gz` is srt; an unknown ending means text."""
+    known = format_with_ending(_ending_of(path))
+    return TEXT if known is None else known.name
+
+
+def _ending_of(path: Path) -> str:
+    """Return the ending of a file's name, without that of a compressed file."""
     suffixes = path.suffixes
     if suffixes and suffixes[-1].lower() in COMPRESSED:
         suffixes.pop()
-    known = format_with_ending(suffixes[-1]) if suffixes else None
-    return TEXT if known is None else known.name
+    return suffixes[-1] if suffixes else ""
+
+
+def _name_with_ending(ending: str) -> str | None:
+    known = format_with_ending(ending)
+    return None if known is None else known.name
 
 
 def read_text_file(
@@ -180,21 +190,28 @@ def read_text_file(
 
     With `lines`, every line of plain text is one sentence. With `tags`, sentences keep the tags inside them,
     and translations must have them too. A file of more than `most` bytes, or one that isn't in its format, is
-    a CadecError. Binary formats have no `encoding`. `note` is called with what a person should know about how
-    the file was read.
+    a CadecError; without `format`, so is a file that is not text by its name or its beginning. Binary formats
+    have no `encoding`. `note` is called with what a person should know about how the file was read.
     """
+    from cadec_cli.text.formats.foreign import refuse_binary, refuse_name, refuse_text
+
+    name = name_of(path)
+    if format is None:
+        refuse_name(_ending_of(path), name, _name_with_ending)
     known = format_named(format_of(path) if format is None else format)
-    content: str | bytes
-    if known.binary:
-        content, found_encoding = read_data(path, most=most), None
-    else:
-        file = read_text(path, encoding, most=most)
-        content, found_encoding = file.text, file.encoding
+    data = read_data(path, most=most)
+    content: str | bytes = data
+    found_encoding: str | None = None
+    if not known.binary:
+        refuse_binary(data, name, _name_with_ending, encoding)
+        content, found_encoding = decode(data, encoding, name)
         if known.detect is not None:
-            known = format_named(load(known.detect)(file.text, known.name))
+            known = format_named(load(known.detect)(content, known.name))
+        if known.name == TEXT and format is None:
+            refuse_text(content, name, _name_with_ending)
     source = Source(
         content,
-        name=name_of(path),
+        name=name,
         format=known.name,
         language=language,
         lines=lines,
@@ -233,8 +250,11 @@ def stream_lines(
     lines: bool = False,
     whole_documents: bool = False,
     most_held: int = MAX_HELD,
+    any_text: bool = True,
 ) -> Iterator[list[Line[Layout]]]:
     """Yield the lines of a stream, all that are available at a time; or only those of whole documents.
+
+    Binary data are a CadecError. Without `any_text`, so is text that begins as a file of another format does.
 
     If reading fails, the lines before the failure are yielded before the error is raised.
     """
@@ -246,7 +266,7 @@ def stream_lines(
     failure: CadecError | None = None
     characters = 0
     try:
-        for found in _lines(stream, LineCutter(old_ends=reader.old_ends), reader):
+        for found in _lines(_checked(stream, any_text), LineCutter(old_ends=reader.old_ends), reader):
             if isinstance(found, Line):
                 held.append(found)
                 ready = _ready(held, ready) if whole_documents else len(held)
@@ -270,9 +290,23 @@ def stream_lines(
         raise failure
 
 
-def _lines(stream: TextStream, cutter: LineCutter, reader: LineReader) -> Iterator[Line[Layout] | int]:
-    """Yield the lines of each piece of text, and then the length of the piece."""
+def _checked(stream: TextStream, any_text: bool) -> Iterator[str]:
+    """Yield the pieces of a stream; the first one shows whether it is text."""
+    from cadec_cli.text.formats.foreign import refuse_binary, refuse_text
+
+    first = True
     while text := stream.read():
+        if first:
+            refuse_binary(text.encode("utf-8", "surrogatepass"), stream.name, _name_with_ending, "utf-8")
+            if not any_text:
+                refuse_text(text, stream.name, _name_with_ending)
+        first = False
+        yield text
+
+
+def _lines(pieces: Iterator[str], cutter: LineCutter, reader: LineReader) -> Iterator[Line[Layout] | int]:
+    """Yield the lines of each piece of text, and then the length of the piece."""
+    for text in pieces:
         for line, end in cutter.cut(text):
             yield from reader.read(line, end)
         yield len(text)
