@@ -124,6 +124,31 @@ def test_only_subtitles_have_speakers(text: str, before: str, parts: list[str]) 
     assert parts_of(text) == [text]
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("- Good morning. - Good morning.", ["- Good morning.", "- Good morning."]),
+        ("-Where is Tom? -He left.", ["-Where is Tom?", "-He left."]),
+        ("Are you— - Stop! — Who? – 12.", ["Are you—", "- Stop!", "— Who?", "– 12."]),
+        ("- Да? - Нет.", ["- Да?", "- Нет."]),
+        ("- “Yes.” - “No.”", ["- “Yes.”", "- “No.”"]),
+        ("— Stop! — he cried. — Stop!", ["— Stop! — he cried.", "— Stop!"]),
+        ("- JOHN: Hi. - MARY: Hi.", ["- JOHN: Hi.", "- MARY: Hi."]),
+        ("It was – as I said – London.", ["It was – as I said – London."]),
+        ("- A well-known man. -5 degrees", ["- A well-known man.", "-5 degrees"]),
+        ("- Hi. -", ["- Hi. -"]),
+    ],
+)
+@pytest.mark.parametrize("speakers", [False, True])
+def test_every_speaker_of_a_line_is_a_part(text: str, parts: list[str], speakers: bool) -> None:
+    assert parts_of(text, speakers=speakers) == parts
+
+
+@given(st.text(alphabet="aB1 .!-–—“”()[]", max_size=40), st.booleans())
+def test_parts_make_up_the_sentence(text: str, speakers: bool) -> None:
+    assert " ".join(parts_of(text, speakers=speakers)) == text
+
+
 @given(st.text(alphabet="aB1 .,:-()[]♪#<>i/é", max_size=40), st.booleans())
 def test_what_stands_around_is_enough_to_know_the_core(text: str, speakers: bool) -> None:
     core = core_of(text, "en", speakers=speakers)
