@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from cadec_cli.text.protected.core import core_between, core_of, parts_of
 from cadec_cli.text.protected.spans import find_spans, has_words, lost_spans
 
+SHA512 = "ee26b0dd4af7e749aa1a8ee3c10ae9923f618980772e473f8819a5d4940e0db27ac185f8a0e1d5f84f88bc887fd67b14"
+JWT = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.{'eyJzdWIiOiIxMjM0NTY3ODkw' * 4}.SflKxwRJSMeKKF2QT4fwpMeJf36POk"
+BASE64 = "sha512-" + "Q2hhcHRlciBzaXg/IFRoZSBlbmQ+" * 3 + "=="
 EXAMPLES = [
     ("Call 555-1234 now.", ["555-1234"]),
     ("3,500,000 people live here.", ["3,500,000"]),
@@ -34,6 +37,11 @@ EXAMPLES = [
     ("No results for :query from 00:1B:44:11:3A:B7.", [":query", "00:1B:44:11:3A:B7"]),
     ("Mr. Smith went home. It's fine - really!", []),
     ("Café Müller, naïve façade.", []),
+    (f"The sum {SHA512} is right.", [SHA512]),
+    (f"Send {JWT}, please.", [JWT]),
+    (f"integrity={BASE64}", [f"integrity={BASE64}"]),
+    ("Introduction...........................................................12", []),
+    ("Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft", []),
 ]
 
 
@@ -91,7 +99,36 @@ def test_a_changed_number_or_name_is_a_lost_one(source: str, translation: str, m
     assert lost_spans(find_spans(source, "en"), translation) == missing
 
 
-RUNS = ["-", "a-", "--a", "a", "_", "a.", "a/", "1.", "1-", "@a", "%", "{", "[", "(", "♪", "\\"]
+@pytest.mark.parametrize(
+    ("translation", "kept"),
+    [("www.example.com.", True), ("Voir www.example.com-2", False), ("Die www.example.com-Seite", True)],
+)
+def test_an_address_with_a_number_after_it_is_another(translation: str, kept: bool) -> None:
+    spans = find_spans("See www.example.com for more.", "en")
+    assert lost_spans(spans, translation) == ([] if kept else ["www.example.com"])
+
+
+RUNS = [
+    "a1=",
+    "a1" * 30,
+    "a1" * 30 + "..",
+    "-",
+    "a-",
+    "--a",
+    "a",
+    "_",
+    "a.",
+    "a/",
+    "1.",
+    "1-",
+    "@a",
+    "%",
+    "{",
+    "[",
+    "(",
+    "♪",
+    "\\",
+]
 
 
 @pytest.mark.parametrize("run", RUNS)
