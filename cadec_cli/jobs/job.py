@@ -173,8 +173,13 @@ class TranslationJob:
     @cached_property
     def translator(self) -> Translator:
         """Models and options, ready to translate."""
-        language = self.languages.source_code
-        return Translator(self.models, self.options, language=language, listing=self.listing)
+        return Translator(
+            self.models,
+            self.options,
+            language=self.languages.source_code,
+            target_language=self.languages.target_code,
+            listing=self.listing,
+        )
 
     @cached_property
     def judge(self) -> Judge:
@@ -404,6 +409,7 @@ class TranslationJob:
             self.options,
             contexts=[self.before, *(Context() for _ in documents[1:])],
             language=self.languages.source_code,
+            target_language=self.languages.target_code,
             placing=lambda: self.models.translation if self.bundle.has_translation else None,
         )
         return iter(sorted(chosen, key=lambda one: (one.document, one.sentence)))

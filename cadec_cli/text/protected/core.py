@@ -237,6 +237,7 @@ def _core(around: Affixes, language: str) -> Core:
 
 _WORD = re.compile(r"[^\W\d_]+")
 _VOWELS = frozenset("AEIOUYÀÂÄÁÃÅÆÉÈÊËÍÎÏÓÔÖÕØÚÛÜÝАЕЁИІОУЫЭЮЯЇЄΑΕΗΙΟΥΩ")
+_ABBREVIATIONS = re.compile(r"\W*[^\W\d_]{2,4}(?:\s?[,;/&+]\s?[^\W\d_]{2,4})+\W*")  # NASA, ESA
 _FIRST_LETTER = re.compile(r"(?:^|(?<=[.!?…])[)\]]*\s)[\W\d_]*([^\W\d_])")
 _ENGLISH_I = re.compile(r"(?<![\w'’])i(?=['’](?:m|ll|ve|d)\b|(?![\w'’.]))")
 
@@ -251,7 +252,7 @@ def _is_shouted(text: str, *, described: bool) -> bool:
     if described and letters > 3:
         return True
     if len(words) > 1:
-        return letters > 4 and max(map(len, words)) > 2
+        return letters > 4 and max(map(len, words)) > 2 and not _ABBREVIATIONS.fullmatch(text)
     spoken = len(words) == 1 and not _VOWELS.isdisjoint(words[0])
     return spoken and (letters > 4 or (letters > 1 and text.rstrip("\"'”’»)").endswith(("!", "?"))))
 

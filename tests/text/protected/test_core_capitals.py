@@ -21,7 +21,22 @@ WORDS = [
     ("ВЫХОД", "Выход"),
     ("ГЛАВА ШЕСТАЯ", "Глава шестая"),
 ]
-KEPT = ["NATO", "USA", "IBM", "HTTPS", "JSON", "UTF-8", "ISO 9001", "I", "OK", "Stop!", "X!", "A B", "東京"]
+KEPT = [
+    "NATO",
+    "NASA, ESA",
+    "USA",
+    "IBM",
+    "HTTPS",
+    "JSON",
+    "UTF-8",
+    "ISO 9001",
+    "I",
+    "OK",
+    "Stop!",
+    "X!",
+    "A B",
+    "東京",
+]
 
 
 @pytest.mark.parametrize(("text", "read"), WORDS)
