@@ -23,6 +23,7 @@ _LETTER = r"\{/?[biu]\}"
 _HTML = r"</?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>|<\d[\d:.]*>"
 # SubRip has few tags; other words between angle brackets are text.
 _SUBRIP_NAMES = "b|i|u|s|em|strong|font|span|c|v|lang|ruby|rt"
+_STRAY_HTML = r"</?(?:b|i|u|s|font)\b[^<>]*>"
 _EMOJI = (
     "(?:[\U0001f1e6-\U0001f1ff]{2}"
     "|[0-9#*]\ufe0f?\u20e3"
@@ -34,8 +35,11 @@ _EMOJI = (
 TAGS = {
     "srt": re.compile(rf"</?\s*(?:{_SUBRIP_NAMES})\b[^<>]*>|{_OVERRIDE}|{_LETTER}", re.IGNORECASE),
     "vtt": re.compile(rf"</?[a-z][^<>]*>|<[\d:.]+>|{_OVERRIDE}", re.IGNORECASE),
-    "ass": re.compile(r"\{[^{}]*\}"),
+    # HTML is no markup of SubStation, but files that were converted badly have it, in pairs.
+    "ass": re.compile(rf"\{{[^{{}}]*\}}|{_STRAY_HTML}", re.IGNORECASE),
 }
+# HTML that SubStation shows as text.
+STRAY_HTML = re.compile(_STRAY_HTML, re.IGNORECASE)
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
     r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"

@@ -37,6 +37,7 @@ EXAMPLES = [
     ("No results for :query from 00:1B:44:11:3A:B7.", [":query", "00:1B:44:11:3A:B7"]),
     ("Mr. Smith went home. It's fine - really!", []),
     ("Café Müller, naïve façade.", []),
+    ("Go from A -> B => C <- D <=> E, not a->b.", ["->", "=>", "<-", "<=>"]),
     (f"The sum {SHA512} is right.", [SHA512]),
     (f"Send {JWT}, please.", [JWT]),
     (f"integrity={BASE64}", [f"integrity={BASE64}"]),
