@@ -34,6 +34,8 @@ _MARKS_OF = {
 }
 _USUAL = ("“", "”", "‘", "’")
 
+_COMMA_INSIDE = "“「"  # where a comma comes before the mark that closes
+
 _DOUBLE = "“”„‟«»"
 _TYPOGRAPHIC = re.compile(f"[{_DOUBLE}‘’‚…—–]")
 _QUOTES = f'"{_DOUBLE}「」『』《》'
@@ -74,10 +76,10 @@ def quotations(text: str) -> list[Quotation]:
 
 
 def has_quotation_marks(text: str) -> bool:
-    """Tell whether a text has a quotation mark of any kind, or begins with the dash of a dialogue."""
-    if any(mark in text for mark in _QUOTES) or text.lstrip().startswith(("-", "–", "—")):
-        return True
-    return bool(_SINGLE_OPENING.search(text) or _SINGLE_CLOSING.search(text))
+    """Tell whether a text has a quotation mark of any kind."""
+    return any(mark in text for mark in _QUOTES) or bool(
+        _SINGLE_OPENING.search(text) or _SINGLE_CLOSING.search(text)
+    )
 
 
 def has_half_quotation(text: str) -> bool:
@@ -119,6 +121,8 @@ def _in_style(text: str, marks: tuple[str, ...], *, singles: bool) -> str:
             after += len(text[after:]) - len(text[after:].lstrip(f" {NBSP}\u202f"))
         else:
             before = before.rstrip(f" {NBSP}\u202f")
+            if before.endswith(",") and marks[0] not in _COMMA_INSIDE:
+                before, mark = before[:-1], f"{mark},"
         written += before + mark
         done = after
     return written + text[done:]

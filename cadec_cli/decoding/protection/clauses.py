@@ -3,7 +3,8 @@
 Models leave out a part of a sentence that has several: what is quoted, who says it, or the second of two
 sentences in a line. The length of the whole gives it away. Clauses are what stands between quotation marks
 and around them, and the sentences of a line. If every hypothesis has lost one, the translations of the
-clauses are put together: that costs style and keeps what was said.
+clauses are put together: that costs style and keeps what was said. A quotation that is there, but without
+its marks, gets them back.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import pairwise
 from cadec_cli.decoding.protection.defects import quoted_clauses, text_size
 from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.text.protected.core import Core
+from cadec_cli.text.punctuation import Quotation, has_quotation_marks
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 # Hypotheses are compared if the shortest is below this share of the source, and a clause is taken for lost if
@@ -75,6 +77,55 @@ def _words_of(text: str, start: int, end: int) -> Span:
     while start < end and not text[start].isalnum():
         start += 1
     return start, end
+
+
+_AFTER_QUOTED = re.compile(r"[,.!?…]+(?=\s+\S)")
+_BEFORE_QUOTED = re.compile(r"[:,—–]\s+(?=\S)")
+_DIALOGUE_DASH = re.compile(r"[-–—]{1,2}\s*")
+# How far from its place in the source a quotation may begin or end in a translation, as a share of the text.
+_FARTHEST = 0.2
+
+
+def with_marks(core: Core, nbest: NBest) -> NBest:
+    """Mark the quotation in the hypotheses that have it without marks, or with the dash of a dialogue."""
+    quoted = quoted_clauses(core.text)
+    if len(quoted) != 1 or all(has_quotation_marks(one.text) for one in nbest.hypotheses):
+        return nbest
+    found: dict[str, Hypothesis] = {}
+    for one in nbest.hypotheses:
+        text = one.text if has_quotation_marks(one.text) else mark_quotation(core.text, quoted[0], one.text)
+        found.setdefault(text, one if text == one.text else Hypothesis(text, one.log_prob))
+    return replace(nbest, hypotheses=tuple(found.values()))
+
+
+def mark_quotation(source: str, quoted: Quotation, translation: str) -> str:
+    """Put the marks of a quotation into a translation; where they belong is told by its punctuation.
+
+    It must be at the beginning or the end of its sentence; otherwise the translation is returned as it is.
+    """
+    opening, closing = source[quoted.start], source[quoted.end - 1]
+    if not any(map(str.isalpha, source[: quoted.start])):
+        bare = (
+            _DIALOGUE_DASH.sub("", translation, count=1) if _DIALOGUE_DASH.match(translation) else translation
+        )
+        if not any(map(str.isalpha, source[quoted.end :])):
+            return f"{opening}{bare}{closing}"
+        cut = _nearest(
+            [match.end() for match in _AFTER_QUOTED.finditer(bare)], bare, quoted.end / len(source)
+        )
+        return translation if cut is None else f"{opening}{bare[:cut]}{closing}{bare[cut:]}"
+    if not any(map(str.isalpha, source[quoted.end :])):
+        places = [match.end() for match in _BEFORE_QUOTED.finditer(translation)]
+        cut = _nearest(places, translation, quoted.start / len(source))
+        return translation if cut is None else f"{translation[:cut]}{opening}{translation[cut:]}{closing}"
+    return translation
+
+
+def _nearest(places: Sequence[int], text: str, share: float) -> int | None:
+    """Return the place that is nearest to a share of the text; None if none is near."""
+    wanted = share * len(text)
+    best = min(places, key=lambda place: abs(place - wanted), default=None)
+    return best if best is not None and abs(best - wanted) <= _FARTHEST * len(text) else None
 
 
 def keep_clauses(

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cadec_cli.decoding.protection.clauses import clauses_of, join_clauses, keep_clauses
+from cadec_cli.decoding.protection.clauses import clauses_of, join_clauses, keep_clauses, with_marks
 from cadec_cli.decoding.protection.defects import with_defects
 from cadec_cli.engines.protocols import CopiesPieces, TranslationModel
 from cadec_cli.method.hypotheses import Hypothesis, NBest
@@ -103,10 +103,13 @@ class ProtectedModel:
         ]
 
     def _with_clauses(self, core: Core, nbest: NBest) -> NBest:
-        """Leave out hypotheses that have lost a clause, unless what replaces them has lost a span."""
+        """Leave out hypotheses that have lost a clause, and mark quotations that have lost their marks.
+
+        All stay if what would replace them has lost a span.
+        """
         kept = keep_clauses(core, nbest, self.language, self._best)
         whole = kept is nbest or not lost_spans(list(core.spans), kept.hypotheses[0].text)
-        return kept if whole else nbest
+        return with_marks(core, kept if whole else nbest)
 
     def _best(self, texts: Sequence[str]) -> list[Hypothesis | None]:
         """Return the best translation of each text; None where the model can't read it."""

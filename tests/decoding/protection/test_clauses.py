@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.decoding.protection.clauses import clauses_of
-from cadec_cli.decoding.protection.defects import defects
+from cadec_cli.decoding.protection.clauses import clauses_of, mark_quotation
+from cadec_cli.decoding.protection.defects import defects, quoted_clauses
 from cadec_cli.decoding.protection.model import ProtectedModel
 from cadec_cli.decoding.translator import Translator
 from cadec_cli.engines.protocols import ModelSet
@@ -94,6 +94,30 @@ def test_no_clause_is_lost(text: str, translation: str, whole: bool) -> None:
         assert one.text == translation
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "marked"),
+    [
+        (QUOTED, "-- Je suis venu dès que possible, répondit Aurelia.",
+         "“Je suis venu dès que possible,” répondit Aurelia."),
+        ("“Go!” cried Anna.", "– Va ! s'écria Anna.", "“Va !” s'écria Anna."),
+        ("“Go home, John.”", "Rentre, John.", "“Rentre, John.”"),
+        ("Paul said, “The boat is ready.”", "Paul a dit : le bateau est prêt.",
+         "Paul a dit : “le bateau est prêt.”"),
+        ("“I am here now,” said the very old man.", "Je suis là maintenant dit le vieux.", None),
+    ],
+)  # fmt: skip
+def test_marks_are_put_where_punctuation_tells(source: str, translation: str, marked: str | None) -> None:
+    assert mark_quotation(source, quoted_clauses(source)[0], translation) == (marked or translation)
+
+
+@given(st.text("aB .,!?“”—", max_size=40), st.text("ab .,!?:—“", max_size=30))
+def test_marking_changes_nothing_else(source: str, translation: str) -> None:
+    for quoted in quoted_clauses(source):
+        marked = mark_quotation(source, quoted, translation)
+        kept = [one for one in marked if one in "ab"]
+        assert kept == [one for one in translation if one in "ab"]
+
+
 def test_a_whole_translation_is_not_compared() -> None:
     class Faithful(Forgetful):
         def _hypotheses(self, text: str) -> tuple[Hypothesis, ...]:
@@ -109,7 +133,7 @@ def test_a_whole_translation_is_not_compared() -> None:
     [
         (QUOTED, "Je suis venu dès que j'ai pu, répondit Aurelia.", True),
         (QUOTED, "« Je suis venu dès que j'ai pu », répondit Aurelia.", False),
-        (QUOTED, "-- Je suis venu dès que j'ai pu, répondit Aurelia.", False),
+        (QUOTED, "-- Je suis venu dès que j'ai pu, répondit Aurelia.", True),
         ("The so-called “expert” slept.", "Le prétendu expert dormait.", False),
         ("“I came as soon as I could.", "\"Je suis venu dès que j'ai pu.", False),
     ],
@@ -126,7 +150,7 @@ def test_a_translator_writes_the_marks_of_the_target_language() -> None:
         target_language="fr",
     )
     (one,) = translator.translate([QUOTED])
-    assert one.text == "«\u00a0I CAME AS SOON AS I COULD,\u00a0» AURELIA ANSWERED."
+    assert one.text == "«\u00a0I CAME AS SOON AS I COULD\u00a0», AURELIA ANSWERED."
     assert [listed.texts[0] for listed in translator.lists([QUOTED])[0]] == [one.text]
     unprotected = Translator(
         ModelSet(Forgetful(whole=True)),
