@@ -295,6 +295,7 @@ class TranslationJob:
                 whole_documents=not search_kind(self.options.search).is_greedy,
                 most_held=max(inputs.most, CHARACTERS),
                 any_text=inputs.format is not None,
+                note=self.note,
             )
         )
         file = TextFile((), text, stream.encoding, input_format)

@@ -21,6 +21,8 @@ from cadec_cli.text.sentences import Span
 _OVERRIDE = r"\{\\[^{}]*\}"
 _LETTER = r"\{/?[biu]\}"
 _HTML = r"</?[a-zA-Z][\w:.-]*(?:\s[^<>]*|\.[^<>]*)?/?>|<!--[^<>]*-->|<![A-Za-z][^<>]*>|<\d[\d:.]*>"
+# Keys of a keyboard are copied as well.
+KEYS = r"<kbd>[^<>\n]*</kbd>(?:[ ]?[+-][ ]?<kbd>[^<>\n]*</kbd>)*"
 # SubRip has few tags; other words between angle brackets are text.
 _SUBRIP_NAMES = "b|i|u|s|em|strong|font|span|c|v|lang|ruby|rt"
 _STRAY_HTML = r"</?(?:b|i|u|s|font)\b[^<>]*>"
@@ -42,7 +44,8 @@ TAGS = {
 STRAY_HTML = re.compile(_STRAY_HTML, re.IGNORECASE)
 # The tags of any text, by kind. Code and URLs are copied: nothing in them is a tag.
 _TEXT_TAGS = re.compile(
-    r"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+)"
+    rf"(?P<copied>```[^`]+```|`[^`\n]+`|\b\w+://\S+|{KEYS})"
+    r"|(?P<badge>\[!\[[^\[\]\n]*\]\([^()\s]*\)\]\([^()\s]*\))"
     rf"|(?P<html>{_HTML})"
     rf"|(?P<ass>{_OVERRIDE}|{_LETTER})"
     r"|(?P<link>!?\[(?=[^\[\]\n]+\]\([^()\s]*\)))"
@@ -124,7 +127,7 @@ def text_tags(text: str) -> list[Tag]:
                 del waiting[tag]
             else:
                 waiting[tag] = len(found)
-        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon")))
+        found.append(Tag(tag, match.start(), switches, visible=kind in ("emoji", "emoticon", "badge")))
     lonely = set(waiting.values())
     return [tag for number, tag in enumerate(found) if number not in lonely]
 

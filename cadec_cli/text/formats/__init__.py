@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import Registry, load
@@ -35,6 +36,9 @@ from cadec_cli.text.formats.layout import (
     SubtitleStyle,
     unsaid,
 )
+
+if TYPE_CHECKING:
+    from cadec_cli.text.formats.hard_wrap import WrapWatch
 
 TEXT = "text"
 
@@ -251,10 +255,12 @@ def stream_lines(
     whole_documents: bool = False,
     most_held: int = MAX_HELD,
     any_text: bool = True,
+    note: Callable[[str], None] = unsaid,
 ) -> Iterator[list[Line[Layout]]]:
     """Yield the lines of a stream, all that are available at a time; or only those of whole documents.
 
     Binary data are a CadecError. Without `any_text`, so is text that begins as a file of another format does.
+    `note` is called if the lines seem to be wrapped, which only a file's are joined for.
 
     If reading fails, the lines before the failure are yielded before the error is raised.
     """
@@ -266,7 +272,10 @@ def stream_lines(
     failure: CadecError | None = None
     characters = 0
     try:
-        for found in _lines(_checked(stream, any_text), LineCutter(old_ends=reader.old_ends), reader):
+        pieces, cutter = _checked(stream, any_text), LineCutter(old_ends=reader.old_ends)
+        for found in _lines(
+            pieces, cutter, reader, None if lines or format != TEXT else _watch(stream, note)
+        ):
             if isinstance(found, Line):
                 held.append(found)
                 ready = _ready(held, ready) if whole_documents else len(held)
@@ -304,14 +313,31 @@ def _checked(stream: TextStream, any_text: bool) -> Iterator[str]:
         yield text
 
 
-def _lines(pieces: Iterator[str], cutter: LineCutter, reader: LineReader) -> Iterator[Line[Layout] | int]:
+def _watch(stream: TextStream, note: Callable[[str], None]) -> WrapWatch:
+    from cadec_cli.text.formats.hard_wrap import WrapWatch
+
+    return WrapWatch(
+        lambda: note(
+            f"{stream.name}: the lines seem to be wrapped, and from a pipe each is translated on its own; "
+            f"name the file, or add {option('output')}, and they are joined to paragraphs"
+        )
+    )
+
+
+def _lines(
+    pieces: Iterator[str], cutter: LineCutter, reader: LineReader, watch: WrapWatch | None = None
+) -> Iterator[Line[Layout] | int]:
     """Yield the lines of each piece of text, and then the length of the piece."""
     for text in pieces:
         for line, end in cutter.cut(text):
+            if watch is not None:
+                watch.see(line)
             yield from reader.read(line, end)
         yield len(text)
     for line, end in cutter.end():
         yield from reader.read(line, end)
+    if watch is not None:
+        watch.end()
     yield from reader.end()
 
 

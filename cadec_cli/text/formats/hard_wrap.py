@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -106,6 +106,33 @@ def find_paragraphs(lines: Sequence[str | None]) -> list[Paragraph]:
                 words = frozenset(word for line in lines if line for word in _WORD.findall(line.lower()))
             found.append(_paragraph(block[begin : stop + 1], first + begin, own, words))
     return found
+
+
+# Lines of a stream that show whether it is wrapped.
+_SAMPLE, _ENOUGH = 60, 6
+
+
+class WrapWatch:
+    """Looks at the first lines of a stream, whose lines are not joined; calls `tell` if they are wrapped."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell, self._lines = tell, list[str | None]()
+        self._done = False
+
+    def see(self, line: str) -> None:
+        """Look at the next line."""
+        if not self._done:
+            self._lines.append(line if len(line) <= 4 * _WIDEST else None)
+            if len(self._lines) == _SAMPLE:
+                self.end()
+
+    def end(self) -> None:
+        """Judge by the lines so far."""
+        lines, self._lines = self._lines, []
+        joined = 0 if self._done else sum(one.last - one.first + 1 for one in find_paragraphs(lines))
+        self._done = True
+        if joined >= _ENOUGH:
+            self._tell()
 
 
 def text_width(text: str) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from cadec_cli.text.markup import KEYS
 from cadec_cli.text.sentences import base_language
 
 
@@ -53,7 +54,7 @@ _STAGE = r"[-+.]?(?:alpha|beta|rc|dev|post|a|b)\.?\d*"  # of a version
 _KEYS = "Ctrl|Control|Alt|Shift|Cmd|Command|Option|Win|Super|Meta|Fn"
 # The order matters: of two kinds that begin at the same position, the first wins.
 _PATTERNS: dict[str, str] = {
-    "code": r"```[^`]+```|``[^`]+``|`[^`\n]+`",
+    "code": rf"```[^`]+```|``[^`]+``|`[^`\n]+`|{KEYS}",
     "url": r"<(?:https?|mailto|ftp):[^<>\s]+>|(?:[a-zA-Z][a-zA-Z0-9+.-]*://|mailto:|www\.)"
     rf"(?:[^\s<>\"«»()]|\([^\s<>()]*\))*(?:{_NOT_LAST}|\([^\s<>()]*\))"
     r"|(?<![\w.-])(?:[a-z0-9-]{1,63}\.){1,6}(?:com|org|net|io|dev|edu|gov|ru|de|fr|uk|info|example)\b"

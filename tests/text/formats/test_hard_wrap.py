@@ -1,11 +1,14 @@
 """Hard-wrapped lines are read as their paragraphs, wrapped again, and nothing else is joined."""
 
+import io
 import textwrap
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadec_cli.fs.read import TextStream
+from cadec_cli.text.formats import stream_lines
 from cadec_cli.text.formats.hard_wrap import fill, find_paragraphs
 from cadec_cli.text.formats.layout import Layout, Source
 from cadec_cli.text.formats.plain import read_plain
@@ -174,3 +177,14 @@ def test_any_lines(lines: list[str | None]) -> None:
     for paragraph in find_paragraphs(lines):
         assert done <= paragraph.first < paragraph.last < len(lines)
         done = paragraph.last + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [(f"{PROSE}\n", True), (PROSE * 9, True), (KEPT["verse"] * 20, False)]
+)
+def test_wrapped_lines_of_a_stream_are_told_of_and_not_joined(text: str, told: bool) -> None:
+    remarks: list[str] = []
+    stream = TextStream(io.BytesIO(text.encode()), "f")
+    lines = [one for some in stream_lines(stream, "text", language="en", note=remarks.append) for one in some]
+    assert len(lines) == len(text.splitlines())
+    assert [("from a pipe each is translated on its own" in remark) for remark in remarks] == [True] * told

@@ -38,6 +38,7 @@ EXAMPLES = [
     ("Mr. Smith went home. It's fine - really!", []),
     ("Café Müller, naïve façade.", []),
     ("Go from A -> B => C <- D <=> E, not a->b.", ["->", "=>", "<-", "<=>"]),
+    ("Press <kbd>Ctrl</kbd>+<kbd>C</kbd> now.", ["<kbd>Ctrl</kbd>+<kbd>C</kbd>"]),
     (f"The sum {SHA512} is right.", [SHA512]),
     (f"Send {JWT}, please.", [JWT]),
     (f"integrity={BASE64}", [f"integrity={BASE64}"]),
