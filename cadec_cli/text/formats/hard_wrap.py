@@ -25,6 +25,7 @@ from itertools import pairwise
 _NARROWEST, _WIDEST = 40, 132
 # Line breaks that must agree before lines of a file are joined, or lines of a paragraph with its own width.
 _FEWEST_BREAKS, _FEWEST_OWN = 3, 4
+_FEWEST_SPACES = 2  # of a line that is wrapped: others may be lists of names
 # Of them, the share that goes on in lower case: in German, many words have a capital.
 _GOES_ON = 1 / 3
 # By so many characters may a line be shorter than it could be: not every program fills lines to the end.
@@ -208,7 +209,9 @@ def _piece(line: str) -> _Piece:
 
 def _may_be_joined(first: _Piece, second: _Piece) -> bool:
     """Tell whether two lines may be one paragraph, as far as their form shows."""
-    if first.broken or not first.text or not second.text or _marks(first) != _marks(second):
+    if first.broken or not second.text or _marks(first) != _marks(second):
+        return False
+    if first.text.count(" ") < _FEWEST_SPACES:
         return False
     if second.marker and not _is_dash_of_sentence(first, second):
         return False
@@ -296,7 +299,7 @@ def _wrapped_parts(block: Sequence[_Piece], width: int | None) -> Iterator[tuple
     full = [width is not None and _is_full(first, second, width) for first, second in pairwise(block)]
     if all(_ends_sentence(first, second) for first, second in pairwise(block)):
         return  # a sentence per line
-    if width is not None and all(full):
+    if width is not None and (all(full) or _mostly_full(block, full, width)):
         yield 0, len(block) - 1, width
         return
     if (own := _own_width(block)) is not None:
@@ -312,6 +315,16 @@ def _wrapped_parts(block: Sequence[_Piece], width: int | None) -> Iterator[tuple
         if width is not None and breaks > 1 and sum(going_on[first:number]) >= _GOES_ON * breaks:
             yield first, number, width
         first = number + 1
+
+
+def _mostly_full(block: Sequence[_Piece], full: Sequence[bool], width: int) -> bool:
+    """Tell whether a block was wrapped by hand: most lines are full, and sentences go on after the others."""
+    if sum(full) < max(2, len(full) * 2 / 3):
+        return False
+    return all(
+        is_full or (first.size >= width * 0.6 and _goes_on(first, second))
+        for (first, second), is_full in zip(pairwise(block), full, strict=True)
+    )
 
 
 def _is_full(first: _Piece, second: _Piece, width: int) -> bool:
