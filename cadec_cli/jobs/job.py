@@ -227,8 +227,8 @@ class TranslationJob:
 
     # Inputs
 
-    def read(self, path: Path, inputs: InputOptions) -> TextFile:
-        """Read one of the inputs."""
+    def read(self, path: Path, inputs: InputOptions, note: Callable[[str], None] | None = None) -> TextFile:
+        """Read one of the inputs; what is said about how it was read goes to `note`, or the job's own."""
         target = None if self.drafts else self.languages.target_code
         return read_text_file(
             path,
@@ -239,7 +239,7 @@ class TranslationJob:
             tags=self.options.protect,
             screen=dataclasses.replace(inputs.style, language=target),
             most=inputs.most,
-            note=self.note,
+            note=note or self.note,
         )
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
@@ -326,9 +326,16 @@ class TranslationJob:
         _check_side_output(plan, side_output)
         before = readable(self.options, self.sentences_before, self.bundle.context_positions)
 
+        said: set[str] = set()
+
+        def note_once(remark: str) -> None:  # files are read twice
+            if remark not in said:
+                said.add(remark)
+                self.note(remark)
+
         def read(number: int) -> TextFile:
             part = plan.part([number], plan.journal)
-            file = self.read(own[number], inputs)
+            file = self.read(own[number], inputs, note_once)
             files = outputs.convert([file], [own[number]], part, self.languages.target_code)
             _check_style(files, inputs)
             return files[0]

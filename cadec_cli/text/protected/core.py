@@ -187,7 +187,10 @@ _NEXT_SPEAKER = re.compile(r"(?<=[.!?…—\"”»)\]]) (?=[-–—―‐]{1,2} 
 
 def _turns(sentence: str) -> list[str]:
     """Cut a sentence before the dashes of all speakers but the first."""
-    places = [match.start() for match in _NEXT_SPEAKER.finditer(sentence) if not match[1].islower()]
+    cased = any(map(str.isupper, sentence))  # without capitals, a small letter means nothing
+    places = [
+        match.start() for match in _NEXT_SPEAKER.finditer(sentence) if not (cased and match[1].islower())
+    ]
     starts = [0, *(place + 1 for place in places)]
     turns = [sentence[start:end] for start, end in zip(starts, [*places, len(sentence)], strict=True)]
     return turns if all(map(str.strip, turns)) else [sentence]

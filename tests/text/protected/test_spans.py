@@ -170,6 +170,7 @@ def test_only_subtitles_have_speakers(text: str, before: str, parts: list[str]) 
         ("-Where is Tom? -He left.", ["-Where is Tom?", "-He left."]),
         ("Are you— - Stop! — Who? – 12.", ["Are you—", "- Stop!", "— Who?", "– 12."]),
         ("- Да? - Нет.", ["- Да?", "- Нет."]),
+        ("- yes? - no.", ["- yes?", "- no."]),
         ("- “Yes.” - “No.”", ["- “Yes.”", "- “No.”"]),
         ("— Stop! — he cried. — Stop!", ["— Stop! — he cried.", "— Stop!"]),
         ("- JOHN: Hi. - MARY: Hi.", ["- JOHN: Hi.", "- MARY: Hi."]),
