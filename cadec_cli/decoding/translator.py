@@ -42,6 +42,7 @@ from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.glossary.entries import Glossary
 from cadec_cli.text.protected.core import Core, core_between
+from cadec_cli.text.punctuation import restore_marks
 
 # Turns the units of some waves into the items that a search reads.
 Preparation = Callable[[Sequence[Wave[Unit]]], Sequence[Wave[Any]]]
@@ -216,7 +217,16 @@ class Translator:
         """Return the S-NMT's own translation: the same text, tags included, if that was chosen."""
         if self._from_lists and not any(part.choice and part.choice.index for part in translation.parts):
             return translation.text
-        return join_first_hypotheses(self.sentence_level(translation.parts, self.options))
+        lists = self.sentence_level(translation.parts, self.options)
+        return join_first_hypotheses(map(self._with_marks, translation.parts, lists))
+
+    def _with_marks(self, part: TranslatedPart, nbest: NBest) -> NBest:
+        """Return a list whose first hypothesis has marks of the kind that the part's source has."""
+        if not nbest.hypotheses or not self._target_language:
+            return nbest
+        first, *others = nbest.hypotheses
+        text = restore_marks(self.text_read(part), first.text, self._target_language)
+        return replace(nbest, hypotheses=(replace(first, text=text), *others))
 
     def explain(self, part: TranslatedPart) -> Explanation:
         """Explain the choice for a part token by token, compared with the first hypothesis."""

@@ -39,6 +39,7 @@ _COMMA_INSIDE = "“「"  # where a comma comes before the mark that closes
 _DOUBLE = "“”„‟«»"
 _TYPOGRAPHIC = re.compile(f"[{_DOUBLE}‘’‚…—–]")
 _QUOTES = f'"{_DOUBLE}「」『』《》'
+_RARE_QUOTES = ("״", "＂", "''", "``", "‹", "›")
 _LETTER = r"[^\W\d_]"
 _SINGLE_OPENING = re.compile(rf"(?<![\w.,!?…’'])['‘‚](?=\w)|(?<=[{_QUOTES}])['‘‚](?=\w)")
 _SINGLE_CLOSING = re.compile(r"(?<=[\w.,!?…%)])['’‘](?!\w)")
@@ -70,14 +71,16 @@ def quotations(text: str) -> list[Quotation]:
             open_.append(place)
         elif open_:
             start = open_.pop()
-            if not open_ and place > start + 1:
+            # 'Tis the dogs' night: a straight mark may be an apostrophe
+            certain = text[start] != "'" or text[place - 1] in ".,!?…"
+            if not open_ and place > start + 1 and certain:
                 found.append(Quotation(start, place + 1))
     return found
 
 
 def has_quotation_marks(text: str) -> bool:
     """Tell whether a text has a quotation mark of any kind."""
-    return any(mark in text for mark in _QUOTES) or bool(
+    return any(mark in text for mark in (*_QUOTES, *_RARE_QUOTES)) or bool(
         _SINGLE_OPENING.search(text) or _SINGLE_CLOSING.search(text)
     )
 

@@ -63,6 +63,8 @@ def test_only_marks_and_their_spaces_change(source: str, translation: str) -> No
         ("Don't; it's Tom's.", []),
         ("the dogs' and the cats' food", []),
         ("5' 10\" tall", []),
+        ("'Tis the dogs' night.", []),
+        ("'Tis night,' he said.", ["Tis night,"]),
     ],
 )
 def test_quotations(text: str, quoted: list[str]) -> None:
