@@ -76,7 +76,7 @@ _ROOTS = {
 # How text of other formats begins; each pattern is matched at the beginning only.
 _TEXTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(_BLANK + r"(?:#[^\n]*\n\s*){0,99}(?:msgctxt\s+\"[^\n]*\s+)?msgid\s+\""), ".po"),
-    (re.compile(_BLANK + r"\{\s*\"(?:text|sentences)\"\s*:"), ".jsonl"),
+    (re.compile(_BLANK + r"\{(?:[^\n]*,)?[ ]*\"(?:text|sentences)\":[^\n]*\}[ \t\r]*(?:\n|$)"), ".jsonl"),
     (re.compile(_BLANK + r"(?:\[\s*)?\{\s*\"(?:[^\"\\\n]|\\.){0,200}\"\s*:"), ".json"),
     (re.compile(_BLANK + r"\[\s*\"(?:[^\"\\\n]|\\.){0,2000}\"\s*[,\]]"), ".json"),
     (re.compile(r"\ufeff?WEBVTT(?:\s|$)"), ".vtt"),

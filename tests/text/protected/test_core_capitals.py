@@ -47,6 +47,12 @@ def test_words_in_capitals_are_read_in_lower_case(text: str, read: str) -> None:
     assert core.before + core.case(core.text) + core.after == text
 
 
+def test_a_sound_has_no_full_stop_that_its_source_lacks() -> None:
+    assert core_of("[DOOR SLAMS]", "en").case("Дверь хлопает.") == "ДВЕРЬ ХЛОПАЕТ"
+    assert core_of("(sighs.)", "en").case("вздыхает.") == "вздыхает."
+    assert core_of("He sighs", "en").case("Он вздыхает.") == "Он вздыхает."
+
+
 @pytest.mark.parametrize("text", KEPT)
 def test_abbreviations_stay(text: str) -> None:
     assert not core_of(text, "en").capitals
