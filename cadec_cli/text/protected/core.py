@@ -158,7 +158,7 @@ class Core:
         return replace(self, spans=tuple(spans), mentions=mentions)
 
     def case(self, translation: str) -> str:
-        """Return a translation in the case of the text; a sound in brackets gets no full stop that it lacks."""
+        """Return a translation in the case of the text; a sound gets no full stop that it lacks."""
         if self.before.endswith(("[", "(")) and self.text[-1:].isalnum():
             translation = translation.removesuffix(".")
         return translation.upper() if self.capitals else translation
