@@ -110,8 +110,8 @@ def plan_outputs(
     for number, path in enumerate(paths):
         ending = path.suffix.lower()
         # A file that is read as text, whatever its name says, may be written under such a name.
-        same = ending == inputs[number].suffix.lower() if number < len(inputs) else False
-        if ending in FOREIGN_ENDINGS and not same and format_with_ending(ending) is None:
+        as_read = number < len(inputs) and ending == inputs[number].suffix.lower()
+        if ending in FOREIGN_ENDINGS and not as_read and format_with_ending(ending) is None:
             raise CadecError(f"{path}: {path.suffix} can't be written", f"these can: {', '.join(FORMATS)}")
         if path.suffix.lower() in COMPRESSED:
             raise CadecError(f"{path}: outputs are not compressed", f"leave out {path.suffix}")
