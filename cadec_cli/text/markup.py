@@ -39,6 +39,8 @@ TAGS = {
     "vtt": re.compile(rf"</?[a-z][^<>]*>|<[\d:.]+>|{_OVERRIDE}", re.IGNORECASE),
     # HTML is no markup of SubStation, but files that were converted badly have it, in pairs.
     "ass": re.compile(rf"\{{[^{{}}]*\}}|{_STRAY_HTML}", re.IGNORECASE),
+    "sub": re.compile(r"\{[^{}]*\}"),
+    "ttml": re.compile(r"</?[a-zA-Z][^<>]*>|<!--[^<>]*-->|<\?[^<>]*\?>"),
 }
 # HTML that SubStation shows as text.
 STRAY_HTML = re.compile(_STRAY_HTML, re.IGNORECASE)
@@ -56,7 +58,7 @@ _TEXT_TAGS = re.compile(
     rf"|(?P<emoji>(?:{_EMOJI}\s?)*{_EMOJI})"
     r"|(?P<emoticon>(?:(?<=\s)|^)(?:[:;=]['’]?-?[)(DPpO3|*]+|<3+|\^_\^|[xX]D+)(?=[\s.,!?]|$))"
 )
-_NAMED = re.compile(r"<(/?)\s*([^\W\d]\w*)|\{(/?)([biu])\}", re.IGNORECASE)
+_NAMED = re.compile(r"<(/?)\s*([^\W\d]\w*(?::\w+)?)|\{(/?)([biu])\}", re.IGNORECASE)
 _TOGGLE = re.compile(r"\\([ibus])([01])(?!\d)")
 _SINGLE = frozenset({"br", "hr", "img", "input", "wbr"})
 
