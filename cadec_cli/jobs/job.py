@@ -190,8 +190,13 @@ class TranslationJob:
     @cached_property
     def translator(self) -> Translator:
         """Models and options, ready to translate."""
-        language = self.languages.source_code
-        return Translator(self.models, self.options, language=language, listing=self.listing)
+        return Translator(
+            self.models,
+            self.options,
+            language=self.languages.source_code,
+            target_language=self.languages.target_code,
+            listing=self.listing,
+        )
 
     @cached_property
     def judge(self) -> Judge:
@@ -240,8 +245,8 @@ class TranslationJob:
 
     # Inputs
 
-    def read(self, path: Path, inputs: InputOptions) -> TextFile:
-        """Read one of the inputs."""
+    def read(self, path: Path, inputs: InputOptions, note: Callable[[str], None] | None = None) -> TextFile:
+        """Read one of the inputs; what is said about how it was read goes to `note`, or the job's own."""
         target = None if self.drafts else self.languages.target_code
         file = read_text_file(
             path,
@@ -254,6 +259,7 @@ class TranslationJob:
             columns=inputs.columns,
             retranslate=inputs.retranslate,
             most=inputs.most,
+            note=note or self.note,
         )
         for note in file.notes:
             self.note(f"{name_of(path)}: {note}")
@@ -312,6 +318,8 @@ class TranslationJob:
                 lines=inputs.lines,
                 whole_documents=not search_kind(self.options.search).is_greedy,
                 most_held=max(inputs.most, CHARACTERS),
+                any_text=inputs.format is not None,
+                note=self.note,
             )
         )
         file = TextFile((), text, stream.encoding, input_format)
@@ -342,9 +350,16 @@ class TranslationJob:
         _check_side_output(plan, side_output)
         before = readable(self.options, self.sentences_before, self.bundle.context_positions)
 
+        said: set[str] = set()
+
+        def note_once(remark: str) -> None:  # files are read twice
+            if remark not in said:
+                said.add(remark)
+                self.note(remark)
+
         def read(number: int) -> TextFile:
             part = plan.part([number], plan.journal)
-            file = self.read(own[number], inputs)
+            file = self.read(own[number], inputs, note_once)
             files = outputs.convert([file], [own[number]], part, self.languages.target_code)
             _check_style(files, inputs)
             return files[0]
@@ -428,6 +443,7 @@ class TranslationJob:
             self.options,
             contexts=[self.before, *(Context() for _ in documents[1:])],
             language=self.languages.source_code,
+            target_language=self.languages.target_code,
             placing=lambda: self.models.translation if self.bundle.has_translation else None,
         )
         return iter(sorted(chosen, key=lambda one: (one.document, one.sentence)))

@@ -211,7 +211,8 @@ class Session:
             self.options = options
 
     def _translating(self, options: TranslationOptions) -> Translator:
-        return Translator(self.models, options, language=self.language)
+        target = iso_code(self.direction.target) if self.direction.target else ""
+        return Translator(self.models, options, language=self.language, target_language=target)
 
     def sentences(self, line: str) -> list[str]:
         """Split a line into sentences; characters that UTF-8 can't encode are replaced."""

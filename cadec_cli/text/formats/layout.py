@@ -28,6 +28,10 @@ class SubtitleStyle:
     language: str | None = None  # of the translation, for headers that name one
 
 
+def unsaid(remark: str) -> None:
+    """Drop a remark on a file, where nobody reads it."""
+
+
 @dataclass(frozen=True)
 class Source:
     """The content of a file, and how to read it."""
@@ -39,6 +43,7 @@ class Source:
     lines: bool = False  # a line is a sentence and is not split
     tags: bool = False  # tags inside a line are part of its sentence, and translations have them too
     screen: SubtitleStyle = SubtitleStyle()
+    note: Callable[[str], None] = unsaid  # called with what was taken for what, where that is not plain
     columns: tuple[str, ...] = ()  # of tables: which are translated, by name or number
     retranslate: bool = False  # what a catalogue has a translation of is translated again
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cadec_cli.text.markup import TAGS, Tag, subtitle_tags, without_tags
+from cadec_cli.text.markup import STRAY_HTML, TAGS, Tag, subtitle_tags, without_tags
 from cadec_cli.text.sentences import Span, sentence_spans, visible_span
 
 # Notations whose text has entities such as &amp;.
@@ -168,7 +168,7 @@ def unpaired_tags(tags: Iterable[Tag]) -> tuple[list[Half], list[Half]]:
 
 
 # Tags that the format has no way to write as text.
-_NEVER_TEXT = {"srt": TAGS["srt"], "vtt": re.compile(r"\{\\[^{}]*\}")}
+_NEVER_TEXT = {"srt": TAGS["srt"], "vtt": re.compile(r"\{\\[^{}]*\}"), "ass": STRAY_HTML}
 
 
 def keep_known_tags(translation: str, tags: Sequence[str], markup: str) -> str:

@@ -27,6 +27,12 @@ The first line. It has two sentences.
 code is left alone
 ```
 Привет! Как дела?\r
+
+> The next morning, when he came down to
+> breakfast, he found that his wife had
+> left him a letter, in which she told
+> him that she would never, in this well-
+> known house, be seen by him again.
 """
 
 SRT = """1
