@@ -273,7 +273,7 @@ class Translator:
             language=self.source_language,
             lines=lines,
             tags=self.options.protect,
-            screen=SubtitleStyle(language=self.target_language),
+            screen=SubtitleStyle(language=self.target_language, fit=self.options.fits),
         )
         documents, layout = load_function(known.read)(source)
         file = TextFile(documents, layout, "utf-8", format)

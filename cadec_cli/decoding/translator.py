@@ -274,6 +274,14 @@ class Translator:
         self._listing(len(order), len(order))
         return [made[number] for number in range(len(cores))]
 
+    def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> list[NBest]:
+        """Make the n-best lists of units, each with the room that its unit has."""
+        lists = self._nbest_lists([unit.core for unit in units], store)
+        return [
+            nbest if unit.room is None else replace(nbest, room=unit.room)
+            for unit, nbest in zip(units, lists, strict=True)
+        ]
+
     def _stored(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Return the lists that the store has of these cores; if it has none, make them and store them."""
         if store is None:
@@ -358,9 +366,7 @@ class Translator:
     ) -> Preparation:
         """Return the function that makes the search's input: n-best lists, passages or texts."""
         if self._from_lists:
-            return lambda batch: map_batch(
-                batch, lambda here: self._nbest_lists([unit.core for unit in here], store)
-            )
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, store))
         search = self.search
         if not isinstance(search, PassageSearch):
             return lambda batch: map_batch(batch, lambda here: [unit.core.text for unit in here])

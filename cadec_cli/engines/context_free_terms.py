@@ -14,7 +14,7 @@ from cadec_cli.engines.protocols import AnyTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
 from cadec_cli.method.hypotheses import NBest
-from cadec_cli.method.objectives import BACK, LENGTH, Objective
+from cadec_cli.method.objectives import BACK, FIT, LENGTH, Objective
 from cadec_cli.method.terms import NEEDS, rows_of, term_values
 from cadec_cli.text.token_text import TokenText
 
@@ -60,6 +60,24 @@ class Lengths:
         return [{LENGTH: [float(len(ids)) for ids in nbest.ids_for(self.text)]} for nbest in lists]
 
 
+@dataclass(frozen=True)
+class Overflow:
+    """Minus the characters of each hypothesis for which its cues have no room; 0 where all of it fits.
+
+    A list that knows no room has room for everything.
+    """
+
+    names: tuple[str, ...] = (FIT,)
+
+    def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
+        """Count the characters that are too many."""
+        return [{FIT: [_without_room(one.text, nbest.room) for one in nbest.hypotheses]} for nbest in lists]
+
+
+def _without_room(text: str, room: int | None) -> float:
+    return 0.0 if room is None else float(min(0, room - len(text)))
+
+
 def backward_scores(models: Models, options: Mapping[str, Any]) -> BackwardScores:
     """Build the term back."""
     assert models.backward is not None, "the table says that it is needed"
@@ -70,6 +88,11 @@ def lengths(models: Models, options: Mapping[str, Any]) -> Lengths:
     """Build the term length."""
     assert models.language is not None, "the table says that it is needed"
     return Lengths(models.language.text)
+
+
+def overflow(models: Models, options: Mapping[str, Any]) -> Overflow:
+    """Build the term fit."""
+    return Overflow()
 
 
 def build_terms(

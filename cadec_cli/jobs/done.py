@@ -39,13 +39,20 @@ RECORD = ".cadec-finished"
 _MAX_LENGTH = 1 << 16
 
 
-def document_key(texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False) -> str:
+def document_key(
+    texts: Sequence[str],
+    before: Sequence[str] = (),
+    *,
+    speakers: bool = False,
+    rooms: Sequence[float | None] = (),
+) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, and whether it has names of speakers, as subtitles
-    do; they are not translated.
+    That is its sentences, the target sentences before it, whether it has names of speakers, as subtitles do,
+    which are not translated, and the room that the translations have, if it matters.
     """
-    content = json.dumps([list(texts), list(before), speakers], ensure_ascii=False)
+    known = [list(rooms)] if rooms else []
+    content = json.dumps([list(texts), list(before), speakers, *known], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

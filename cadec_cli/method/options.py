@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
+    FIT,
     GLOSSARY,
     GLOSSARY_WEIGHT,
     NMT,
@@ -260,6 +261,11 @@ class TranslationOptions(DecodingDefaults):
     def policy(self) -> ContextPolicy:
         """Which context is read. A stepwise search always reads the last few sentences."""
         return ContextPolicy(self.context, self.rolling and search_kind(self.search).needs != STEPS)
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether it matters how many characters the cues of a sentence have room for."""
+        return self.weighted_objective.uses(FIT)
 
     @property
     def scoring_options(self) -> ScoringOptions:

@@ -16,11 +16,13 @@ class Sentence:
     """One sentence without the white space around it.
 
     `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
-    only in that are equal.
+    only in that are equal. `room` is how many characters its translation may have to fit its cues; None if
+    nobody asked, or if it is not from subtitles.
     """
 
     text: str
     place: str = field(default="", compare=False)
+    room: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class Document:
     def texts(self) -> tuple[str, ...]:
         """The sentences as plain strings."""
         return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def rooms(self) -> tuple[float | None, ...]:
+        """The room of each sentence; empty if none is known."""
+        rooms = tuple(sentence.room for sentence in self.sentences)
+        return rooms if any(room is not None for room in rooms) else ()
 
     def __len__(self) -> int:
         return len(self.sentences)

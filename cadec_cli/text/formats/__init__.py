@@ -25,6 +25,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, name_of, re
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import (
     BinaryLayout,
+    CueLayout,
     Layout,
     Line,
     LineCutter,
@@ -50,7 +51,7 @@ class TextFile:
     layout: Layout | BinaryLayout
     encoding: str | None  # None if the format is binary
     format: str  # the name of its true format, whatever the file's name says
-    original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
+    cues: CueLayout | None = None  # the layout of subtitles as they were read, whatever they become
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the translated file's bytes, piece by piece."""
@@ -199,8 +200,8 @@ def read_text_file(
         screen=screen or SubtitleStyle(),
     )
     documents, layout = load(known.read)(source)
-    original = None if known.binary else (known.name, source.text)
-    return TextFile(documents, layout, found_encoding, known.name, original)
+    cues = layout if isinstance(layout, CueLayout) else None
+    return TextFile(documents, layout, found_encoding, known.name, cues)
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:

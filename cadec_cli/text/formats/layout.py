@@ -5,14 +5,22 @@ Formats that are read line by line have one `LineReader` for files and pipes; it
 later lines depend on.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
 
 from cadec_cli.text.documents import Document, Sentence
 
+if TYPE_CHECKING:
+    from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
+
 LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
+USUAL_LINES = 2  # lines per cue that they allow
+MAX_CPS = 17.0  # characters per second that they allow, at most, in most languages
+MAX_ROOM = 1_000_000  # characters; no cue has room for more
 
 # The line ends of str.splitlines: other programs, and people, see a new line there.
 _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
@@ -20,12 +28,18 @@ _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 @dataclass(frozen=True)
 class SubtitleStyle:
-    """How translated subtitles are to look."""
+    """How translated subtitles are to look.
+
+    With `fit`, sentences know how many characters their cues have room for: in their lines, and at the
+    reading speed. A speed of 0 is no limit.
+    """
 
     max_chars: int = LINE_WIDTH  # per line, where words permit
-    max_lines: int | None = None  # per cue; None: as many as the cue has
+    max_lines: int | None = None  # per cue; None: two, or as many as the cue has
+    max_cps: float = MAX_CPS  # characters per second
     bilingual: str | None = None  # where the source is shown: above or below the translation
     language: str | None = None  # of the translation, for headers that name one
+    fit: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,24 @@ class BinaryLayout(Protocol):
 
     def restore(self, translations: Iterable[str]) -> Iterator[bytes]:
         """Yield the file's bytes with the translations of all sentences."""
+        ...
+
+
+@runtime_checkable
+class CueLayout(Layout, Protocol):
+    """All of a subtitle file but its sentences. Sentences are counted through the whole file."""
+
+    @property
+    def limits(self) -> CueLimits:
+        """The limits of its cues."""
+        ...
+
+    def shown_cues(self, translations: Iterable[str]) -> Iterator[ShownCue]:
+        """Yield the cues with the translations of all sentences, each as soon as it is complete."""
+        ...
+
+    def cues_of(self, sentence: int) -> frozenset[int]:
+        """Return the numbers of the cues that a sentence is in."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The cues of a subtitle file: their times, where their lines of text are, and how fast they have to be read.
+"""The cues of a subtitle file: their times, where their lines of text are, and how they are shown.
 
 pysubs2 reads the events of SubStation. The times of the other formats, and all positions, are found here. The
 file is restored from its own text, because pysubs2's writers drop what it does not model: WebVTT headers,
@@ -15,6 +15,7 @@ import pysubs2
 
 from cadec_cli.errors import CadecError
 from cadec_cli.text.formats.subtitles.cue_tags import CueLine, cue_line, markup_of
+from cadec_cli.text.formats.subtitles.limits import ShownCue
 from cadec_cli.text.markup import TAGS
 from cadec_cli.text.sentences import Span
 
@@ -29,6 +30,9 @@ _TIME = re.compile(
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
 _ASS_BREAK = re.compile(r"\\[Nn]")
+_ASS_PLACE = re.compile(r"\{[^{}]*\\(?:(?:pos|move|org|i?clip|t)\(|(?:fr[xyz]?|fa[xy])[-\d.])")
+# Syllables with their times: words of another language have others.
+_KARAOKE = re.compile(r"\{[^{}]*\\(?:k[fot]?|K)\d")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Cue:
     style: str
     lines: tuple[CueLine, ...]
     span: Span  # of all its lines in the file, tags included
+    number: int = 0  # among all cues of the file, from 1; comments of SubStation count, as in its editors
+    positioned: bool = False  # at a place of its own on the screen
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
         kept = trim(block, position == len(blocks) - 1)
         found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
         span = (kept[0].start, kept[-1].end) if kept else (0, 0)
-        cues.append(Cue(start, end, "", tuple(line for line in found if line), span))
+        cues.append(Cue(start, end, "", tuple(line for line in found if line), span, position + 1))
     return cues
 
 
@@ -186,8 +192,9 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
     if len(places) != len(events) or (not events and "[" not in text and text.strip("\ufeff \t\r\n")):
         raise _foreign(name, subtitle_format)
     cues = []
-    for (line, match), event in zip(places, events, strict=True):
-        if event.type != "Dialogue" or event.is_drawing or match[2] is None:
+    for number, ((line, match), event) in enumerate(zip(places, events, strict=True), 1):
+        shown = event.type == "Dialogue" and not event.is_drawing and match[2] is not None
+        if not shown or _KARAOKE.search(event.text):
             continue
         found = []
         start = first = line.start + match.end()
@@ -195,7 +202,8 @@ def _ass_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[Cu
             found.append(cue_line(text, start, stop.start() if stop else line.end, "ass", tags=tags))
             start = stop.end() if stop else line.end
         lines = tuple(part for part in found if part)
-        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end)))
+        positioned = _ASS_PLACE.search(event.text) is not None
+        cues.append(Cue(event.start, event.end, event.style, lines, (first, line.end), number, positioned))
     return cues
 
 
@@ -219,48 +227,26 @@ def _foreign(name: str, subtitle_format: str) -> CadecError:
     )
 
 
-@dataclass(frozen=True)
-class TooFast:
-    """A cue that is on the screen for too short a time."""
-
-    start: int  # in milliseconds
-    characters: int
-    cps: float  # characters per second
-
-
-def reading_speed(text: str, subtitle_format: str, limit: float) -> list[TooFast]:
-    """Return the cues that have more characters per second than the limit, in the order of time."""
+def shown_cues(text: str, subtitle_format: str) -> list[ShownCue]:
+    """Return the cues of a file as they are on the screen, in the order of reading."""
     subtitle_format = detect(text, subtitle_format)
-    found = []
-    for cue in find_cues(text, subtitle_format, "subtitles"):
-        characters = _characters(text, cue, markup_of(subtitle_format))
-        seconds = (cue.end - cue.start) / 1000
-        if characters > limit * max(0.0, seconds):
-            cps = characters / seconds if seconds > 0 else float("inf")
-            found.append(TooFast(cue.start, characters, cps))
-    return sorted(found, key=lambda cue: cue.start)
+    markup = markup_of(subtitle_format)
+    return [
+        ShownCue(cue.number, cue.start, cue.end, shown_lines(text[slice(*cue.span)], markup))
+        for cue in find_cues(text, subtitle_format, "subtitles")
+    ]
 
 
-def too_wide(text: str, subtitle_format: str, characters: int, lines: int | None) -> list[int]:
-    """Return the starts of the cues with longer or more lines than the limits, in the order of time."""
-    subtitle_format = detect(text, subtitle_format)
-    starts = []
-    for cue in find_cues(text, subtitle_format, "subtitles"):
-        shown = _lines(text, cue, markup_of(subtitle_format))
-        if max(map(len, shown), default=0) > characters or (lines is not None and len(shown) > lines):
-            starts.append(cue.start)
-    return sorted(starts)
+def cue_width(text: str, cue: Cue, markup: str) -> int:
+    """Count the characters of a cue on the screen."""
+    return sum(map(len, shown_lines(text[slice(*cue.span)], markup)))
 
 
-def _characters(text: str, cue: Cue, markup: str) -> int:
-    return sum(map(len, _lines(text, cue, markup)))
-
-
-def _lines(text: str, cue: Cue, markup: str) -> list[str]:
-    """Return the lines of a cue as they are on the screen."""
-    shown = TAGS[markup].sub("", text[slice(*cue.span)])
+def shown_lines(written: str, markup: str) -> tuple[str, ...]:
+    """Return the lines of a cue's text as they are on the screen."""
+    shown = TAGS[markup].sub("", written)
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
     elif markup == "vtt":
         shown = html.unescape(shown)
-    return [line.strip() for line in shown.splitlines() if line.strip()]
+    return tuple(line.strip() for line in shown.splitlines() if line.strip())

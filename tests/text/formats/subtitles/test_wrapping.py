@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cadec_cli.text.formats.layout import Source, SubtitleStyle
-from cadec_cli.text.formats.subtitles.cues import TooFast, reading_speed
+from cadec_cli.text.formats.subtitles.cues import shown_cues
+from cadec_cli.text.formats.subtitles.limits import CueLimits, problems
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import wrap
 
@@ -31,7 +32,9 @@ LONG = "Это предложение занимает много места, и
 @pytest.mark.parametrize(
     ("cue", "by", "screen", "expected"),
     [
-        ("One line.", [LONG], SubtitleStyle(), LONG),
+        ("One line.", [LONG], SubtitleStyle(),
+         "Это предложение занимает много места,\nи одной строки для него мало."),
+        ("One line.", [LONG], SubtitleStyle(max_lines=1), LONG),
         ("One line.", [LONG], SubtitleStyle(max_lines=2),
          "Это предложение занимает много места,\nи одной строки для него мало."),
         ("One line.", [LONG], SubtitleStyle(max_chars=21, max_lines=4),
@@ -128,13 +131,17 @@ def test_a_header_without_a_language_gets_none() -> None:
     [
         (SRT.format("x" * 34, "y" * 17), "srt", []),
         (SRT.format("x" * 35, "<i>" + "y" * 20 + "</i>"), "srt",
-         [TooFast(1000, 35, 17.5), TooFast(4000, 20, 20.0)]),
+         [(1, 35, 17.5), (2, 20, 20.0)]),
         (SRT.format("x" * 17 + "\n" + "x" * 17, ""), "srt", []),
         (VTT.format("&amp;" * 34), "vtt", []),
-        (VTT.format("<v Bob>" + "&amp;" * 40), "vtt", [TooFast(1000, 40, 20.0)]),
-        (ASS.format("{\\an8}" + "x" * 20 + "\\N" + "x" * 20), "ass", [TooFast(1000, 40, 20.0)]),
-        ("1\n00:00:01,000 --> 00:00:01,000\nHi\n", "srt", [TooFast(1000, 2, float("inf"))]),
+        (VTT.format("<v Bob>" + "&amp;" * 40), "vtt", [(1, 40, 20.0)]),
+        (ASS.format("{\\an8}" + "x" * 20 + "\\N" + "x" * 20), "ass", [(2, 40, 20.0)]),
+        ("1\n00:00:01,000 --> 00:00:01,000\nHi\n", "srt", [(1, 2, float("inf"))]),
     ],
 )  # fmt: skip
-def test_reading_speed(text: str, subtitle_format: str, expected: list[TooFast]) -> None:
-    assert reading_speed(text, subtitle_format, 17) == expected
+def test_reading_speed(text: str, subtitle_format: str, expected: list[tuple[int, int, float]]) -> None:
+    found = problems(shown_cues(text, subtitle_format), CueLimits(max_cps=17))
+    assert [(one.number, one.characters, one.cps) for one in found] == expected
+    documents, layout = read_subtitles(Source(text, name="f", format=subtitle_format, language="en"))
+    sentences = [one for document in documents for one in document.texts]
+    assert problems(layout.shown_cues(sentences), CueLimits(max_cps=17)) == found
