@@ -29,7 +29,7 @@ from cadec_cli.terminal.flags import (
     model_flags,
     one_of,
 )
-from cadec_cli.text.formats.layout import MAX_CPS
+from cadec_cli.text.formats.layout import AUTO_DASH, DROP, KEEP, MAX_CPS
 
 _SUBTITLES = "Subtitles"
 
@@ -119,6 +119,27 @@ def translate(
             rich_help_panel=_SUBTITLES,
         ),
     ] = False,
+    sdh: Annotated[
+        str,
+        one_of(
+            (KEEP, DROP),
+            "--sdh",
+            help="Keep or drop what only the hard of hearing need: sounds in brackets, speakers' names, "
+            "music signs. Cues of which nothing is left are removed.",
+            panel=_SUBTITLES,
+        ),
+    ] = KEEP,
+    dash: Annotated[
+        str,
+        one_of(
+            (KEEP, AUTO_DASH),
+            "--dash",
+            help="Dash before what a speaker says: as in the source, as in the target language, or the one "
+            "given, such as '– '.",
+            also=r"[-–—―‐]{1,2} ?",
+            panel=_SUBTITLES,
+        ),
+    ] = KEEP,
     bilingual: Annotated[
         str | None,
         one_of(
@@ -193,7 +214,12 @@ def translate(
         run_job.check_bilingual([input_format or format_of(path) for path in paths], json_lines=json_lines)
     cues = CueChecks()
     style = SubtitleStyle(
-        max_chars=max_chars or LINE_WIDTH, max_lines=max_lines, max_cps=max_cps, bilingual=bilingual
+        max_chars=max_chars or LINE_WIDTH,
+        max_lines=max_lines,
+        max_cps=max_cps,
+        bilingual=bilingual,
+        sdh=sdh,
+        dash=dash,
     )
     reading = InputOptions(encoding, lines, input_format, max_input, style)
     flagging = flag or flag_below is not None

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
 USUAL_LINES = 2  # lines per cue that they allow
 MAX_CPS = 17.0  # characters per second that they allow, at most, in most languages
+AUTO_DASH = "auto"
+KEEP, DROP = "keep", "drop"  # what is done with descriptions of sounds and names of speakers
 MAX_ROOM = 1_000_000  # characters; no cue has room for more
 
 # The line ends of str.splitlines: other programs, and people, see a new line there.
@@ -39,6 +41,8 @@ class SubtitleStyle:
     max_cps: float = MAX_CPS  # characters per second
     bilingual: str | None = None  # where the source is shown: above or below the translation
     language: str | None = None  # of the translation, for headers that name one
+    sdh: str = KEEP  # what the hard of hearing need; or drop it
+    dash: str = KEEP  # before what a speaker says; or auto, the language's, or the dash itself
     fit: bool = False
 
 

@@ -21,6 +21,7 @@ from cadec_cli.text.sentences import Span
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\n|\r|$)")
 _NUMBER = re.compile(r"\s*\d+\s*$")
+_SMALL_NUMBER = re.compile(r"\ufeff?\s*([0-9]{1,9})\s*")
 _TIME_LIKE = re.compile(r"\s*\d*:?\d\d?:\d\d?|\s*-->")
 # pysubs2 reads 100 hours as 0, and fails if there is nothing before a colon.
 _TIME = re.compile(
@@ -60,6 +61,40 @@ class _RawLine:
         return not self.text.strip("\ufeff \t\v\f\xa0")
 
 
+@dataclass(frozen=True)
+class _Block:
+    """The line with the times of a cue, the line before it, and all lines up to the times of the next cue."""
+
+    start: int
+    end: int
+    before: _RawLine | None
+    head: _RawLine
+    lines: list[_RawLine]
+
+
+@dataclass(frozen=True)
+class CueBlock:
+    """All that a file has of a cue, with its number or name and the blank lines after it.
+
+    `number` is where its number is in the file, and the number, if the format numbers its cues.
+    """
+
+    start: int
+    end: int
+    number: tuple[int, int, int] | None
+    lines: tuple[Span, ...]
+    markup: str
+
+    @property
+    def span(self) -> Span:
+        """Where its text is, if it has any."""
+        return self.lines[0][0], self.lines[-1][1]
+
+    def texts(self, text: str) -> tuple[str, ...]:
+        """Return its lines as they are written, given the text of the file."""
+        return tuple(text[first:last] for first, last in self.lines)
+
+
 def clock(milliseconds: int) -> str:
     """Write a time as players show it: 1:02:03."""
     seconds = milliseconds // 1000
@@ -96,11 +131,13 @@ def _timed_cues(text: str, subtitle_format: str, name: str, tags: bool) -> list[
     blocks = _timed_blocks(text, subtitle_format, name)
     trim = _until_blank if subtitle_format == "vtt" else _without_number
     cues = []
-    for position, (start, end, block) in enumerate(blocks):
-        kept = trim(block, position == len(blocks) - 1)
+    for position, block in enumerate(blocks):
+        kept = trim(block.lines, position == len(blocks) - 1)
         found = [cue_line(text, line.start, line.end, subtitle_format, tags=tags) for line in kept]
         span = (kept[0].start, kept[-1].end) if kept else (0, 0)
-        cues.append(Cue(start, end, "", tuple(line for line in found if line), span, position + 1))
+        cues.append(
+            Cue(block.start, block.end, "", tuple(line for line in found if line), span, position + 1)
+        )
     return cues
 
 
@@ -108,26 +145,64 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
     """Return start, end and text of all cues of SubRip or WebVTT, with tags but without blank lines."""
     found = []
     blocks = _timed_blocks(text, subtitle_format, name)
-    for position, (start, end, block) in enumerate(blocks):
+    for position, block in enumerate(blocks):
         if subtitle_format == "vtt":
-            kept = _until_blank(block, False)
+            kept = _until_blank(block.lines, False)
         elif position == len(blocks) - 1:  # no number can follow: all lines are text
-            kept = [line for line in block if not line.blank]
+            kept = [line for line in block.lines if not line.blank]
         else:
-            kept = _without_number(block, False)
-        found.append((start, end, "\n".join(line.text for line in kept)))
+            kept = _without_number(block.lines, False)
+        found.append((block.start, block.end, "\n".join(line.text for line in kept)))
     return found
 
 
-def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int, int, list[_RawLine]]]:
-    """Return start, end and all lines up to the times of the next cue."""
-    blocks: list[tuple[int, int, list[_RawLine]]] = []
+def cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
+    """Yield the blocks of all cues in the order of the file, but those of SubStation that show no text."""
+    if subtitle_format in ("ass", "ssa"):
+        for cue in sorted(_ass_cues(text, subtitle_format, name, True), key=lambda cue: cue.span):
+            start = max(text.rfind("\n", 0, cue.span[0]), text.rfind("\r", 0, cue.span[0])) + 1
+            line_end = _LINE.match(text, cue.span[1])
+            breaks = [match.span() for match in _ASS_BREAK.finditer(text, *cue.span)]
+            edges = [cue.span[0], *(edge for one in breaks for edge in one), cue.span[1]]
+            lines = tuple(zip(edges[::2], edges[1::2], strict=True))
+            yield CueBlock(start, line_end.end() if line_end else cue.span[1], None, lines, "ass")
+        return
+    blocks = _timed_blocks(text, subtitle_format, name)
+    numbered = subtitle_format == "srt"
+    trim = _without_number if numbered else _until_blank
+    owned = -1  # the end of the text of the cue before
+    for position, block in enumerate(blocks):
+        lines_kept = trim(block.lines, position == len(blocks) - 1)
+        above = block.before
+        if above is not None and (above.start < owned or above.blank):
+            above = None
+        number = _SMALL_NUMBER.fullmatch(above.text) if above is not None and numbered else None
+        if above is not None and numbered and number is None:
+            above = None
+        last = lines_kept[-1].end if lines_kept else block.head.end
+        owned = last
+        later = [line for line in block.lines if line.start >= last and not line.blank]
+        following = blocks[position + 1].head.start if position + 1 < len(blocks) else len(text)
+        yield CueBlock(
+            above.start if above is not None else block.head.start,
+            later[0].start if later else following,
+            (above.start + number.start(1), above.start + number.end(1), int(number[1]))
+            if above is not None and number is not None
+            else None,
+            tuple((line.start, line.end) for line in lines_kept),
+            subtitle_format,
+        )
+
+
+def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[_Block]:
+    """Return the cues with all lines up to the times of the next one."""
+    blocks: list[_Block] = []
     lines = list(_raw_lines(text))
-    for line in lines:
+    for number, line in enumerate(lines):
         if "-->" in line.text:
             times = _times(line.text, subtitle_format)
             if len(times) >= 2:
-                blocks.append((times[0], times[1], []))
+                blocks.append(_Block(times[0], times[1], lines[number - 1] if number else None, line, []))
                 continue
             if times or _TIME_LIKE.match(line.text):
                 raise CadecError(
@@ -135,7 +210,7 @@ def _timed_blocks(text: str, subtitle_format: str, name: str) -> list[tuple[int,
                     "the file may be truncated or of another format",
                 )
         if blocks:
-            blocks[-1][2].append(line)
+            blocks[-1].lines.append(line)
     if (
         not blocks
         and any(not line.blank for line in lines)

@@ -13,19 +13,32 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.layout import MAX_ROOM, USUAL_LINES, Source, SubtitleStyle, finish, take
+from cadec_cli.text.formats.layout import (
+    AUTO_DASH,
+    DROP,
+    KEEP,
+    MAX_ROOM,
+    USUAL_LINES,
+    Source,
+    SubtitleStyle,
+    finish,
+    take,
+)
 from cadec_cli.text.formats.subtitles.cue_tags import (
     CueLine,
     Effect,
     carry_open_tags,
+    dash_of,
     escape_text,
     fix_open_tags,
     keep_known_tags,
     markup_of,
     tagged_sentence_spans,
+    with_dash,
 )
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, cue_width, find_cues, shown_lines
 from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
+from cadec_cli.text.formats.subtitles.sdh import drop_sdh
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
 from cadec_cli.text.protected.core import speaker_name
@@ -38,6 +51,7 @@ class Cell:
 
     before: str  # between the cue before and this one, if this is the first cell of its cue
     gap: str  # before it in its cue
+    shown_gap: str  # the same with the dash that is wanted
     lines: tuple[str, ...]
     joints: tuple[str, ...]  # between the lines
     after: str  # the rest of the cue, if it is the last cell of it
@@ -112,7 +126,7 @@ class SubtitleLayout:
         for cell, body in self._bodies(iter(translations)):
             before += cell.before
             source += cell.gap + cell.original_text() + cell.after
-            shown += cell.gap + body + cell.after
+            shown += cell.shown_gap + body + cell.after
             if cell.last:
                 yield cell.cue, before, self._cue(source, shown)
                 before = source = shown = ""
@@ -210,6 +224,8 @@ _SOUND_END = re.compile(r"[\]♪♫#]$|^\([^()]*\)$")
 
 def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout]:
     """Read subtitles of any format; return their documents and the layout that restores them."""
+    if source.screen.sdh == DROP:
+        source = replace(source, content=drop_sdh(source.text, source.format, source.name))
     builder = _Builder(source.language)
     ranges = []
     for cues in _documents(find_cues(source.text, source.format, source.name, tags=source.tags)):
@@ -339,18 +355,22 @@ class _Builder:
         screen = source.screen
         if not screen.fit:
             return [None] * len(self.sentences)
+        widths = [cell.sentences - 1 for cell in self.cells]  # the spaces between sentences
+        for share in (share for sentence in self.sentences for share in sentence.shares):
+            widths[share.cell] += share.width
         of_cells: dict[int, float] = {}  # for each character of the source
         by_cue: dict[Span, list[int]] = {}
         for number, cell in enumerate(self.cells):
             by_cue.setdefault(cell.cue.span, []).append(number)
         for numbers in by_cue.values():
             cells = [self.cells[number] for number in numbers]
-            cue, width = cells[0].cue, sum(cell.width for cell in cells)
+            cue, width = cells[0].cue, sum(widths[number] for number in numbers)
             seconds = max(0, cue.end - cue.start) / 1000
-            beside = cue_width(source.text, cue, markup_of(source.format)) - width  # dashes and the like
+            shown = cue_width(source.text, cue, markup_of(source.format))
+            beside = shown - sum(cell.width for cell in cells)  # dashes and the like
             in_time = max(0.0, screen.max_cps * seconds - beside) if screen.max_cps else float("inf")
-            for number, cell, lines in zip(numbers, cells, _rooms(cells, screen.max_lines), strict=True):
-                in_lines = lines * screen.max_chars / max(1, cell.width)
+            for number, lines in zip(numbers, _rooms(cells, screen.max_lines), strict=True):
+                in_lines = lines * screen.max_chars / max(1, widths[number])
                 of_cells[number] = min(in_lines, in_time / max(1, width), MAX_ROOM)
         return [
             min(MAX_ROOM, sum(of_cells[share.cell] * share.width for share in sentence.shares))
@@ -360,6 +380,9 @@ class _Builder:
     def layout(self, source: Source, markup: str) -> SubtitleLayout:
         """Cut the file's text at the cells found."""
         text, screen = source.text, source.screen
+        language = screen.language or source.language
+        dash = "" if screen.dash == KEEP else screen.dash
+        dash = dash_of(language) if dash == AUTO_DASH else dash
         order = sorted(range(len(self.cells)), key=lambda number: self.cells[number].lines[0].start)
         rank = {number: position for position, number in enumerate(order)}
         cells: list[Cell] = []
@@ -370,10 +393,12 @@ class _Builder:
             for position, (one, room) in enumerate(zip(found, _rooms(found, screen.max_lines), strict=True)):
                 start, end = one.lines[0].start, one.lines[-1].end
                 ends_cue = position == len(found) - 1
+                gap, speaks = text[done:start], one.lines[0].speaker
                 cells.append(
                     Cell(
                         before=before if position == 0 else "",
-                        gap=text[done:start],
+                        gap=gap,
+                        shown_gap=with_dash(gap, dash, markup) if dash and speaks else gap,
                         lines=tuple(text[line.start : line.end] for line in one.lines),
                         joints=tuple(text[line.end : other.start] for line, other in pairwise(one.lines)),
                         after=text[end:last] if ends_cue else "",
@@ -397,7 +422,6 @@ class _Builder:
             for sentence in self.sentences
         )
         line_break = r"\N" if markup == "ass" else _line_break(text)
-        language = screen.language or source.language
         return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen, language)
 
 
