@@ -20,7 +20,7 @@ LINES = [
     "do you want the boat?",
     "you see the big old house.",
     "i think you take it.",
-    "you go.",
+    "you love the bird.",
 ]
 
 

@@ -120,8 +120,8 @@ def test_signs_stay_with_their_words(text: str, lines: list[str]) -> None:
 LANGUAGES = ("", "en", "fr", "de", "es", "it", "pt", "ru", "uk", "nl", "pl", "ja")
 TEXTS = st.lists(
     st.sampled_from(
-        ["the", "of", "la", "de", "в", "не", "der", "house", "maison", "дом", "Mr.", "?", "«", "»", "–", "-", "...",
-         "l'", "l'homme,", "fin.", "<i>", "</i>", "日本", "5", "km", "a\u00a0b", "x" * 50]
+        ["the", "of", "la", "de", "в", "не", "der", "house", "maison", "дом", "Mr.", "?", "«", "»", "–", "-",
+         "...", "l'", "l'homme,", "fin.", "<i>", "</i>", "日本", "5", "km", "a\u00a0b", "x" * 50]
     ),
     max_size=30,
 )  # fmt: skip
