@@ -159,37 +159,46 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
 def cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
     """Yield the blocks of all cues in the order of the file, but those of SubStation that show no text."""
     if subtitle_format in ("ass", "ssa"):
-        for cue in sorted(_ass_cues(text, subtitle_format, name, True), key=lambda cue: cue.span):
-            start = max(text.rfind("\n", 0, cue.span[0]), text.rfind("\r", 0, cue.span[0])) + 1
-            line_end = _LINE.match(text, cue.span[1])
-            breaks = [match.span() for match in _ASS_BREAK.finditer(text, *cue.span)]
-            edges = [cue.span[0], *(edge for one in breaks for edge in one), cue.span[1]]
-            lines = tuple(zip(edges[::2], edges[1::2], strict=True))
-            yield CueBlock(start, line_end.end() if line_end else cue.span[1], None, lines, "ass")
-        return
+        cues = _ass_cues(text, subtitle_format, name, True)
+        return (_ass_block(text, cue) for cue in sorted(cues, key=lambda cue: cue.span))
+    return _timed_cue_blocks(text, subtitle_format, name)
+
+
+def _ass_block(text: str, cue: Cue) -> CueBlock:
+    """Return the line of an event."""
+    first, last = cue.span
+    start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
+    line = _LINE.match(text, last)
+    breaks = [edge for match in _ASS_BREAK.finditer(text, first, last) for edge in match.span()]
+    edges = [first, *breaks, last]
+    lines = tuple(zip(edges[::2], edges[1::2], strict=True))
+    return CueBlock(start, line.end() if line else last, None, lines, "ass")
+
+
+def _timed_cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
+    """Yield the blocks of SubRip or WebVTT, from the number or name of a cue to the blank lines after it."""
     blocks = _timed_blocks(text, subtitle_format, name)
     numbered = subtitle_format == "srt"
     trim = _without_number if numbered else _until_blank
-    owned = -1  # the end of the text of the cue before
+    done = 0  # the end of the text of the cue before
     for position, block in enumerate(blocks):
-        lines_kept = trim(block.lines, position == len(blocks) - 1)
+        lines = trim(block.lines, position == len(blocks) - 1)
+        start, number = block.head.start, None
         above = block.before
-        if above is not None and (above.start < owned or above.blank):
-            above = None
-        number = _SMALL_NUMBER.fullmatch(above.text) if above is not None and numbered else None
-        if above is not None and numbered and number is None:
-            above = None
-        last = lines_kept[-1].end if lines_kept else block.head.end
-        owned = last
-        later = [line for line in block.lines if line.start >= last and not line.blank]
-        following = blocks[position + 1].head.start if position + 1 < len(blocks) else len(text)
+        if above is not None and above.start >= done and not above.blank:
+            found = _SMALL_NUMBER.fullmatch(above.text) if numbered else None
+            if found:
+                number = (above.start + found.start(1), above.start + found.end(1), int(found[1]))
+            if found or not numbered:
+                start = above.start
+        done = lines[-1].end if lines else block.head.end
+        after = next((line for line in block.lines if line.start >= done and not line.blank), None)
+        coming = blocks[position + 1].head.start if position + 1 < len(blocks) else len(text)
         yield CueBlock(
-            above.start if above is not None else block.head.start,
-            later[0].start if later else following,
-            (above.start + number.start(1), above.start + number.end(1), int(number[1]))
-            if above is not None and number is not None
-            else None,
-            tuple((line.start, line.end) for line in lines_kept),
+            start,
+            after.start if after else coming,
+            number,
+            tuple((line.start, line.end) for line in lines),
             subtitle_format,
         )
 

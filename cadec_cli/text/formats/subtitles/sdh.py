@@ -39,27 +39,25 @@ def drop_sdh(text: str, subtitle_format: str, name: str) -> str:
     written: list[str] = []
     done = removed = latest = 0
     for block in cue_blocks(text, subtitle_format, name):
-        if block.number is not None:
-            start, end, number = block.number
-            removed = 0 if number <= latest else removed  # numbers that start again
-            latest = number
-            digits = f"{number - removed:0{end - start if text[start] == '0' else 1}}"
-            renumbered = text[done:start] + (digits if removed else text[start:end])
-        else:
-            renumbered, end = "", done
+        if block.number is not None and block.number[2] <= latest:
+            removed = 0  # numbers begin again
+        latest = block.number[2] if block.number is not None else latest
         lines = block.texts(text)
         left = _without_sdh(lines, block.markup)
-        if left == list(lines):
-            written.append(renumbered)
-            done = end
-        elif left:
-            first, last = block.span
-            written += [renumbered, text[end:first], _joined(left, block, text)]
-            done = last
-        else:
+        if lines and not left:
             written.append(text[done : block.start])
             done = block.end
             removed += 1
+            continue
+        if removed and block.number is not None:
+            first, last, number = block.number
+            width = last - first if text[first] == "0" else 1
+            written += [text[done:first], f"{number - removed:0{width}}"]
+            done = last
+        if left != lines:
+            first, last = block.span
+            written += [text[done:first], _joined(left, block, text)]
+            done = last
     return "".join(written) + text[done:]
 
 
@@ -69,11 +67,11 @@ def _joined(lines: Sequence[str], block: CueBlock, text: str) -> str:
     return "".join(line + end for line, end in zip(lines, [*breaks[: len(lines) - 1], ""], strict=True))
 
 
-def _without_sdh(lines: Sequence[str], markup: str) -> list[str]:
+def _without_sdh(lines: tuple[str, ...], markup: str) -> tuple[str, ...]:
     """Return the lines of a cue without SDH: the same if there is none, and none if nothing else is left."""
     whole = "\n".join(lines)
     if _TAG in whole:
-        return list(lines)
+        return lines
     tags = TAGS[markup].findall(whole)
     plain = TAGS[markup].sub(_TAG, whole)
     text = plain
@@ -82,18 +80,18 @@ def _without_sdh(lines: Sequence[str], markup: str) -> list[str]:
     text = _without_asides(text)
     found = [_without_label(_without_music(line)) for line in text.split("\n")]
     if "\n".join(found) == plain:
-        return list(lines)
+        return lines
     spoken = sum(_begins_with_dash(line) for line in plain.split("\n"))
     found = list(_without_empty_lines(found, plain.split("\n")))
     if not any(map(str.isalnum, "".join(found))):
-        return []
+        return ()
     if spoken > 1 and len(found) == 1:
         found = [_without_dash(found[0])]
     coming = iter(tags)
     restored = re.sub(_TAG, lambda _: next(coming), "\n".join(found))
     for _ in range(_NESTED):
         restored = _EMPTY_PAIR.sub("", restored)
-    return [_SPACES.sub(" ", line).strip() for line in restored.split("\n")]
+    return tuple(_SPACES.sub(" ", line).strip() for line in restored.split("\n"))
 
 
 def _keep_tags(found: re.Match[str]) -> str:

@@ -87,10 +87,11 @@ class Ruler:
     def _with_signs(self, words: list[str]) -> list[str]:
         """Join signs that stand alone to the word that they belong to."""
         joined: list[str] = []
-        opening = ""
+        opening = before = ""
         for number, word in enumerate(words):
             shown = self.visible_text(word).strip()
-            speaker = bool(joined) and _DASH.fullmatch(shown) and self._ends_sentence(joined[-1])
+            speaker = _DASH.fullmatch(shown) and before[-1:] in _SENTENCE_END
+            before = shown
             opens = speaker or not joined or not _TRAILING_SIGNS.fullmatch(shown)
             if number + 1 < len(words) and opens and _OPENING_SIGNS.fullmatch(shown):
                 opening += word
@@ -100,9 +101,6 @@ class Ruler:
                 joined.append(opening + word)
                 opening = ""
         return joined
-
-    def _ends_sentence(self, word: str) -> bool:
-        return self.visible_text(word).strip()[-1:] in _SENTENCE_END
 
     def clings(self, word: str) -> bool:
         """Tell whether a word, given as it is on the screen, belongs to the one after it."""
