@@ -1,8 +1,8 @@
 """Words that a line of subtitles should not end with, because they belong to the word after them.
 
 Articles, prepositions, conjunctions, pronouns that cling to a verb, and titles before a name, per language.
-Guidelines of subtitling ask that a line is not broken after these. In a language without a table, short words
-are taken for them.
+Guidelines of subtitling ask that a line is not broken after these. In a language without a table, only short
+words are avoided.
 """
 
 from __future__ import annotations

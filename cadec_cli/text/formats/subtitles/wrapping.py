@@ -208,7 +208,6 @@ def separator(before: str, after: str) -> str:
 
 def _break_costs(words: Sequence[str], ruler: Ruler) -> list[tuple[bool, float]]:
     """For a break before each word, and at the end: whether it parts words that cling, and its cost."""
-    known = function_words(ruler.language) is not None
     clinging = [ruler.clings(word) for word in words]
     costs: list[tuple[bool, float]] = [(False, 0.0)]
     for number, word in enumerate(map(str.strip, words), 1):
@@ -216,7 +215,7 @@ def _break_costs(words: Sequence[str], ruler: Ruler) -> list[tuple[bool, float]]
         cost = -float(_BEFORE_BONUS) if follows else 0.0
         if word[-1] in _PUNCTUATION:
             cost = -float(_SENTENCE_BONUS if word[-1] in _SENTENCE_END else _PUNCTUATION_BONUS)
-        elif not known and len(word) <= _SHORT_WORD and not _SPACELESS.search(word):
+        elif len(word) <= _SHORT_WORD and not _SPACELESS.search(word):
             cost += _SHORT_WORD_COST
         costs.append((clinging[number - 1], cost))
     return costs
