@@ -192,7 +192,7 @@ def translate(
     from cadec_cli.terminal import console, run_job
     from cadec_cli.terminal.run_job import threads_each, worker_pool
     from cadec_cli.terminal.views import translations as views
-    from cadec_cli.terminal.views.cues import show_cues, summarise
+    from cadec_cli.terminal.views.cues import report_cues
     from cadec_cli.text.formats import format_of
     from cadec_cli.text.formats.layout import LINE_WIDTH, SubtitleStyle
 
@@ -223,12 +223,6 @@ def translate(
     )
     reading = InputOptions(encoding, lines, input_format, max_input, style)
     flagging = flag or flag_below is not None
-
-    def report_cues() -> None:
-        if flagging:
-            show_cues(cues, paths)
-        summarise(cues)
-
     if fit:
         flags["weight"] = {FIT: FIT_WEIGHT, **named_weights(flags.get("weight"))}
     job = run_job.open_job(
@@ -247,7 +241,7 @@ def translate(
             run_job.write_by_document(
                 bulk, pool or SerialPool(), resume=resume, flagging=flagging, written=cues.look
             )
-            report_cues()
+            report_cues(cues, bulk.inputs, list_all=flagging)
         return
     if explain and not job.options.weighted_objective.uses_lm:
         raise UsageError(
@@ -265,7 +259,7 @@ def translate(
         )
         if flagging:
             views.show_flagged(found, work, paths)
-        report_cues()
+        report_cues(cues, paths, list_all=flagging)
         return
     watched = FlagCollector(work.judge)
     shown = (

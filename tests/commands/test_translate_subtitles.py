@@ -7,7 +7,7 @@ import pytest
 
 from cadec_cli.jobs.cue_checks import CueChecks
 from cadec_cli.main import exit_code
-from cadec_cli.terminal.views.cues import show_cues, summarise
+from cadec_cli.terminal.views.cues import report_cues
 from cadec_cli.text.formats import read_text_file
 from cadec_cli.text.formats.conversion import as_format, promised_format
 from cadec_cli.text.formats.layout import SubtitleStyle
@@ -91,8 +91,7 @@ def test_a_cue_is_reported_with_all_that_is_wrong(
     cues = CueChecks()
     cues.look(0, file, file.documents[0].texts)
     assert [one.reasons for _, one in cues.in_order] == ([reasons] if reasons else [])
-    summarise(cues)
-    show_cues(cues, [film])
+    report_cues(cues, [film], list_all=True)
     said = capfd.readouterr().err
     assert ("1 cue does not fit" in said) == any("line" in reason for reason in reasons)
     assert ("too fast" in said) == any("second" in reason for reason in reasons)

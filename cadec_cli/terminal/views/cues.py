@@ -16,7 +16,14 @@ from cadec_cli.text.formats.subtitles.limits import CueLimits, CueProblem
 _NAMED = 3  # cues that a summary names; the rest are counted
 
 
-def summarise(checks: CueChecks) -> None:
+def report_cues(checks: CueChecks, inputs: Sequence[Path], *, list_all: bool) -> None:
+    """Say how many cues are too long or too fast; before that, list them all if that is asked for."""
+    if list_all:
+        _show_all(checks, inputs)
+    _summarise(checks)
+
+
+def _summarise(checks: CueChecks) -> None:
     """Print how many cues are too long or too fast, and where the first ones are."""
     found = [problem for _, problem in checks.in_order]
     if too_long := [one for one in found if one.too_long]:
@@ -45,7 +52,7 @@ def _in_lines(limits: CueLimits) -> str:
     return f"{limits.max_chars} characters per line{lines}"
 
 
-def show_cues(checks: CueChecks, inputs: Sequence[Path]) -> None:
+def _show_all(checks: CueChecks, inputs: Sequence[Path]) -> None:
     """List all cues that are too long or too fast; --quiet does not silence a requested list."""
     several = len(inputs) > 1
     for number, problem in checks.in_order:

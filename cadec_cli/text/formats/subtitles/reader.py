@@ -370,7 +370,7 @@ class _Builder:
             beside = shown - sum(cell.width for cell in cells)  # dashes and the like
             in_time = max(0.0, screen.max_cps * seconds - beside) if screen.max_cps else float("inf")
             for number, lines in zip(numbers, _rooms(cells, screen.max_lines), strict=True):
-                in_lines = lines * screen.max_chars / max(1, widths[number])
+                in_lines = lines * min(screen.max_chars, MAX_ROOM) / max(1, widths[number])
                 of_cells[number] = min(in_lines, in_time / max(1, width), MAX_ROOM)
         return [
             min(MAX_ROOM, sum(of_cells[share.cell] * share.width for share in sentence.shares))
