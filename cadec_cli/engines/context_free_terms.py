@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cadec_cli.engines.address_votes import forms_of
 from cadec_cli.engines.protocols import AnyTerm, Models, TranslationModel
 from cadec_cli.errors import CadecError, option
 from cadec_cli.extensions import load
@@ -62,20 +63,30 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Overflow:
-    """Minus the characters of each hypothesis for which its cues have no room; 0 where all of it fits.
+    """Minus the characters for which the cues of each hypothesis have no room; 0 where all of it fits.
 
-    A list that knows no room has room for everything.
+    Polite forms are longer than familiar ones. So that length never decides between them, a hypothesis is
+    compared with those that address people as it does: the shortest of these has 0. A list that knows no room
+    has room for everything.
     """
 
+    language: str  # of the hypotheses
     names: tuple[str, ...] = (FIT,)
 
     def terms(self, lists: Sequence[NBest]) -> list[dict[str, Any]]:
         """Count the characters that are too many."""
-        return [{FIT: [_without_room(one.text, nbest.room) for one in nbest.hypotheses]} for nbest in lists]
+        return [{FIT: self._of(nbest)} for nbest in lists]
 
-
-def _without_room(text: str, room: int | None) -> float:
-    return 0.0 if room is None else float(min(0, room - len(text)))
+    def _of(self, nbest: NBest) -> list[float]:
+        room = nbest.room
+        if room is None or all(len(one.text) <= room for one in nbest.hypotheses):
+            return [0.0] * len(nbest.hypotheses)
+        beyond = [max(0, len(one.text) - room) for one in nbest.hypotheses]
+        forms = forms_of(nbest, self.language)
+        least: dict[str | None, int] = {}
+        for form, count in zip(forms, beyond, strict=True):
+            least[form] = min(count, least.get(form, count))
+        return [float(least[form] - count) for form, count in zip(forms, beyond, strict=True)]
 
 
 def backward_scores(models: Models, options: Mapping[str, Any]) -> BackwardScores:
@@ -92,7 +103,7 @@ def lengths(models: Models, options: Mapping[str, Any]) -> Lengths:
 
 def overflow(models: Models, options: Mapping[str, Any]) -> Overflow:
     """Build the term fit."""
-    return Overflow()
+    return Overflow(models.target_language)
 
 
 def build_terms(

@@ -1,6 +1,7 @@
 """Where a cue has too little room, a shorter hypothesis of like quality wins; else nothing changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,13 +84,22 @@ def test_a_room_that_is_no_number_of_characters_is_refused(room: object, tmp_pat
         read_documents(path)
 
 
-@given(st.text(max_size=30), st.none() | st.integers(0, 40))
-def test_what_goes_beyond_the_room_is_counted(text: str, room: int | None) -> None:
-    nbest = NBest("x", (Hypothesis(text, -1.0), Hypothesis("", -2.0)), room=room)
-    (terms,) = Overflow().terms([nbest])
-    assert terms[FIT] == [0 if room is None else -max(0, len(text) - room), 0]
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=5), st.none() | st.integers(0, 40))
+def test_what_goes_beyond_the_room_is_counted(texts: list[str], room: int | None) -> None:
+    nbest = NBest("x", tuple(Hypothesis(text, -1.0) for text in texts), room=room)
+    ((counts,),) = (terms.values() for terms in Overflow("").terms([nbest]))
+    beyond = [0 if room is None else max(0, len(text) - room) for text in texts]
+    assert counts == [min(beyond) - count for count in beyond]
     assert list_of(list_json(nbest)) == nbest
     assert part_of(part_json(translated([3, None])[0].parts[0])).nbest.room == 3
+
+
+def test_length_is_no_reason_to_say_tu() -> None:
+    found = ["Vous le connaissez ?", "Le connaissez-vous ?", "Tu le connais ?", "On le connaît ?", "Connu ?"]
+    nbest = NBest("You know him?", tuple(Hypothesis(text, -1.0) for text in found), room=10)
+    assert Overflow("fr").terms([nbest]) == [{FIT: [0, 0, 0, -5, 0]}]
+    assert Overflow("xx").terms([nbest]) == [{FIT: [-10, -10, -5, -5, 0]}]
+    assert Overflow("fr").terms([replace(nbest, room=18)]) == [{FIT: [0, 0, 0, 0, 0]}]
 
 
 def test_pieces_share_the_room_of_their_sentence() -> None:
