@@ -63,11 +63,11 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Overflow:
-    """Minus the characters for which the cues of each hypothesis have no room; 0 where all of it fits.
+    """How many characters fewer than the likeliest hypothesis each one has beyond the room of its cues.
 
-    Polite forms are longer than familiar ones. So that length never decides between them, a hypothesis is
-    compared with those that address people as it does: the shortest of these has 0. A list that knows no room
-    has room for everything.
+    Polite forms are longer than familiar ones. So that length does not decide between them, a hypothesis is
+    compared with the likeliest of those that address people as it does, which has 0. A list that knows no
+    room has room for everything.
     """
 
     language: str  # of the hypotheses
@@ -82,11 +82,11 @@ class Overflow:
         if room is None or all(len(one.text) <= room for one in nbest.hypotheses):
             return [0.0] * len(nbest.hypotheses)
         beyond = [max(0, len(one.text) - room) for one in nbest.hypotheses]
-        forms = forms_of(nbest, self.language)
-        least: dict[str | None, int] = {}
-        for form, count in zip(forms, beyond, strict=True):
-            least[form] = min(count, least.get(form, count))
-        return [float(least[form] - count) for form, count in zip(forms, beyond, strict=True)]
+        likeliest: dict[str | None, int] = {}
+        return [
+            float(likeliest.setdefault(form, count) - count)
+            for form, count in zip(forms_of(nbest, self.language), beyond, strict=True)
+        ]
 
 
 def backward_scores(models: Models, options: Mapping[str, Any]) -> BackwardScores:

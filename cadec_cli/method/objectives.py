@@ -8,7 +8,7 @@
     defects       how many defects y has, each of which rules it out as a translation
     glossary      how many terms of a glossary y respects
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
-    fit           minus the characters of y for which its subtitles have no room, compared with the shortest
+    fit           minus the characters of y for which its subtitles have no room, compared with the likeliest
                   hypothesis that addresses people as y does
 
 A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their

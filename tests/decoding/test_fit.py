@@ -60,7 +60,7 @@ def test_json_tells_the_room_and_what_goes_beyond_it(tmp_path: Path) -> None:
     lines = b"".join(json_bytes(made, _judge()))
     first, second = map(json.loads, lines.splitlines())
     assert (first["room"], second["room"]) == (12, 100)
-    assert [one[FIT] for one in first["hypotheses"]] == [-6, 0, 0]
+    assert [one[FIT] for one in first["hypotheses"]] == [0, 6, 6]
     path = tmp_path / "lists.jsonl"
     path.write_bytes(lines)
     lists = read_documents(path)
@@ -89,7 +89,7 @@ def test_what_goes_beyond_the_room_is_counted(texts: list[str], room: int | None
     nbest = NBest("x", tuple(Hypothesis(text, -1.0) for text in texts), room=room)
     ((counts,),) = (terms.values() for terms in Overflow("").terms([nbest]))
     beyond = [0 if room is None else max(0, len(text) - room) for text in texts]
-    assert counts == [min(beyond) - count for count in beyond]
+    assert counts == [beyond[0] - count for count in beyond]
     assert list_of(list_json(nbest)) == nbest
     assert part_of(part_json(translated([3, None])[0].parts[0])).nbest.room == 3
 
@@ -97,9 +97,9 @@ def test_what_goes_beyond_the_room_is_counted(texts: list[str], room: int | None
 def test_length_is_no_reason_to_say_tu() -> None:
     found = ["Vous le connaissez ?", "Le connaissez-vous ?", "Tu le connais ?", "On le connaît ?", "Connu ?"]
     nbest = NBest("You know him?", tuple(Hypothesis(text, -1.0) for text in found), room=10)
-    assert Overflow("fr").terms([nbest]) == [{FIT: [0, 0, 0, -5, 0]}]
-    assert Overflow("xx").terms([nbest]) == [{FIT: [-10, -10, -5, -5, 0]}]
-    assert Overflow("fr").terms([replace(nbest, room=18)]) == [{FIT: [0, 0, 0, 0, 0]}]
+    assert Overflow("fr").terms([nbest]) == [{FIT: [0, 0, 0, 0, 5]}]
+    assert Overflow("xx").terms([nbest]) == [{FIT: [0, 0, 5, 5, 10]}]
+    assert Overflow("fr").terms([replace(nbest, room=19)]) == [{FIT: [0, 1, 0, 0, 0]}]
 
 
 def test_pieces_share_the_room_of_their_sentence() -> None:
