@@ -95,10 +95,10 @@ def test_what_goes_beyond_the_room_is_counted(texts: list[str], room: int | None
 
 
 def test_length_is_no_reason_to_say_tu() -> None:
-    found = ["Vous le connaissez ?", "Le connaissez-vous ?", "Tu le connais ?", "On le connaît ?", "Connu ?"]
+    found = ["Vous le connaissez ?", "Vous connaissez ?", "Tu le connais ?", "On le connaît ?", "Connu ?"]
     nbest = NBest("You know him?", tuple(Hypothesis(text, -1.0) for text in found), room=10)
-    assert Overflow("fr").terms([nbest]) == [{FIT: [0, 0, 0, 0, 5]}]
-    assert Overflow("xx").terms([nbest]) == [{FIT: [0, 0, 5, 5, 10]}]
+    assert Overflow("fr").terms([nbest]) == [{FIT: [0, 3, 0, 0, 5]}]
+    assert Overflow("xx").terms([nbest]) == [{FIT: [0, 3, 5, 5, 10]}]
     assert Overflow("fr").terms([replace(nbest, room=19)]) == [{FIT: [0, 1, 0, 0, 0]}]
 
 
