@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from cadec_cli.text.documents import Document, Sentence
-
-if TYPE_CHECKING:
-    from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
+from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
 
 LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
 USUAL_LINES = 2  # lines per cue that they allow
@@ -44,6 +42,11 @@ class SubtitleStyle:
     sdh: str = KEEP  # what the hard of hearing need; or drop it
     dash: str = KEEP  # before what a speaker says; or auto, the language's, or the dash itself
     fit: bool = False
+
+    @property
+    def limits(self) -> CueLimits:
+        """The limits of cues. Two languages at once have none: viewers read one of them."""
+        return CueLimits() if self.bilingual else CueLimits(self.max_cps, self.max_chars, self.max_lines)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cadec_cli.text.formats.layout import SubtitleStyle
-
 
 @dataclass(frozen=True)
 class ShownCue:
@@ -28,11 +26,6 @@ class CueLimits:
     max_cps: float = 0
     max_chars: int | None = None
     max_lines: int | None = None
-
-    @classmethod
-    def of(cls, style: SubtitleStyle) -> CueLimits:
-        """Return the limits of a style. Two languages at once have none: viewers read one of them."""
-        return cls() if style.bilingual else cls(style.max_cps, style.max_chars, style.max_lines)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ class SubtitleLayout:
     @property
     def limits(self) -> CueLimits:
         """The limits of its cues."""
-        return CueLimits.of(self.screen)
+        return self.screen.limits
 
     def _cues(self, translations: Iterable[str]) -> Iterator[tuple[Cue, str, str]]:
         """Yield each cue with what is before it in the file, and its text."""
