@@ -23,8 +23,8 @@ from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import with_flags
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import TextFile, read_text_file
-from cadec_cli.text.formats.layout import LINE_WIDTH, MAX_CPS, USUAL_LINES, SubtitleStyle
-from cadec_cli.text.formats.subtitles.limits import CueLimits, problems
+from cadec_cli.text.formats.layout import LINE_WIDTH, MAX_CPS, USUAL_LINES, CueLimits, SubtitleStyle
+from cadec_cli.text.formats.subtitles.limits import problems
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 SPOKEN = 15.0  # characters per second of a made-up film

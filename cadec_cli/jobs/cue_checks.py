@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cadec_cli.text.formats import FORMATS, TextFile
+from cadec_cli.text.formats.layout import CueLimits
 from cadec_cli.text.formats.subtitles.cues import clock
-from cadec_cli.text.formats.subtitles.limits import CueLimits, CueProblem, problem_of, problems
+from cadec_cli.text.formats.subtitles.limits import CueProblem, problem_of, problems
 
 Item = TypeVar("Item")
 

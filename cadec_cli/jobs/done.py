@@ -44,15 +44,21 @@ def document_key(
     before: Sequence[str] = (),
     *,
     speakers: bool = False,
+    given: Mapping[int, str] | None = None,
     rooms: Sequence[float | None] = (),
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, whether it has names of speakers, as subtitles do,
-    which are not translated, and the room that the translations have, if it matters.
+    That is its sentences, the target sentences before it, the translations that are given, whether it has
+    names of speakers, as subtitles do, which are not translated, and the room that the translations have, if
+    it matters.
     """
-    known = [list(rooms)] if rooms else []
-    content = json.dumps([list(texts), list(before), speakers, *known], ensure_ascii=False)
+    parts: list[Any] = [list(texts), list(before), speakers]
+    if given:
+        parts.append(given)
+    if rooms:
+        parts.append(list(rooms))
+    content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

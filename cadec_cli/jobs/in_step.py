@@ -30,13 +30,21 @@ from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.fs.locks import remove_if_unlocked
 from cadec_cli.jobs.cue_checks import with_cue_problems
 from cadec_cli.jobs.journal import Gap, Journal
-from cadec_cli.jobs.json_lines import journal_record, json_bytes, json_line, json_records, with_cues
+from cadec_cli.jobs.json_lines import (
+    journal_record,
+    json_bytes,
+    json_line,
+    json_records,
+    text_record,
+    with_cues,
+)
 from cadec_cli.jobs.outputs import OutputPlan
 from cadec_cli.method.context import Context
 from cadec_cli.method.hypotheses import NBest
 from cadec_cli.method.options import TranslationOptions, options_as_data
 from cadec_cli.text.documents import Document, Sentence
 from cadec_cli.text.formats import StreamedText, TextFile
+from cadec_cli.text.formats.layout import RatedText
 
 # (translations, how many there will be, if that is known) → the same translations, with progress shown
 Track = Callable[[Iterable[Translation], int | None], Iterable[Translation]]
@@ -148,7 +156,7 @@ class FileTranslation:
         """
         for number, file, own in self._by_file(translations):
             texts: list[str] = []
-            yield from file.restore(_collect(map(_text, own), texts))
+            yield from file.restore(_collect(map(self._rated, own), texts))
             written(number, file, texts)
 
     def json_lines(
@@ -171,6 +179,9 @@ class FileTranslation:
         for number, file in enumerate(self.files):
             count = sum(len(document) for document in file.documents)
             yield number, file, itertools.islice(coming, count)
+
+    def _rated(self, translation: Translation) -> str:
+        return rated_text(text_record(translation, self.judge))
 
     def to_files(
         self,
@@ -279,7 +290,12 @@ class FileTranslation:
 
     def _header(self, json_lines: bool) -> dict[str, Any]:
         """Everything that the result depends on."""
-        documents = [[one.texts for one in self.documents], [one.speakers for one in self.documents]]
+        documents: list[Any] = [
+            [one.texts for one in self.documents],
+            [one.speakers for one in self.documents],
+        ]
+        if any(one.given for one in self.documents):
+            documents.append([one.given for one in self.documents])
         if any(one.rooms for one in self.documents):
             documents.append([one.rooms for one in self.documents])
         text = json.dumps(documents, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -339,7 +355,7 @@ def translation_settings(
 def output_pieces(file: TextFile, outputs: Sequence[Any], *, json_lines: bool) -> Iterator[bytes]:
     """A file's bytes, made from the records of its sentences: in its layout, or as JSON lines."""
     if not json_lines:
-        yield from file.restore(map(text_of, outputs))
+        yield from file.restore(map(rated_text, outputs))
         return
     for of_sentence, found in with_cue_problems(file, outputs, text_of):
         yield from map(json_line, with_cues(of_sentence, found))
@@ -354,6 +370,11 @@ def _collect(texts: Iterable[str], into: list[str]) -> Iterator[str]:
     for text in texts:
         into.append(text)
         yield text
+
+
+def rated_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a sentence's record, with its confidence for layouts that write it down."""
+    return RatedText.of(record["text"], record.get("confidence"), record.get("flags", ()))
 
 
 def document_by_document(

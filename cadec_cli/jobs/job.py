@@ -76,6 +76,8 @@ class InputOptions:
     format: str | None = None  # None: by the file's name
     most: int = MAX_INPUT_BYTES
     style: SubtitleStyle = field(default_factory=SubtitleStyle)
+    columns: tuple[str, ...] = ()  # of tables
+    retranslate: bool = False  # of catalogues: also what has a translation
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,7 +85,15 @@ class InputOptions:
         style = dataclasses.asdict(self.style)
         if not self.style.fit:
             del style["max_cps"]  # of the output, only what is said about it depends on this
-        return {"encoding": self.encoding, "lines": self.lines, "format": self.format, "screen": style}
+        settings: dict[str, Any] = {
+            "encoding": self.encoding,
+            "lines": self.lines,
+            "format": self.format,
+            "screen": style,
+        }
+        if self.columns or self.retranslate:
+            settings |= {"columns": self.columns, "retranslate": self.retranslate}
+        return settings
 
 
 @dataclass(frozen=True)
@@ -235,6 +245,8 @@ class TranslationJob:
             format=inputs.format,
             tags=self.options.protect,
             screen=dataclasses.replace(self._style(inputs), language=target),
+            columns=inputs.columns,
+            retranslate=inputs.retranslate,
             most=inputs.most,
         )
 

@@ -16,12 +16,14 @@ class Sentence:
     """One sentence without the white space around it.
 
     `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
-    only in that are equal. `room` is how many characters its translation may have to fit its cues; None if
-    nobody asked, or if it is not from subtitles.
+    only in that are equal. `given` is its translation, if the file has one: it is not translated again, and
+    only read as the context of the sentences that follow. `room` is how many characters its translation may
+    have to fit its cues; None if nobody asked, or if it is not from subtitles.
     """
 
     text: str
     place: str = field(default="", compare=False)
+    given: str = ""
     room: float | None = None
 
 
@@ -48,6 +50,11 @@ class Document:
     def texts(self) -> tuple[str, ...]:
         """The sentences as plain strings."""
         return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def given(self) -> dict[int, str]:
+        """The translations that are given, by the numbers of their sentences."""
+        return {number: one.given for number, one in enumerate(self.sentences) if one.given}
 
     @property
     def rooms(self) -> tuple[float | None, ...]:

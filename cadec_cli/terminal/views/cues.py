@@ -9,9 +9,9 @@ from rich.text import Text
 
 from cadec_cli.jobs.cue_checks import CueChecks
 from cadec_cli.terminal import console
-from cadec_cli.text.formats.layout import MAX_CPS
+from cadec_cli.text.formats.layout import MAX_CPS, CueLimits
 from cadec_cli.text.formats.subtitles.cues import clock
-from cadec_cli.text.formats.subtitles.limits import CueLimits, CueProblem
+from cadec_cli.text.formats.subtitles.limits import CueProblem
 
 _NAMED = 3  # cues that a summary names; the rest are counted
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from cadec_cli.text.documents import Document, Sentence
-from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
 
 LINE_WIDTH = 42  # characters per line of subtitles that guidelines recommend
 USUAL_LINES = 2  # lines per cue that they allow
@@ -24,6 +23,25 @@ MAX_ROOM = 1_000_000  # characters; no cue has room for more
 
 # The line ends of str.splitlines: other programs, and people, see a new line there.
 _BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+
+
+@dataclass(frozen=True)
+class ShownCue:
+    """A cue as it is on the screen: its number in the file, its times in milliseconds, and its lines."""
+
+    number: int
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CueLimits:
+    """The most that a cue may have; a speed of 0 and None are no limit."""
+
+    max_cps: float = 0
+    max_chars: int | None = None
+    max_lines: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,8 @@ class Source:
     lines: bool = False  # a line is a sentence and is not split
     tags: bool = False  # tags inside a line are part of its sentence, and translations have them too
     screen: SubtitleStyle = SubtitleStyle()
+    columns: tuple[str, ...] = ()  # of tables: which are translated, by name or number
+    retranslate: bool = False  # what a catalogue has a translation of is translated again
 
     @property
     def text(self) -> str:
@@ -114,6 +134,23 @@ Reader = Callable[[Source], tuple[tuple[Document, ...], Layout | BinaryLayout]]
 def one_line(translation: str) -> str:
     """Replace line breaks of all kinds by spaces, so that the output has as many lines as the input."""
     return translation if translation.isprintable() else _BREAKS.sub(" ", translation)
+
+
+class RatedText(str):
+    """A translation with its confidence: a string to all layouts but those that write confidences down.
+
+    `confidence` is None if it was not computed; `flags` says why it is low, and is empty if it isn't.
+    """
+
+    confidence: float | None
+    flags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str, confidence: float | None, flags: Iterable[str] = ()) -> RatedText:
+        """Return a translation with its confidence."""
+        rated = cls(text)
+        rated.confidence, rated.flags = confidence, tuple(flags)
+        return rated
 
 
 def take(translations: Iterator[str]) -> str:

@@ -9,13 +9,14 @@ import html
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pysubs2
 
-from cadec_cli.errors import CadecError
-from cadec_cli.text.formats.subtitles.cue_tags import CueLine, cue_line, markup_of
-from cadec_cli.text.formats.subtitles.limits import ShownCue
+from cadec_cli.errors import CadecError, option
+from cadec_cli.extensions import load
+from cadec_cli.text.formats.layout import ShownCue
+from cadec_cli.text.formats.subtitles.cue_tags import ESCAPED, CueLine, cue_line, markup_of
 from cadec_cli.text.markup import TAGS
 from cadec_cli.text.sentences import Span
 
@@ -30,6 +31,7 @@ _TIME = re.compile(
 )
 _TORN_TIME = re.compile(r"[\d:,.\s>-]+$")
 _ASS_EVENT = re.compile(r"\s*(Dialogue|Comment):((?:[^,\r\n]*,){9})?")
+_TTML_BREAK = re.compile(r"\s*<(?:\w+:)?br\s*/>\s*")
 _ASS_BREAK = re.compile(r"\\[Nn]")
 _ASS_PLACE = re.compile(r"\{[^{}]*\\(?:(?:pos|move|org|i?clip|t)\(|(?:fr[xyz]?|fa[xy])[-\d.])")
 # Syllables with their times: words of another language have others.
@@ -111,8 +113,18 @@ def detect(text: str, stated: str) -> str:
     return stated
 
 
+_FINDERS = {
+    "sbv": "cadec_cli.text.formats.subtitles.sbv:sbv_cues",
+    "sub": "cadec_cli.text.formats.subtitles.microdvd:microdvd_cues",
+    "ttml": "cadec_cli.text.formats.subtitles.ttml:ttml_cues",
+}
+
+
 def find_cues(text: str, subtitle_format: str, name: str, *, tags: bool = False) -> list[Cue]:
     """Find the cues with text, in the order of reading; with `tags`, tags are part of the text."""
+    if subtitle_format in _FINDERS:
+        found: list[Cue] = load(_FINDERS[subtitle_format])(text, name, tags=tags)
+        return [replace(cue, number=number) for number, cue in enumerate(found, 1)]
     if subtitle_format in ("ass", "ssa"):
         cues = _ass_cues(text, subtitle_format, name, tags)
         # Signs and dialogue are often apart in the file, but alternate on the screen.
@@ -157,7 +169,15 @@ def timed_texts(text: str, subtitle_format: str, name: str) -> list[tuple[int, i
 
 
 def cue_blocks(text: str, subtitle_format: str, name: str) -> Iterator[CueBlock]:
-    """Yield the blocks of all cues in the order of the file, but those of SubStation that show no text."""
+    """Yield the blocks of all cues in the order of the file, but those of SubStation that show no text.
+
+    Formats of which only times and texts are known are a CadecError.
+    """
+    if subtitle_format in _FINDERS:
+        raise CadecError(
+            f"{option('sdh', 'drop')} is not for .{subtitle_format} subtitles",
+            "convert them to .srt, .vtt or .ass first",
+        )
     if subtitle_format in ("ass", "ssa"):
         cues = _ass_cues(text, subtitle_format, name, True)
         return (_ass_block(text, cue) for cue in sorted(cues, key=lambda cue: cue.span))
@@ -328,9 +348,12 @@ def cue_width(text: str, cue: Cue, markup: str) -> int:
 
 def shown_lines(written: str, markup: str) -> tuple[str, ...]:
     """Return the lines of a cue's text as they are on the screen."""
-    shown = TAGS[markup].sub("", written)
+    shown = _TTML_BREAK.sub("\n", " ".join(written.split())) if markup == "ttml" else written
+    shown = TAGS[markup].sub("", shown)
     if markup == "ass":
         shown = shown.replace(r"\h", " ").replace(r"\N", "\n").replace(r"\n", "\n")
-    elif markup == "vtt":
+    elif markup == "sub":
+        shown = shown.replace("|", "\n")
+    elif markup in ESCAPED:
         shown = html.unescape(shown)
     return tuple(line.strip() for line in shown.splitlines() if line.strip())

@@ -8,24 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class ShownCue:
-    """A cue as it is on the screen: its number in the file, its times in milliseconds, and its lines."""
-
-    number: int
-    start: int
-    end: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CueLimits:
-    """The most that a cue may have; a speed of 0 and None are no limit."""
-
-    max_cps: float = 0
-    max_chars: int | None = None
-    max_lines: int | None = None
+from cadec_cli.text.formats.layout import CueLimits, ShownCue
 
 
 @dataclass(frozen=True)

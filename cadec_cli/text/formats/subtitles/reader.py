@@ -8,7 +8,7 @@ cues, and everything that is not text stay as they are. A sentence that is not c
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
@@ -19,12 +19,15 @@ from cadec_cli.text.formats.layout import (
     KEEP,
     MAX_ROOM,
     USUAL_LINES,
+    CueLimits,
+    ShownCue,
     Source,
     SubtitleStyle,
     finish,
     take,
 )
 from cadec_cli.text.formats.subtitles.cue_tags import (
+    ESCAPED,
     CueLine,
     Effect,
     carry_open_tags,
@@ -37,8 +40,8 @@ from cadec_cli.text.formats.subtitles.cue_tags import (
     with_dash,
 )
 from cadec_cli.text.formats.subtitles.cues import Cue, clock, cue_width, find_cues, shown_lines
-from cadec_cli.text.formats.subtitles.limits import CueLimits, ShownCue
 from cadec_cli.text.formats.subtitles.sdh import drop_sdh
+from cadec_cli.text.formats.subtitles.ttml import ttml_line_break, ttml_with_language
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, join, separator, wrap
 from cadec_cli.text.markup import TAGS, Tag, without_tags
 from cadec_cli.text.protected.core import speaker_name
@@ -157,7 +160,7 @@ class SubtitleLayout:
     @property
     def _ruler(self) -> Ruler:
         hidden = TAGS[self.markup] if self.tags else None
-        return Ruler(hidden, escaped=self.markup == "vtt", language=self.language)
+        return Ruler(hidden, escaped=self.markup in ESCAPED, language=self.language)
 
     def _parts(self, sentence: PlacedSentence, translation: str) -> list[str]:
         """Divide a translation over the cells of its sentence, escaped for the format."""
@@ -210,6 +213,11 @@ def with_language(text: str, language: str) -> str:
     return _LANGUAGE.sub(lambda found: found[1] + language, header) + text[len(header) :]
 
 
+def _renamed(subtitle_format: str) -> Callable[[str, str], str]:
+    """Return the function that names another language in the head of a file."""
+    return ttml_with_language if subtitle_format == "ttml" else with_language
+
+
 PAUSE_MS = 7000
 
 # Automatic captions have no punctuation. A sentence that would be longer than this is taken cue by cue.
@@ -236,7 +244,7 @@ def read_subtitles(source: Source) -> tuple[tuple[Document, ...], SubtitleLayout
             ranges.append((first, len(builder.sentences)))
     rooms = builder.rooms(source)
     sentences = [
-        Sentence(one.text, clock(start), room)
+        Sentence(one.text, clock(start), room=room)
         for one, start, room in zip(builder.sentences, builder.starts, rooms, strict=True)
     ]
     documents = tuple(Document(tuple(sentences[first:last]), speakers=True) for first, last in ranges)
@@ -412,16 +420,17 @@ class _Builder:
                 done = last if ends_cue else end
         tail = text[done:]
         if screen.language and cells:
-            cells[0] = replace(cells[0], before=with_language(cells[0].before, screen.language))
+            renamed = _renamed(source.format)
+            cells[0] = replace(cells[0], before=renamed(cells[0].before, screen.language))
         elif screen.language:
-            tail = with_language(tail, screen.language)
+            tail = _renamed(source.format)(tail, screen.language)
         laid = tuple(
             replace(
                 sentence, shares=tuple(replace(share, cell=rank[share.cell]) for share in sentence.shares)
             )
             for sentence in self.sentences
         )
-        line_break = r"\N" if markup == "ass" else _line_break(text)
+        line_break = _line_break(text, markup)
         return SubtitleLayout(tuple(cells), laid, tail, markup, line_break, source.tags, screen, language)
 
 
@@ -441,7 +450,14 @@ def _rooms(cells: list[_CellDraft], most: int | None) -> list[int]:
     return rooms
 
 
-def _line_break(text: str) -> str:
+_LINE_BREAKS = {"ass": r"\N", "sub": "|"}
+
+
+def _line_break(text: str, markup: str) -> str:
+    if markup == "ttml":
+        return ttml_line_break(text)
+    if markup in _LINE_BREAKS:
+        return _LINE_BREAKS[markup]
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"
 

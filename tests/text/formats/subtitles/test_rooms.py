@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.layout import Source, SubtitleStyle
-from cadec_cli.text.formats.subtitles.limits import CueLimits, problems
+from cadec_cli.text.formats.layout import CueLimits, Source, SubtitleStyle
+from cadec_cli.text.formats.subtitles.limits import problems
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cadec_cli.text.formats.layout import Source, SubtitleStyle
+from cadec_cli.text.formats.layout import CueLimits, Source, SubtitleStyle
 from cadec_cli.text.formats.subtitles.cue_tags import dash_of, with_dash
 from cadec_cli.text.formats.subtitles.cues import shown_cues
-from cadec_cli.text.formats.subtitles.limits import CueLimits, problems
+from cadec_cli.text.formats.subtitles.limits import problems
 from cadec_cli.text.formats.subtitles.reader import read_subtitles
 from cadec_cli.text.formats.subtitles.wrapping import Ruler, divide, wrap
 from cadec_cli.text.markup import TAGS
