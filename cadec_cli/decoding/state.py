@@ -173,7 +173,9 @@ def _pair(data: Sequence[Any], lists: Sequence[NBest]) -> Pair:
 def _nbest_json(nbest: NBest) -> dict[str, Any]:
     hypotheses = [{"text": one.text, "log_prob": one.log_prob, "ids": one.ids} for one in nbest.hypotheses]
     around = {side: text for side in ("before", "after") if (text := getattr(nbest, side))}
-    return {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary, **around}
+    room = {"room": nbest.room} if nbest.room is not None else {}
+    known = {"source": nbest.source, "hypotheses": hypotheses, "vocabulary": nbest.vocabulary}
+    return {**known, **around, **room}
 
 
 def _nbest(data: dict[str, Any]) -> NBest:
@@ -184,6 +186,7 @@ def _nbest(data: dict[str, Any]) -> NBest:
         data["vocabulary"],
         data.get("before", ""),
         data.get("after", ""),
+        data.get("room"),
     )
 
 

@@ -295,6 +295,14 @@ class Translator:
         self._listing(len(order), len(order))
         return [made[number] for number in range(len(cores))]
 
+    def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> list[NBest]:
+        """Make the n-best lists of units, each with the room that its unit has."""
+        lists = self._nbest_lists([unit.core for unit in units], store)
+        return [
+            nbest if unit.room is None else replace(nbest, room=unit.room)
+            for unit, nbest in zip(units, lists, strict=True)
+        ]
+
     def _stored(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Return the lists that the store has of these cores; if it has none, make them and store them."""
         if store is None:

@@ -84,6 +84,8 @@ class InputOptions:
     def settings(self) -> dict[str, Any]:
         """Everything that the layout of the output depends on."""
         style = dataclasses.asdict(self.style)
+        if not self.style.fit:
+            del style["max_cps"]  # of the output, only what is said about it depends on this
         settings: dict[str, Any] = {
             "encoding": self.encoding,
             "lines": self.lines,
@@ -255,7 +257,7 @@ class TranslationJob:
             encoding=inputs.encoding,
             format=inputs.format,
             tags=self.options.protect,
-            screen=dataclasses.replace(inputs.style, language=target),
+            screen=dataclasses.replace(self._style(inputs), language=target),
             columns=inputs.columns,
             retranslate=inputs.retranslate,
             most=inputs.most,
@@ -264,6 +266,10 @@ class TranslationJob:
         for note in file.notes:
             self.note(f"{name_of(path)}: {note}")
         return file
+
+    def _style(self, inputs: InputOptions) -> SubtitleStyle:
+        """The layout of translated subtitles; sentences know their room if that matters to the search."""
+        return dataclasses.replace(inputs.style, fit=self.options.fits)
 
     def _is_streamed(self, paths: Sequence[Path], inputs: InputOptions) -> bool:
         """Tell whether to translate the input as it arrives: one pipe, in a format read line by line."""
@@ -381,7 +387,8 @@ class TranslationJob:
         )
         finished = None
         if outputs.resume and side_output is None:  # a side output covers all files, finished or not
-            layout = {**inputs.settings, "output encoding": outputs.encoding}
+            of_inputs = dataclasses.replace(inputs, style=self._style(inputs)).settings
+            layout = {**of_inputs, "output encoding": outputs.encoding}
             outcome = {**settings, "layout": layout, "before": document_key((), before)}
             finished = FinishedFiles(record, outcome)
             finished.check()

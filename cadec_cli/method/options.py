@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from cadec_cli.errors import CadecError, UsageError, as_usage_error, option
 from cadec_cli.method.context import ContextPolicy
 from cadec_cli.method.objectives import (
+    FIT,
     GLOSSARY,
     GLOSSARY_WEIGHT,
     NMT,
@@ -297,6 +298,11 @@ class TranslationOptions(DecodingDefaults):
         """Which context is read. A stepwise search always reads the last few sentences."""
         rolling = self.rolling and search_kind(self.search).needs != STEPS
         return ContextPolicy(self.context, rolling, retrieve=self.retrieve)
+
+    @property
+    def fits(self) -> bool:
+        """Tell whether it matters how many characters the cues of a sentence have room for."""
+        return self.weighted_objective.uses(FIT)
 
     @property
     def scoring_options(self) -> ScoringOptions:

@@ -26,6 +26,7 @@ from cadec_cli.fs.read import MAX_INPUT_BYTES, UNPACKED, TextStream, decode, nam
 from cadec_cli.text.documents import Document
 from cadec_cli.text.formats.layout import (
     BinaryLayout,
+    CueLayout,
     Layout,
     Line,
     LineCutter,
@@ -55,7 +56,7 @@ class TextFile:
     layout: Layout | BinaryLayout
     encoding: str | None  # None if the format is binary
     format: str  # the name of its true format, whatever the file's name says
-    original: tuple[str, str] | None = None  # format and text as read; None for streams and binary formats
+    cues: CueLayout | None = None  # the layout of subtitles as they were read, whatever they become
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -284,8 +285,8 @@ def read_text_file(
         note=note,
     )
     documents, layout = load(known.read)(source)
-    original = None if known.binary else (known.name, source.text)
-    return TextFile(documents, layout, found_encoding, known.name, original)
+    cues = layout if isinstance(layout, CueLayout) else None
+    return TextFile(documents, layout, found_encoding, known.name, cues)
 
 
 def encode_piece(piece: str, encoding: str) -> bytes:
