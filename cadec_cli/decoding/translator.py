@@ -275,9 +275,11 @@ class Translator:
         return [_counted(core, nbest, self.options) for core, nbest in zip(cores, completed, strict=True)]
 
     def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> Iterator[NBest]:
-        """Return what is chosen from; a translation that is given is the only hypothesis."""
+        """Return what is chosen from, with the room of each unit; a given translation is alone in its list."""
         made = iter(self._nbest_lists([unit.core for unit in units if not unit.source.given], store))
-        return (_given_list(unit.source) if unit.source.given else next(made) for unit in units)
+        for unit in units:
+            nbest = _given_list(unit.source) if unit.source.given else next(made)
+            yield nbest if unit.room is None else replace(nbest, room=unit.room)
 
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
@@ -294,14 +296,6 @@ class Translator:
             made.update(zip(here, self._stored([cores[number] for number in here], store), strict=True))
         self._listing(len(order), len(order))
         return [made[number] for number in range(len(cores))]
-
-    def _lists_of(self, units: Sequence[Unit], store: ListStore | None) -> list[NBest]:
-        """Make the n-best lists of units, each with the room that its unit has."""
-        lists = self._nbest_lists([unit.core for unit in units], store)
-        return [
-            nbest if unit.room is None else replace(nbest, room=unit.room)
-            for unit, nbest in zip(units, lists, strict=True)
-        ]
 
     def _stored(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Return the lists that the store has of these cores; if it has none, make them and store them."""

@@ -261,10 +261,9 @@ class TranslationJob:
             columns=inputs.columns,
             retranslate=inputs.retranslate,
             most=inputs.most,
-            note=note or self.note,
         )
-        for note in file.notes:
-            self.note(f"{name_of(path)}: {note}")
+        for remark in file.notes:
+            (note or self.note)(f"{name_of(path)}: {remark}")
         return file
 
     def _style(self, inputs: InputOptions) -> SubtitleStyle:

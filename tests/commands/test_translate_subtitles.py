@@ -106,7 +106,11 @@ def test_all_cues_are_listed_everywhere(
         "\n".join(f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},400\nyou see the lamp.\n" for n in range(1, 9)),
     )
     arguments = ["translate", "-b", str(made_up_bundle), *FAST, str(film), "--max-chars", "5"]
-    ways = (["-o", str(tmp_path / "out")], ["-o", str(tmp_path / "other"), "--workers", "1"], [])
+    ways: tuple[list[str], ...] = (
+        ["-o", str(tmp_path / "out")],
+        ["-o", str(tmp_path / "other"), "--workers", "1"],
+        [],
+    )
     for number, way in enumerate(ways):
         report = tmp_path / f"{number}.html"
         assert exit_code([*arguments, *way, "--flag", "--report", str(report)]) == 0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.state import list_json, list_of, part_json, part_of
 from cadec_cli.decoding.translation import Translation
 from cadec_cli.decoding.translator import Translator, choose
@@ -70,9 +71,7 @@ def test_json_tells_the_room_and_what_goes_beyond_it(tmp_path: Path) -> None:
     assert b"".join(json_bytes(again, _judge())) == lines
 
 
-def _judge():  # type: ignore[no-untyped-def]
-    from cadec_cli.decoding.confidence import Judge
-
+def _judge() -> Judge:
     return Judge()
 
 

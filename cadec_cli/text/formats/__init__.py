@@ -35,7 +35,6 @@ from cadec_cli.text.formats.layout import (
     Reader,
     Source,
     SubtitleStyle,
-    unsaid,
 )
 
 if TYPE_CHECKING:
@@ -243,7 +242,6 @@ def read_text_file(
     columns: Sequence[str] = (),
     retranslate: bool = False,
     most: int = MAX_INPUT_BYTES,
-    note: Callable[[str], None] = unsaid,
 ) -> TextFile:
     """Read a file in `format`, or in the format that its name promises; `-` is standard input.
 
@@ -251,8 +249,7 @@ def read_text_file(
     and translations must have them too. `columns` are those of a table that are translated; with
     `retranslate`, so is what a catalogue has a translation of. A file of more than `most` bytes, or one that
     isn't in its format, is a CadecError; without `format`, so is a file that is not text by its name or its
-    beginning. Binary formats have no `encoding`. `note` is called with what a person should know about how
-    the file was read.
+    beginning. Binary formats have no `encoding`.
     """
     from cadec_cli.text.formats.foreign import refuse_binary, refuse_name, refuse_text
 
@@ -282,7 +279,6 @@ def read_text_file(
         screen=screen or SubtitleStyle(),
         columns=tuple(columns),
         retranslate=retranslate,
-        note=note,
     )
     documents, layout = load(known.read)(source)
     cues = layout if isinstance(layout, CueLayout) else None
@@ -316,7 +312,7 @@ def stream_lines(
     whole_documents: bool = False,
     most_held: int = MAX_HELD,
     any_text: bool = True,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = lambda remark: None,
 ) -> Iterator[list[Line[Layout]]]:
     """Yield the lines of a stream, all that are available at a time; or only those of whole documents.
 

@@ -67,10 +67,6 @@ class SubtitleStyle:
         return CueLimits() if self.bilingual else CueLimits(self.max_cps, self.max_chars, self.max_lines)
 
 
-def unsaid(remark: str) -> None:
-    """Drop a remark on a file, where nobody reads it."""
-
-
 @dataclass(frozen=True)
 class Source:
     """The content of a file, and how to read it."""
@@ -82,7 +78,6 @@ class Source:
     lines: bool = False  # a line is a sentence and is not split
     tags: bool = False  # tags inside a line are part of its sentence, and translations have them too
     screen: SubtitleStyle = SubtitleStyle()
-    note: Callable[[str], None] = unsaid  # called with what was taken for what, where that is not plain
     columns: tuple[str, ...] = ()  # of tables: which are translated, by name or number
     retranslate: bool = False  # what a catalogue has a translation of is translated again
 

@@ -137,6 +137,7 @@ class PartsLayout:
     """Parts of a file, one after the other."""
 
     parts: tuple[PlainLayout | WrappedLayout, ...]
+    notes: tuple[str, ...] = ()
 
     def restore(self, translations: Iterable[str]) -> Iterator[str]:
         """Yield the parts with translations for their sentences, each as early as possible."""
@@ -158,8 +159,7 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], Layout]:
     paragraphs = find_paragraphs(
         [text if line.sentences else None for (text, _), line in zip(cut, lines, strict=True)]
     )
-    if paragraphs:
-        source.note(_remark(source.name, paragraphs))
+    notes = (_remark(paragraphs),) if paragraphs else ()
     whole: list[Line[PlainLayout | WrappedLayout]] = []
     done = 0
     for paragraph in paragraphs:
@@ -175,15 +175,15 @@ def read_plain(source: Source) -> tuple[tuple[Document, ...], Layout]:
             continue
         parts += [_joined_layout(waiting), line.layout]
         waiting = []
-    return tuple(documents_in(whole)), PartsLayout((*parts, _joined_layout(waiting)))
+    return tuple(documents_in(whole)), PartsLayout((*parts, _joined_layout(waiting)), notes)
 
 
-def _remark(name: str, paragraphs: list[Paragraph]) -> str:
+def _remark(paragraphs: list[Paragraph]) -> str:
     """Say which lines were joined."""
     lines = sum(paragraph.last - paragraph.first + 1 for paragraph in paragraphs)
     were = "1 paragraph" if len(paragraphs) == 1 else f"{len(paragraphs):,} paragraphs"
     return (
-        f"{name}: {lines:,} lines are taken for {were}, wrapped at about {paragraphs[0].width} characters; "
+        f"{lines:,} lines are taken for {were}, wrapped at about {paragraphs[0].width} characters; "
         f"{option('lines')} takes every line for a sentence"
     )
 

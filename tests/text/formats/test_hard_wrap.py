@@ -31,9 +31,9 @@ TEXTS = st.lists(st.permutations(SENTENCES).map(" ".join), min_size=2, max_size=
 def read(
     text: str, *, lines: bool = False, remarks: list[str] | None = None
 ) -> tuple[list[list[str]], Layout]:
-    said = [] if remarks is None else remarks
-    source = Source(text, name="f", format="text", language="en", lines=lines, note=said.append)
-    documents, layout = read_plain(source)
+    documents, layout = read_plain(Source(text, name="f", format="text", language="en", lines=lines))
+    if remarks is not None:
+        remarks += getattr(layout, "notes", ())
     return [list(document.texts) for document in documents], layout
 
 
