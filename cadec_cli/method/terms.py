@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Any
 from cadec_cli.errors import CadecError, UsageError, option
 from cadec_cli.extensions import Registry
 from cadec_cli.fs.read import read_data
-from cadec_cli.method.objectives import ADDRESS, BACK, DEFECTS, GLOSSARY, LENGTH, LM_TERMS, NMT, Objective
+from cadec_cli.method.objectives import (
+    ADDRESS,
+    BACK,
+    DEFECTS,
+    GLOSSARY,
+    LENGTH,
+    LM_TERMS,
+    NAMES,
+    NMT,
+    Objective,
+)
 
 if TYPE_CHECKING:
     from cadec_cli.arrays import Floats
@@ -100,8 +110,8 @@ _OWN = (
         reads_context=True,
     ),
 )
-# Terms that every search computes itself, or that protection and a glossary add.
-_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY)
+# Terms that every search computes itself, or that protection, a glossary and names add.
+_COMPUTED_ELSEWHERE = (NMT, *LM_TERMS, DEFECTS, GLOSSARY, NAMES)
 
 TERMS: Registry[Term] = Registry("cadec.terms", Term, {one.name: one for one in _OWN})
 

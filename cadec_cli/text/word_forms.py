@@ -33,3 +33,53 @@ def common_beginning(one: str, other: str) -> int:
             break
         shared += 1
     return shared
+
+
+# Languages in which a name has one form; those in which it may get an s; and endings of nouns, those that
+# the forms of one word may have together.
+_ONE_FORM = frozenset(("en", "fr", "es", "it", "pt", "ca", "gl", "vi", "id", "ms", "tl", "af"))
+_GETS_S = frozenset(("de", "nl", "sv", "da", "no", "nb", "nn", "lb", "fy"))
+_DECLENSIONS = {
+    "ru": (
+        frozenset(("", *"аеуыи", "ом", "ем", "ов", "ев", "ам", "ами", "ах", "ым")),
+        frozenset((*"йяюеи", "ем", "ём", "ев", "ям", "ями", "ях")),
+        frozenset((*"ьяюеи", "ью", "ем", "ём", "ей", "ям", "ями", "ях")),
+        frozenset((*"аыиуе", "ой", "ою", "ей", "ею", "ам", "ами", "ах")),
+        frozenset((*"яиюе", "ей", "ею", "ёй", "ям", "ями", "ях")),
+    )
+}
+_VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœаеёиоуыэюяьйіїєαεηιουωάέήίόύώ")
+_MOST_ADDED = 3  # letters of an ending
+_STEM = 3
+
+
+def are_name_forms(one: str, other: str, language: str) -> bool:
+    """Tell whether two spellings of a name are forms of it in a language, and not two names.
+
+    Pass words in lower case, and the code of the language. Where names are inflected and nothing more is
+    known, endings of three letters at most are added to a name, or take the place of its last vowels, two at
+    most. A fleeting vowel may be lost.
+    """
+    if one == other:
+        return True
+    if language in _ONE_FORM:
+        return False
+    short, long = sorted((one, other), key=len)
+    if language in _GETS_S:
+        return long in (f"{short}s", f"{short}es")
+    common = common_beginning(one, other)
+    if common < _STEM or len(long) - common > _MOST_ADDED:
+        return False
+    if any(
+        len(rest) == 2 and rest[0] in _VOWELS and more[:1] == rest[1] and _VOWELS.issuperset(more[1:])
+        for rest, more in ((one[common:], other[common:]), (other[common:], one[common:]))
+    ):
+        return True
+    if language in _DECLENSIONS:
+        return any(
+            {one[stem:], other[stem:]} <= endings
+            for stem in (common, common - 1)
+            if stem >= _STEM
+            for endings in _DECLENSIONS[language]
+        )
+    return any(_VOWELS.issuperset(rest) and len(rest) <= 2 for rest in (one[common:], other[common:]))

@@ -19,13 +19,13 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from cadec_cli.text.protected.spans import Span, lost_spans
 from cadec_cli.text.sentences import base_language
-from cadec_cli.text.word_forms import WORD, are_forms, common_beginning
+from cadec_cli.text.word_forms import WORD, are_forms, are_name_forms, common_beginning
 
 KIND = "term"  # of the spans of entries that are kept as they are
 
@@ -39,19 +39,24 @@ _DENSE = re.compile(
 _APOSTROPHE = re.compile("['’ʼ`]")
 _POSSESSIVE = re.compile(r"['’ʼ`][sS]?(?!\w)")
 
+# (a word of a target, a word of a translation, both in lower case) → may the second stand for the first?
+FormRule = Callable[[str, str], bool]
+
 
 @dataclass(frozen=True)
 class Entry:
     """A term and what it is called: one of `targets`, which are names or forms of names.
 
     `must` marks an entry without which a translation is wrong; others are wishes. `keep` marks one that is
-    not translated; its only target is its source.
+    not translated; its only target is its source. `name_in` is the target language of a name that was found
+    in the text; its targets are forms of one word, and others of its forms will do.
     """
 
     source: str
     targets: tuple[str, ...]
     must: bool = False
     keep: bool = False
+    name_in: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source} → {self.target}"
@@ -69,6 +74,13 @@ class Entry:
             len(one) == len(other) and all(map(are_forms, one, other))
             for one, other in itertools.combinations(words, 2)
         )
+
+    @cached_property
+    def is_form(self) -> FormRule:
+        """The rule that tells whether a word may stand for one of a target."""
+        if self.name_in is not None:
+            return partial(are_name_forms, language=self.name_in)
+        return _no_other_form if self.lists_forms else _is_form
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,7 @@ class Mention:
         if self.entry.keep:
             return None if lost_spans([self.span], translation) else self.text
         for target in self.entry.targets:
-            if (found := find_form(target, translation, exactly=self.entry.lists_forms)) is not None:
+            if (found := find_form(target, translation, self.entry.is_form)) is not None:
                 return translation[found[0] : found[1]]
         return None
 
@@ -239,8 +251,9 @@ class _Pattern:
         return _Found(start, end, self.entry, loose)
 
 
-def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, int] | None:
-    """Return where a text has a target, in any of its forms unless `exactly`; None if it does not."""
+def find_form(target: str, text: str, is_form: FormRule | None = None) -> tuple[int, int] | None:
+    """Return where a text has a target, or a form of it by a rule; None if it does not."""
+    is_form = is_form or _is_form
     if _DENSE.search(target) or not WORD.search(target):
         for one in (target, _plain(target)):
             if (start := text.find(one)) >= 0:
@@ -254,8 +267,7 @@ def find_form(target: str, text: str, *, exactly: bool = False) -> tuple[int, in
     for place in range(len(words) - len(written) + 1):
         here = words[place : place + len(written)]
         if not all(
-            (own == word.lower or (not exactly and _is_form(own, word.lower)))
-            and _has_capitals_of(shown, word.text)
+            (own == word.lower or is_form(own, word.lower)) and _has_capitals_of(shown, word.text)
             for own, shown, word in zip(exact, written, here, strict=True)
         ):
             continue
@@ -292,6 +304,10 @@ def _words_and_gaps(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     starts = [*(match.start() for match in found), len(text)]
     gaps = tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
     return tuple(match[0] for match in found), gaps
+
+
+def _no_other_form(own: str, word: str) -> bool:
+    return False
 
 
 def _is_form(own: str, word: str) -> bool:

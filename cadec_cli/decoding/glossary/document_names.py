@@ -1,0 +1,113 @@
+"""The names of texts that are being translated: found in n-best lists, and added to units.
+
+Of a text that is known to its end, a sample is looked at before any sentence is chosen: the first sentences
+of each recurring name. Their lists need no context, and are made only once. Of a document that is still
+growing (a pipe, a session) a name's rendering is decided by the sentences so far. Either way it depends on
+the text alone, not on waves, workers or interruptions. A text in which no name recurs is translated as if
+nobody had looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from cadec_cli.decoding.glossary.candidates import evidence
+from cadec_cli.decoding.glossary.name_candidates import NameCandidates
+from cadec_cli.decoding.protection.defects import with_names
+from cadec_cli.decoding.units import Unit
+from cadec_cli.method.hypotheses import NBest
+from cadec_cli.text.name_memory import NameMemory, NameSample
+from cadec_cli.text.protected.core import Core
+
+
+def learn(memory: NameMemory, core: Core, nbest: NBest) -> None:
+    """Let a memory learn from the next sentence of a growing document."""
+    memory.read(core.text)
+    if memory.is_decisive(core.text):
+        memory.learn(core.text, evidence(nbest))
+
+
+def name_unit(unit: Unit, memory: NameMemory) -> Unit:
+    """Return a unit with the names whose renderings are known, and no others."""
+    core = unit.core
+    if core.capitals or not core.text:
+        return unit
+    named = core.with_names(memory.glossary(core.text))
+    return unit if named.names == core.names else replace(unit, core=named)
+
+
+@dataclass
+class DocumentNames:
+    """The names of some documents in step. `make` makes the n-best lists of cores, `count` checks one.
+
+    Without `candidates`, sentences are only held to names that their lists have. `cores` cuts the sentences
+    of a sample. `samples` has the sample of every document, one for all documents of a text; or `growing` has
+    the memories of documents that are not known to the end.
+    """
+
+    make: Callable[[Sequence[Core]], list[NBest]]
+    count: Callable[[Core, NBest], NBest]
+    candidates: NameCandidates | None
+    cores: Callable[[NameSample], list[Core]]
+    new_memory: Callable[[NameSample], NameMemory]
+    samples: Sequence[NameSample] = ()
+    growing: Sequence[NameMemory] | None = None
+    _memories: dict[int, NameMemory] = field(default_factory=dict)  # by the identity of the sample
+    _lists: dict[Core, NBest] = field(default_factory=dict)
+    _named: dict[tuple[int, int], Unit] = field(default_factory=dict)
+
+    def lists(self, units: Sequence[Unit]) -> list[NBest]:
+        """Return the lists of units, the next ones of their documents, with candidates for their names."""
+        if self.growing is None:
+            self._survey(sorted({unit.document for unit in units}))
+        missing = [unit.core for unit in units if unit.core not in self._lists]
+        new = dict(zip(missing, self.make(missing), strict=True)) if missing else {}
+        lists = [new.get(unit.core) or self._lists[unit.core] for unit in units]
+        for unit in units:
+            self._lists.pop(unit.core, None)
+        named = [self._name_next(*one) for one in zip(units, lists, strict=True)]
+        cores = [unit.core for unit in named]
+        if self.candidates is not None:
+            known = [self._memory(unit).found for unit in named]
+            made = self.candidates.complete(cores, lists, known)
+            lists = [
+                after if after is before else self.count(core, after)
+                for core, before, after in zip(cores, lists, made, strict=True)
+            ]
+        return [with_names(core, nbest) for core, nbest in zip(cores, lists, strict=True)]
+
+    def named(self, unit: Unit) -> Unit:
+        """Return a finished unit with the names that it had when its list was made."""
+        if self.growing is not None:
+            return self._named.pop((unit.document, unit.piece), unit)
+        self._survey([unit.document])
+        return name_unit(unit, self._memory(unit))
+
+    def _name_next(self, unit: Unit, nbest: NBest) -> Unit:
+        """Return a unit with its names; what is known of a growing document grows by it."""
+        if self.growing is None:
+            return name_unit(unit, self._memory(unit))
+        learn(self._memory(unit), unit.core, nbest)
+        named = name_unit(unit, self._memory(unit))
+        if named is not unit:
+            self._named[unit.document, unit.piece] = named
+        return named
+
+    def _memory(self, unit: Unit) -> NameMemory:
+        if self.growing is not None:
+            return self.growing[unit.document]
+        return self._memories[id(self.samples[unit.document])]
+
+    def _survey(self, documents: Sequence[int]) -> None:
+        """Find the names of the documents' texts, and decide on their renderings."""
+        new = {id(one): one for number in documents if id(one := self.samples[number]) not in self._memories}
+        cores = {number: self.cores(sample) for number, sample in new.items()}
+        wanted = list(dict.fromkeys(core for of_text in cores.values() for core in of_text))
+        if wanted:
+            self._lists.update(zip(wanted, self.make(wanted), strict=True))
+        for number, sample in new.items():
+            memory = self._memories[number] = self.new_memory(sample)
+            for core in cores[number]:
+                learn(memory, core, self._lists[core])
+            memory.settle()
