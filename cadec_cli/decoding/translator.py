@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.glossary.candidates import TermCandidates
-from cadec_cli.decoding.glossary.document_names import DocumentNames, name_unit
+from cadec_cli.decoding.glossary.document_names import DocumentNames, Surveys, name_unit
 from cadec_cli.decoding.glossary.name_candidates import NameCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
@@ -102,6 +102,7 @@ class Translator:
         self.search = build(models, self.options, with_counted_terms(extra_terms, self.options))
         self._from_lists = search_kind(self.options.search).needs == LISTS
         self._listing = listing
+        self._surveys = Surveys()
         self._protected = protect(models.translation, language) if self.options.protect else None
         self._splitter = Splitter(
             self._fits,
@@ -205,6 +206,7 @@ class Translator:
             self.new_names,
             samples or (),
             growing,
+            self._surveys,
         )
 
     @property
@@ -238,6 +240,7 @@ class Translator:
         With `names`, candidates are made for names that the lists lack.
         """
         units = [self._unit_of(part) for part in parts]
+        units = [replace(unit, core=replace(unit.core, names=())) for unit in units]
         lists = [self._shorten(unit, part.nbest) for unit, part in zip(units, parts, strict=True)]
         if names is not None and self.options.finds_names:
             units = [name_unit(unit, names) for unit in units]

@@ -13,6 +13,7 @@ from typing import Any
 
 from cadec_cli.decoding.confidence import Judge
 from cadec_cli.decoding.explain import ExplainedText, Explanation, explain
+from cadec_cli.decoding.glossary.document_names import learn
 from cadec_cli.decoding.preceding_context import context_policy
 from cadec_cli.decoding.protection.defects import glossary_of
 from cadec_cli.decoding.scorer import read_context
@@ -28,6 +29,7 @@ from cadec_cli.method.options import TranslationOptions, options_record
 from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document
 from cadec_cli.text.languages import iso_code
+from cadec_cli.text.name_memory import NameMemory
 from cadec_cli.text.sentences import split_sentences
 
 
@@ -150,6 +152,7 @@ class Session:
         self.language = iso_code(self.direction.source) if self.direction.source else ""
         self._translator = self._translating(options)
         self._policies: dict[str, ContextPolicy] = {}  # by formality, for their seeds
+        self._known: tuple[list[Entry], NameMemory] = [], self._translator.new_names()
         self.changed: int | None = None  # the sentence of the current document that a person changed last
         self.begin(documents, after)
 
@@ -226,14 +229,37 @@ class Session:
         before = self._before(None)
         sources = [part.source for entry in current for part in entry.parts]
         document = Document.of(sentences, speakers=speakers)
+        names = self.names()
+        self._known = [], self._translator.new_names()  # of no use if this is interrupted
         for translation in self._translator.translate_documents(
-            [document], contexts=[before], before=[sources]
+            [document], contexts=[before], before=[sources], growing=[names]
         ):
             entry = self._entry(
                 translation.source, translation.parts, self._before(None), self.options, speakers
             )
             current.append(entry)
             yield entry
+        self._known = self._entries_before(None), names
+
+    def names(self, number: int | None = None) -> NameMemory:
+        """Return what the sentences up to a number tell of names, or all of them, and a person's decisions.
+
+        Names are those of all documents; the numbers are those of the current one.
+        """
+        entries = self._entries_before(number)
+        known, memory = self._known
+        if len(known) > len(entries) or any(
+            one is not other for one, other in zip(known, entries, strict=False)
+        ):
+            known, memory = [], self._translator.new_names()
+        if self.options.finds_names:
+            for entry in entries[len(known) :]:
+                learn_entry(memory, entry)
+        self._known = entries, memory
+        return memory
+
+    def _entries_before(self, number: int | None) -> list[Entry]:
+        return [entry for document in self.documents[:-1] for entry in document] + self.current[:number]
 
     def pick(self, rank: int, number: int | None = None) -> Entry:
         """Take the hypothesis of a rank, 1 for the best score; without a number, of the newest sentence.
@@ -275,8 +301,10 @@ class Session:
         kept = list(self.current)
         changes = []
         try:
+            names = self.names(number)
+            self._known = [], self._translator.new_names()
             for place in range(number, len(kept)):
-                self.current[place] = self._retranslate(place)
+                self.current[place] = self._retranslate(place, names)
                 if self.current[place].text != kept[place].text:
                     changes.append(Change(place + 1, kept[place], self.current[place]))
         except BaseException:
@@ -285,25 +313,31 @@ class Session:
         self.changed = None
         return changes
 
-    def _retranslate(self, place: int) -> Entry:
-        """Choose a translation again in the current context; a person's decision stays."""
+    def _retranslate(self, place: int, names: NameMemory) -> Entry:
+        """Choose a translation again in the current context; a person's decision stays.
+
+        `names` is what is known of names before this sentence; it grows by it.
+        """
         entry, options = self.current[place], self.options
         if entry.edited is not None:
+            learn_entry(names, entry)
             return self._reread(entry, place)
         before = self._before(place)
         needs = search_kind(options.search).needs
         # else the S-NMT read another text, or its lists lack candidates
         alike = options.protect == entry.options.protect and options.glossary == entry.options.glossary
         if alike and needs == LISTS == search_kind(entry.options.search).needs:
-            parts = self._translator.rechoose(entry.parts, before)
+            learn_entry(names, entry)
+            parts = self._translator.rechoose(entry.parts, before, None if entry.picked else names)
             if entry.picked:
                 parts = [*map(self._with_choice_of, parts, entry.parts)]
             chosen = self._entry(entry.source, parts, before, options, entry.speakers)
             return dataclasses.replace(chosen, picked=entry.picked)
         if entry.picked or needs == PASSAGES:  # picked from other hypotheses, or depends on the source alone
+            learn_entry(names, entry)
             return entry
         document = Document.of([entry.source], speakers=entry.speakers)
-        (again,) = self._translator.translate_documents([document], contexts=[before])
+        (again,) = self._translator.translate_documents([document], contexts=[before], growing=[names])
         return self._entry(entry.source, again.parts, before, options, entry.speakers)
 
     def _with_choice_of(self, part: TranslatedPart, other: TranslatedPart) -> TranslatedPart:
@@ -454,6 +488,24 @@ class Session:
             self._policies[options.formality] = context_policy(self.models, options)
         seeded = self._policies[options.formality]
         return dataclasses.replace(options.policy, seed=seeded.seed, seed_sources=seeded.seed_sources)
+
+
+def learn_entry(memory: NameMemory, entry: Entry) -> None:
+    """Let a memory of names learn from a sentence; what a person has decided is certain."""
+    cores = [part.unit.core for part in entry.parts if part.unit is not None]
+    if entry.edited is not None or len(cores) < len(entry.parts):
+        sources = [core.text for core in cores] or [entry.source]
+        for source in sources:
+            memory.read(source)
+        memory.learn(" ".join(sources), [(entry.text, 1.0)], sure=True)
+        return
+    for part, core in zip(entry.parts, cores, strict=True):
+        chosen = part.chosen_hypothesis
+        if entry.picked and chosen is not None:
+            memory.read(core.text)
+            memory.learn(core.text, [(chosen.text, 1.0)], sure=True)
+        else:
+            learn(memory, core, part.nbest)
 
 
 def context_after(

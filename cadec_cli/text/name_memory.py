@@ -13,11 +13,15 @@ decide, so that a long document costs no more than a short one, and decisions st
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from cadec_cli.text.documents import Document
 from cadec_cli.text.glossary.entries import Entry, Glossary
 from cadec_cli.text.sentences import base_language
 from cadec_cli.text.word_forms import are_name_forms
@@ -32,6 +36,7 @@ _TIED, _COVERED, _LOWER = 0.6, 0.5, 0.1
 _MOST_SENTENCES = 512  # of a sample
 _PRESENT = 0.02  # a sentence has a rendering if that much of its probability has
 _ALIKE = 0.6  # how similar two spellings of one name are
+_UNLIKE = 4  # sentences, at least, of a name whose rendering is spelt in another way
 _TAG = re.compile(r"<[^<>]*>")
 
 
@@ -106,6 +111,20 @@ class NameSample:
     names: frozenset[str] = frozenset()
     sentences: tuple[str, ...] = ()
     speakers: bool = False
+
+    @classmethod
+    def of_documents(cls, documents: Sequence[Document], language: str) -> NameSample:
+        """Take a sample of the documents of one text."""
+        texts = [text for document in documents for text in document.texts]
+        return cls.of(texts, language, speakers=any(document.speakers for document in documents))
+
+    @property
+    def key(self) -> str:
+        """A checksum; empty if no name recurs."""
+        if not self.names:
+            return ""
+        content = "\n".join((*sorted(self.names), "", *self.sentences))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     @classmethod
     def of(cls, texts: Sequence[str], language: str, *, speakers: bool = False) -> NameSample:
@@ -320,12 +339,15 @@ class NameMemory:
             if share := sentence.share(group):
                 for other in sentence.source:
                     beside[other] += share
+        others = [other for other in beside if other != name and self._is_name(other)]
+        like = _likeness(name, group)
+        if any(_likeness(other, group) > max(_ALIKE, like) for other in others):
+            return False
+        if like >= _ALIKE:
+            return True
         fit = beside[name] / (total + len(here))
-        return not any(
-            other != name
-            and self._is_name(other)
-            and share / (total + len(self._of_name.get(other, ()))) >= fit
-            for other, share in beside.items()
+        return len(here) >= _UNLIKE and not any(
+            beside[other] / (total + len(self._of_name.get(other, ()))) >= fit for other in others
         )
 
     def _taught(
@@ -343,7 +365,7 @@ class NameMemory:
                 if not one.isdisjoint(words):
                     return one
             best = min(renderings[0], key=len)
-            alike = {word: difflib.SequenceMatcher(None, word, best).ratio() for word in sorted(words)}
+            alike = {word: alikeness(word, best) for word in sorted(words)}
             likely = max(alike, key=lambda word: alike[word], default="")
             if likely and alike[likely] >= _ALIKE:
                 return frozenset({likely})
@@ -352,6 +374,38 @@ class NameMemory:
     def _shown_form(self, form: str) -> str:
         written = self._written[form]
         return max(sorted(written), key=lambda text: written[text])
+
+
+# Letters of other scripts, for comparing spellings.
+_LATIN = dict(
+    zip(
+        "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґ" + "αβγδεζηθικλμνξοπρσςτυφχψω",
+        (
+            *("a", "b", "v", "g", "d", "e", "e", "j", "z", "i", "y", "k", "l", "m", "n", "o", "p", "r", "s"),
+            *("t", "u", "f", "h", "c", "ch", "sh", "sh", "", "y", "", "e", "u", "ia", "i", "i", "e", "g"),
+            *("a", "b", "g", "d", "e", "z", "i", "th", "i", "k", "l", "m", "n", "x", "o", "p", "r", "s", "s"),
+            *("t", "u", "f", "h", "ps", "o"),
+        ),
+        strict=True,
+    )
+)
+
+
+@lru_cache(4096)
+def _in_latin(word: str) -> str:
+    letters = unicodedata.normalize("NFD", word)
+    return "".join(_LATIN.get(letter, letter) for letter in letters if not unicodedata.combining(letter))
+
+
+def _likeness(name: str, group: Iterable[str]) -> float:
+    """Tell how similar a name is to the most similar one of some words, from 0 to 1."""
+    return max(alikeness(name, word) for word in group)
+
+
+@lru_cache(65536)
+def alikeness(one: str, other: str) -> float:
+    """Tell how similar two words are, by their letters in Latin script, from 0 to 1."""
+    return difflib.SequenceMatcher(None, _in_latin(one), _in_latin(other), autojunk=False).ratio()
 
 
 def _may_be_name(word: Word) -> bool:
@@ -385,7 +439,7 @@ def misspelt(text: str, found: FoundName, language: str, known: frozenset[str] =
         key = word.text.lower()
         if not word.text[0].isupper() or key in known:
             continue
-        alike = difflib.SequenceMatcher(None, key, own).ratio()
+        alike = max(alikeness(key, own), alikeness(key, found.name.lower()))
         if key in found.others:
             likeness[word.text] = 1 + alike
         elif alike >= _ALIKE:

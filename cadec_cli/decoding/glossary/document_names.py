@@ -20,6 +20,8 @@ from cadec_cli.method.hypotheses import NBest
 from cadec_cli.text.name_memory import NameMemory, NameSample
 from cadec_cli.text.protected.core import Core
 
+_KEPT = 4  # surveys
+
 
 def learn(memory: NameMemory, core: Core, nbest: NBest) -> None:
     """Let a memory learn from the next sentence of a growing document."""
@@ -35,6 +37,31 @@ def name_unit(unit: Unit, memory: NameMemory) -> Unit:
         return unit
     named = core.with_names(memory.glossary(core.text))
     return unit if named.names == core.names else replace(unit, core=named)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of the names of a text, and the lists that were made to find it out."""
+
+    memory: NameMemory
+    lists: dict[Core, NBest]
+
+
+@dataclass
+class Surveys:
+    """The last few surveys: a worker gets the documents of a text one after the other."""
+
+    known: dict[NameSample, Survey] = field(default_factory=dict)
+
+    def get(self, sample: NameSample) -> Survey | None:
+        """Return the survey of a sample, if it is known."""
+        return self.known.get(sample)
+
+    def add(self, sample: NameSample, survey: Survey) -> None:
+        """Keep a survey, and forget the oldest."""
+        self.known[sample] = survey
+        while len(self.known) > _KEPT:
+            del self.known[next(iter(self.known))]
 
 
 @dataclass
@@ -53,19 +80,17 @@ class DocumentNames:
     new_memory: Callable[[NameSample], NameMemory]
     samples: Sequence[NameSample] = ()
     growing: Sequence[NameMemory] | None = None
-    _memories: dict[int, NameMemory] = field(default_factory=dict)  # by the identity of the sample
-    _lists: dict[Core, NBest] = field(default_factory=dict)
+    surveys: Surveys = field(default_factory=Surveys)
+    _surveyed: dict[int, Survey] = field(default_factory=dict)  # by the identity of the sample
     _named: dict[tuple[int, int], Unit] = field(default_factory=dict)
 
     def lists(self, units: Sequence[Unit]) -> list[NBest]:
         """Return the lists of units, the next ones of their documents, with candidates for their names."""
         if self.growing is None:
             self._survey(sorted({unit.document for unit in units}))
-        missing = [unit.core for unit in units if unit.core not in self._lists]
-        new = dict(zip(missing, self.make(missing), strict=True)) if missing else {}
-        lists = [new.get(unit.core) or self._lists[unit.core] for unit in units]
-        for unit in units:
-            self._lists.pop(unit.core, None)
+        found = [self._take(unit) for unit in units]
+        new = iter(self.make([unit.core for unit, one in zip(units, found, strict=True) if one is None]))
+        lists = [next(new) if one is None else one for one in found]
         named = [self._name_next(*one) for one in zip(units, lists, strict=True)]
         cores = [unit.core for unit in named]
         if self.candidates is not None:
@@ -97,17 +122,32 @@ class DocumentNames:
     def _memory(self, unit: Unit) -> NameMemory:
         if self.growing is not None:
             return self.growing[unit.document]
-        return self._memories[id(self.samples[unit.document])]
+        return self._surveyed[id(self.samples[unit.document])].memory
+
+    def _take(self, unit: Unit) -> NBest | None:
+        """Return the list of a unit if the survey of its text has made it."""
+        if self.growing is not None:
+            return None
+        return self._surveyed[id(self.samples[unit.document])].lists.pop(unit.core, None)
 
     def _survey(self, documents: Sequence[int]) -> None:
         """Find the names of the documents' texts, and decide on their renderings."""
-        new = {id(one): one for number in documents if id(one := self.samples[number]) not in self._memories}
+        new: dict[int, NameSample] = {}
+        for number in documents:
+            sample = self.samples[number]
+            if id(sample) not in self._surveyed:
+                known = self.surveys.get(sample)
+                if known is None:
+                    new[id(sample)] = sample
+                else:
+                    self._surveyed[id(sample)] = known
         cores = {number: self.cores(sample) for number, sample in new.items()}
         wanted = list(dict.fromkeys(core for of_text in cores.values() for core in of_text))
-        if wanted:
-            self._lists.update(zip(wanted, self.make(wanted), strict=True))
+        lists = dict(zip(wanted, self.make(wanted), strict=True)) if wanted else {}
         for number, sample in new.items():
-            memory = self._memories[number] = self.new_memory(sample)
+            memory = self.new_memory(sample)
             for core in cores[number]:
-                learn(memory, core, self._lists[core])
+                learn(memory, core, lists[core])
             memory.settle()
+            self._surveyed[number] = Survey(memory, {core: lists[core] for core in cores[number]})
+            self.surveys.add(sample, self._surveyed[number])
