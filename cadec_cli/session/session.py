@@ -22,6 +22,7 @@ from cadec_cli.decoding.translation import TranslatedPart
 from cadec_cli.decoding.translator import Translator, unit_of
 from cadec_cli.engines.protocols import Models
 from cadec_cli.errors import CadecError
+from cadec_cli.jobs.found_names import NameUse, name_uses
 from cadec_cli.method.context import Context, ContextPolicy, Pair, room
 from cadec_cli.method.hypotheses import Hypothesis, Ids, NBest
 from cadec_cli.method.objectives import PAIRS
@@ -30,6 +31,7 @@ from cadec_cli.method.searches import LISTS, PASSAGES, search_kind
 from cadec_cli.text.documents import Document
 from cadec_cli.text.languages import iso_code
 from cadec_cli.text.name_memory import NameMemory
+from cadec_cli.text.protected.core import Core
 from cadec_cli.text.sentences import split_sentences
 
 
@@ -257,6 +259,24 @@ class Session:
                 learn_entry(memory, entry)
         self._known = entries, memory
         return memory
+
+    def name_uses(self) -> list[NameUse]:
+        """Return the names of all documents, what they are called, and which sentences differ.
+
+        What is known of a name now counts for the sentences before, too.
+        """
+        memory = self.names()
+        records = []
+        for document, entries in enumerate(self.documents, 1):
+            of_document = f" of document {document}" if len(self.documents) > 1 else ""
+            for number, entry in enumerate(entries, 1):
+                found = [
+                    (mention.entry.source, mention.entry.targets, mention.rendering(entry.text))
+                    for core in _cores(entry)
+                    for mention in core.with_names(memory.glossary(core.text)).names
+                ]
+                records.append((f"sentence {number}{of_document}", found))
+        return name_uses(records)
 
     def _entries_before(self, number: int | None) -> list[Entry]:
         return [entry for document in self.documents[:-1] for entry in document] + self.current[:number]
@@ -492,20 +512,27 @@ class Session:
 
 def learn_entry(memory: NameMemory, entry: Entry) -> None:
     """Let a memory of names learn from a sentence; what a person has decided is certain."""
-    cores = [part.unit.core for part in entry.parts if part.unit is not None]
-    if entry.edited is not None or len(cores) < len(entry.parts):
-        sources = [core.text for core in cores] or [entry.source]
-        for source in sources:
-            memory.read(source)
-        memory.learn(" ".join(sources), [(entry.text, 1.0)], sure=True)
+    cores = _cores(entry)
+    if entry.edited is not None:
+        for core in cores:
+            memory.read(core.text)
+        memory.learn(" ".join(core.text for core in cores), [(entry.text, 1.0)], sure=True)
         return
-    for part, core in zip(entry.parts, cores, strict=True):
+    for part in entry.parts:
+        assert part.unit is not None, "the parts of a session's sentences have units"
+        core = part.unit.core
         chosen = part.chosen_hypothesis
         if entry.picked and chosen is not None:
             memory.read(core.text)
             memory.learn(core.text, [(chosen.text, 1.0)], sure=True)
         else:
             learn(memory, core, part.nbest)
+
+
+def _cores(entry: Entry) -> list[Core]:
+    """Return what was translated of a sentence; all of it if only the text is known."""
+    cores = [part.unit.core for part in entry.parts if part.unit is not None] or [Core.whole(entry.source)]
+    return [core for core in cores if not core.capitals]
 
 
 def context_after(

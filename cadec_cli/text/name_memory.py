@@ -288,17 +288,14 @@ class NameMemory:
                     shares[word] += one.weight
         groups = [group for group in self._groups(shares) if self._is_tied(name, group, shares, here)]
         renderings = _alternatives(groups, here)
-        if not renderings:
-            return None
+        best = self._taught(name, here, renderings)
         everything: frozenset[str] = frozenset().union(*renderings)
-        if sum(one.share(everything) for one in here) < _COVERED * len(here):
-            return None
-        best = renderings[0]
-        if sum(one.share(best) > _PRESENT for one in here) < _RECURS:
-            return None
-        taught = self._taught(here, renderings)
-        if taught is not None:
-            best = taught
+        if best is None:
+            if sum(one.share(everything) for one in here) < _COVERED * len(here):
+                return None
+            best = renderings[0]
+            if sum(one.share(best) > _PRESENT for one in here) < _RECURS:
+                return None
         forms = sorted(best, key=lambda form: (-shares[form], form))
         return FoundName(
             self._shown[name], tuple(self._shown_form(form) for form in forms), everything - best
@@ -351,11 +348,11 @@ class NameMemory:
         )
 
     def _taught(
-        self, here: Sequence[_Sentence], renderings: Sequence[frozenset[str]]
+        self, name: str, here: Sequence[_Sentence], renderings: Sequence[frozenset[str]]
     ) -> frozenset[str] | None:
         """Return the rendering in the last sentence that a person has translated; None if there is none.
 
-        One that is new is spelt much like the best of the others.
+        One that is new is spelt much like the name, or like its other renderings.
         """
         for sentence in reversed(here):
             if not sentence.sure:
@@ -364,8 +361,8 @@ class NameMemory:
             for one in renderings:
                 if not one.isdisjoint(words):
                     return one
-            best = min(renderings[0], key=len)
-            alike = {word: alikeness(word, best) for word in sorted(words)}
+            known = {name}.union(*renderings)
+            alike = {word: _likeness(word, known) for word in sorted(words)}
             likely = max(alike, key=lambda word: alike[word], default="")
             if likely and alike[likely] >= _ALIKE:
                 return frozenset({likely})

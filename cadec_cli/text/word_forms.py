@@ -70,10 +70,8 @@ def are_name_forms(one: str, other: str, language: str) -> bool:
     common = common_beginning(one, other)
     if common < _STEM or len(long) - common > _MOST_ADDED:
         return False
-    if any(
-        len(rest) == 2 and rest[0] in _VOWELS and more[:1] == rest[1] and _VOWELS.issuperset(more[1:])
-        for rest, more in ((one[common:], other[common:]), (other[common:], one[common:]))
-    ):
+    ends = one[common:], other[common:]
+    if any(_loses_vowel(*pair) for pair in (ends, ends[::-1])):
         return True
     if language in _DECLENSIONS:
         return any(
@@ -82,4 +80,11 @@ def are_name_forms(one: str, other: str, language: str) -> bool:
             if stem >= _STEM
             for endings in _DECLENSIONS[language]
         )
-    return any(_VOWELS.issuperset(rest) and len(rest) <= 2 for rest in (one[common:], other[common:]))
+    return any(_VOWELS.issuperset(rest) and len(rest) <= 2 for rest in ends)
+
+
+def _loses_vowel(one: str, other: str) -> bool:
+    """Tell whether two ends of words are like those of Павел and Павла."""
+    return (
+        len(one) == 2 and one[0] in "еёоeoě" and other[:1] == one[1] and _VOWELS.issuperset(other[1:] or "-")
+    )

@@ -25,6 +25,8 @@ _KEPT = 4  # surveys
 
 def learn(memory: NameMemory, core: Core, nbest: NBest) -> None:
     """Let a memory learn from the next sentence of a growing document."""
+    if core.capitals:  # nothing tells names from other words
+        return
     memory.read(core.text)
     if memory.is_decisive(core.text):
         memory.learn(core.text, evidence(nbest))
