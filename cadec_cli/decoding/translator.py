@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from cadec_cli.decoding.confidence import FLAG_BELOW, Judge
 from cadec_cli.decoding.explain import ExplainedText, ExplainedTranslation, Explanation, explain
 from cadec_cli.decoding.glossary.candidates import TermCandidates
-from cadec_cli.decoding.glossary.document_names import DocumentNames, Surveys, name_unit
+from cadec_cli.decoding.glossary.document_names import DocumentNames, Surveys, name_given, name_unit
 from cadec_cli.decoding.glossary.name_candidates import NameCandidates
 from cadec_cli.decoding.protection.defects import (
     defects,
@@ -482,6 +482,11 @@ def choose(
         ]
         for document, of_document in enumerate(lists)
     ]
+    if options.finds_names:
+        units = [
+            name_given(of_document, of_lists, NameMemory(language, models.target_language))
+            for of_document, of_lists in zip(units, lists, strict=True)
+        ]
     return _in_step(
         build(models, options, with_counted_terms(extra_terms, options)),
         units,
@@ -491,7 +496,8 @@ def choose(
         prepare=lambda batch: map_batch(
             batch,
             lambda here: [
-                _list_to_choose_from(unit, lists[unit.document][unit.piece], options) for unit in here
+                with_names(unit.core, _list_to_choose_from(unit, lists[unit.document][unit.piece], options))
+                for unit in here
             ],
         ),
         finish=lambda unit, part: _finish(unit, part, placing() if unit.core.tags else None),

@@ -41,6 +41,14 @@ def name_unit(unit: Unit, memory: NameMemory) -> Unit:
     return unit if named.names == core.names else replace(unit, core=named)
 
 
+def name_given(units: Sequence[Unit], lists: Sequence[NBest], memory: NameMemory) -> list[Unit]:
+    """Return the units of a whole document, whose lists are given, with the names that these tell."""
+    for unit, nbest in zip(units, lists, strict=True):
+        learn(memory, unit.core, nbest)
+    memory.settle()
+    return [name_unit(unit, memory) for unit in units]
+
+
 @dataclass(frozen=True)
 class Survey:
     """What is known of the names of a text, and the lists that were made to find it out."""
