@@ -92,12 +92,12 @@ class NameCandidates:
             for mention in _lacking(core, draft.text):
                 word = self._word(core, mention, draft.text, nbest, known, said)
                 if word:
-                    forms = mention.entry.targets[:_FORMS]
-                    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-                    new = [pattern.sub(lambda _, form=form: form, draft.text) for form in forms]
-                    texts |= dict.fromkeys(
-                        text for text in new if text != draft.text and mention.rendering(text) is not None
-                    )
+                    texts |= {
+                        new: None
+                        for form in mention.entry.targets[:_FORMS]
+                        if (new := _with_word(draft.text, word, form)) != draft.text
+                        and mention.rendering(new) is not None
+                    }
                     break
         return list(texts)
 
@@ -143,6 +143,11 @@ class NameCandidates:
 
     def _hypothesis(self, draft: _Draft, vocabulary: str) -> Hypothesis:
         return as_hypothesis(self.model, self.text, draft.text, draft.log_prob, vocabulary)
+
+
+def _with_word(text: str, word: str, other: str) -> str:
+    """Return a text with another word in the place of one."""
+    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", other.replace("\\", r"\\"), text)
 
 
 def _lacking(core: Core, text: str) -> list[Mention]:
