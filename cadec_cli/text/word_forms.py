@@ -50,7 +50,7 @@ _DECLENSIONS = {
 }
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœаеёиоуыэюяьйіїєαεηιουωάέήίόύώ")
 _MOST_ADDED = 3  # letters of an ending
-_STEM = 3
+_STEM = 3  # letters, at least, that all forms have; fewer where the endings are known
 
 
 def are_name_forms(one: str, other: str, language: str) -> bool:
@@ -62,22 +62,23 @@ def are_name_forms(one: str, other: str, language: str) -> bool:
     """
     if one == other:
         return True
-    if language in _ONE_FORM:
+    stem = 2 if language in _DECLENSIONS else _STEM
+    if language in _ONE_FORM or one[:stem] != other[:stem]:
         return False
     short, long = sorted((one, other), key=len)
     if language in _GETS_S:
         return long in (f"{short}s", f"{short}es")
     common = common_beginning(one, other)
-    if common < _STEM or len(long) - common > _MOST_ADDED:
+    if len(long) - common > _MOST_ADDED:
         return False
     ends = one[common:], other[common:]
     if any(_loses_vowel(*pair) for pair in (ends, ends[::-1])):
         return True
     if language in _DECLENSIONS:
         return any(
-            {one[stem:], other[stem:]} <= endings
-            for stem in (common, common - 1)
-            if stem >= _STEM
+            {one[place:], other[place:]} <= endings
+            for place in (common, common - 1)
+            if place >= stem
             for endings in _DECLENSIONS[language]
         )
     return any(_VOWELS.issuperset(rest) and len(rest) <= 2 for rest in ends)
