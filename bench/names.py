@@ -18,7 +18,7 @@ from pathlib import Path
 
 import cadec_cli
 from bench.rows import Row
-from cadec_cli.text.name_memory import plain_words
+from cadec_cli.text.name_memory import untagged_words
 from cadec_cli.text.word_forms import are_name_forms
 
 CHAPTER = Path(__file__).parent / "texts" / "chapter.en.txt"
@@ -33,7 +33,7 @@ def majority(name: str, sources: Sequence[str], translations: Sequence[str], lan
     """For every sentence with a name, tell whether its translation has what the name is mostly called."""
     here = [re.search(rf"\b{name}\b", source) is not None for source in sources]
     words = [
-        {word.text.lower() for word in plain_words(text, language) if word.text[0].isupper()}
+        {word.text.lower() for word in untagged_words(text, language) if word.text[0].isupper()}
         for text in translations
     ]
     counts = Counter(word for has, said in zip(here, words, strict=True) if has for word in said)

@@ -29,7 +29,9 @@ from cadec_cli.text.words import Word, words_of
 
 DECISIVE = 16  # sentences of a name that decide on its rendering
 _RECURS = 2
-_SHORTEST = 3  # letters of a name
+_SHORTEST, _LONGEST = 3, 40  # letters of a name
+_CROWD = 20  # names in a sentence that is a list, from which nothing is learnt
+_GROUPS = 24  # words that may render a name
 # A rendering has this share of its probability in sentences of its name; renderings of a name have that
 # share of the probability of these sentences; and a word is a name if it is so rarely in lower case.
 _TIED, _COVERED, _LOWER = 0.6, 0.5, 0.1
@@ -40,7 +42,7 @@ _UNLIKE = 4  # sentences, at least, of a name whose rendering is spelt in anothe
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def plain_words(text: str, language: str) -> Iterator[Word]:
+def untagged_words(text: str, language: str) -> Iterator[Word]:
     """Yield the words of a sentence without its tags; elided ones are left out."""
     return (word for word in words_of(_TAG.sub(" ", text), language) if word.readings == {word.text.lower()})
 
@@ -143,11 +145,13 @@ class NameSample:
                 if count[name] <= DECISIVE:
                     of_name[name].append(number)
         chosen: set[int] = set()
+        names: set[str] = set()
         for name, _ in count.most_common():
             if len(chosen) >= _MOST_SENTENCES:
                 break
+            names.add(name)
             chosen.update(of_name[name])
-        return cls(frozenset(count), tuple(texts[number] for number in sorted(chosen)), speakers)
+        return cls(frozenset(names), tuple(texts[number] for number in sorted(chosen)), speakers)
 
 
 class NameMemory:
@@ -178,7 +182,7 @@ class NameMemory:
         """Take note of the words of a sentence; call this for every sentence of the text, in order."""
         if source.isupper():  # nothing tells names from other words
             return
-        words = list(plain_words(source, self._source))
+        words = list(untagged_words(source, self._source))
         self._forms.read(words)
         for key, shown in {word.text.lower(): word.text for word in words if _may_be_name(word)}.items():
             self._count[key] += 1
@@ -188,10 +192,7 @@ class NameMemory:
         """Return the names in a sentence that recur, in lower case."""
         if source.isupper():
             return []
-        keys = dict.fromkeys(
-            word.text.lower() for word in plain_words(source, self._source) if _may_be_name(word)
-        )
-        return [key for key in keys if self._recurs(key)]
+        return [key for key in self._keys(source) if self._recurs(key)]
 
     def _recurs(self, key: str) -> bool:
         if self._names is not None:
@@ -207,9 +208,11 @@ class NameMemory:
         """Tell whether what becomes of a sentence matters: it may have a name that is not decided yet."""
         return any(key not in self._final for key in self._keys(source))
 
-    def _keys(self, source: str) -> frozenset[str]:
-        words = plain_words(source, self._source)
-        return frozenset(word.text.lower() for word in words if _may_be_name(word))
+    def _keys(self, source: str) -> dict[str, None]:
+        """The words of a sentence that may be names, in lower case; none if there are too many."""
+        words = untagged_words(source, self._source)
+        keys = dict.fromkeys(word.text.lower() for word in words if _may_be_name(word))
+        return keys if len(keys) <= _CROWD else {}
 
     def learn(self, source: str, texts: Sequence[tuple[str, float]], *, sure: bool = False) -> None:
         """Learn from the translations of a sentence that was read, each with its probability.
@@ -223,11 +226,11 @@ class NameMemory:
             return
         hypotheses = []
         for text, weight in texts:
-            words = list(plain_words(text, self._target))
-            capital = frozenset(word.text.lower() for word in words if word.text[0].isupper())
+            words = list(untagged_words(text, self._target))
+            capital = frozenset(word.text.lower() for word in words if _is_capital(word))
             for word in {word.text: word for word in words}.values():
                 key = word.text.lower()
-                if word.text[0].isupper():
+                if _is_capital(word):
                     self._written[key][word.text] += 1
                     if word.capital:
                         self._inside.add(key)
@@ -236,7 +239,7 @@ class NameMemory:
             for key in capital:
                 self._total[key] += weight
             hypotheses.append(_Hypothesis(weight, capital))
-        sentence = _Sentence(keys, tuple(hypotheses), sure)
+        sentence = _Sentence(frozenset(keys), tuple(hypotheses), sure)
         for key in sorted(keys):
             if key not in self._final or sure:
                 self._of_name[key].append(sentence)
@@ -286,7 +289,8 @@ class NameMemory:
             for one in sentence.hypotheses:
                 for word in one.words:
                     shares[word] += one.weight
-        groups = [group for group in self._groups(shares) if self._is_tied(name, group, shares, here)]
+        groups = self._groups(shares)[:_GROUPS]
+        groups = [group for group in groups if self._is_tied(name, group, shares, here)]
         renderings = _alternatives(groups, here)
         best = self._taught(name, here, renderings)
         everything: frozenset[str] = frozenset().union(*renderings)
@@ -406,7 +410,11 @@ def alikeness(one: str, other: str) -> float:
 
 
 def _may_be_name(word: Word) -> bool:
-    return len(word.text) >= _SHORTEST and word.text[0].isupper()
+    return len(word.text) >= _SHORTEST and _is_capital(word)
+
+
+def _is_capital(word: Word) -> bool:
+    return word.text[0].isupper() and len(word.text) <= _LONGEST
 
 
 def _alternatives(groups: Sequence[frozenset[str]], here: Sequence[_Sentence]) -> list[frozenset[str]]:
@@ -432,9 +440,9 @@ def misspelt(text: str, found: FoundName, language: str, known: frozenset[str] =
     """
     own = found.forms[0].lower()
     likeness: dict[str, float] = {}
-    for word in plain_words(text, language):
+    for word in untagged_words(text, language):
         key = word.text.lower()
-        if not word.text[0].isupper() or key in known:
+        if not _is_capital(word) or key in known:
             continue
         alike = max(alikeness(key, own), alikeness(key, found.name.lower()))
         if key in found.others:
