@@ -311,7 +311,7 @@ class NameMemory:
         likely = [
             word
             for word in sorted(shares, key=lambda word: (-shares[word], word))
-            if len(word) > 1 and self._small_share(word) <= _LOWER
+            if len(word) > 1 and self._small.get(word, 0.0) * (1 - _LOWER) <= _LOWER * self._total[word]
         ]
         for word in likely:
             for group in groups:
@@ -322,10 +322,6 @@ class NameMemory:
                 groups.append([word])
         found = [frozenset(group) for group in groups if not self._inside.isdisjoint(group)]
         return sorted(found, key=lambda group: -sum(shares[word] for word in group))
-
-    def _small_share(self, word: str) -> float:
-        small = self._small.get(word, 0.0)
-        return small / (small + self._total[word])
 
     def _is_tied(
         self, name: str, group: frozenset[str], shares: Mapping[str, float], here: Sequence[_Sentence]

@@ -132,7 +132,7 @@ def test_any_text_is_read(texts: list[str], language: str) -> None:
     memory = NameMemory(language, language, sample.names)
     for text in texts:
         memory.read(text)
-        memory.learn(text, [(text, 1.0)])
+        memory.learn(text, [(text, 1.0), (text.lower(), 0.0)])
     for found in memory.all:
         assert found.name.lower() in sample.names and found.forms
         read_glossary([glossary_lines({found.name: found.forms})], language)
