@@ -116,8 +116,7 @@ class NameCandidates:
             return ""
         start, end = align_range(core.text, mention.start, mention.end, text, self.model)
         word = text[start:end]
-        fits = word[:1].isupper() and re.fullmatch(r"\w+", word) and word.lower() not in said
-        return word if fits else ""
+        return word if re.fullmatch(r"\w{3,}", word) and word.lower() not in said else ""
 
     def _with(self, core: Core, nbest: NBest, drafts: Sequence[_Draft]) -> NBest:
         """Return a list with the best drafts that have more names than its first hypothesis."""

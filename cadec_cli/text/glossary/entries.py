@@ -49,7 +49,7 @@ class Entry:
 
     `must` marks an entry without which a translation is wrong; others are wishes. `keep` marks one that is
     not translated; its only target is its source. `name_in` is the target language of a name that was found
-    in the text; its targets are forms of one word, and others of its forms will do.
+    in the text, a single word; its targets are forms of it, and others of its forms will do.
     """
 
     source: str
@@ -74,6 +74,11 @@ class Entry:
             len(one) == len(other) and all(map(are_forms, one, other))
             for one, other in itertools.combinations(words, 2)
         )
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The targets in lower case."""
+        return frozenset(target.lower() for target in self.targets)
 
     @cached_property
     def is_form(self) -> FormRule:
@@ -101,10 +106,25 @@ class Mention:
         """Return how a translation says it; None if it does not respect the entry."""
         if self.entry.keep:
             return None if lost_spans([self.span], translation) else self.text
+        if self.entry.name_in is not None:
+            return self._named(translation)
         for target in self.entry.targets:
             if (found := find_form(target, translation, self.entry.is_form)) is not None:
                 return translation[found[0] : found[1]]
         return None
+
+
+    def _named(self, translation: str) -> str | None:
+        """Return how a translation calls a name: in a form that is listed, or in another one."""
+        forms, first = self.entry.forms, self.entry.target.lower()
+        other = None
+        for word in _words_of(translation):
+            if word.text[0].isupper():
+                if word.lower in forms:
+                    return translation[word.start : word.end]
+                if other is None and self.entry.is_form(first, word.lower):
+                    other = translation[word.start : word.end]
+        return other
 
 
 class Glossary:
@@ -196,7 +216,7 @@ class _Word:
     end: int
     text: str
 
-    @property
+    @cached_property
     def lower(self) -> str:
         return self.text.lower()
 
