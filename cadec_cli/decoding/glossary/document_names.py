@@ -9,7 +9,7 @@ nobody had looked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cadec_cli.decoding.glossary.candidates import evidence
@@ -96,11 +96,7 @@ class DocumentNames:
 
     def lists(self, units: Sequence[Unit]) -> list[NBest]:
         """Return the lists of units, the next ones of their documents, with candidates for their names."""
-        if self.growing is None:
-            self._survey(sorted({unit.document for unit in units}))
-        found = [self._take(unit) for unit in units]
-        new = iter(self.make([unit.core for unit, one in zip(units, found, strict=True) if one is None]))
-        lists = [next(new) if one is None else one for one in found]
+        lists = self._make(units)
         named = [self._name_next(*one) for one in zip(units, lists, strict=True)]
         cores = [unit.core for unit in named]
         if self.candidates is not None:
@@ -112,11 +108,21 @@ class DocumentNames:
             ]
         return [with_names(core, nbest) for core, nbest in zip(cores, lists, strict=True)]
 
+    def _make(self, units: Sequence[Unit]) -> list[NBest]:
+        """Make the lists of units, and of the samples of texts that begin here, in one batch."""
+        if self.growing is not None:
+            return self.make([unit.core for unit in units])
+        samples = self._new_samples(sorted({unit.document for unit in units}))
+        found = [self._take(unit) for unit in units]
+        missing = [unit.core for unit, one in zip(units, found, strict=True) if one is None]
+        made = self._survey(samples, missing)
+        return [made[unit.core] if one is None else one for unit, one in zip(units, found, strict=True)]
+
     def named(self, unit: Unit) -> Unit:
         """Return a finished unit with the names that it had when its list was made."""
         if self.growing is not None:
             return self._named.pop((unit.document, unit.piece), unit)
-        self._survey([unit.document])
+        self._survey(self._new_samples([unit.document]))
         return name_unit(unit, self._memory(unit))
 
     def _name_next(self, unit: Unit, nbest: NBest) -> Unit:
@@ -136,12 +142,11 @@ class DocumentNames:
 
     def _take(self, unit: Unit) -> NBest | None:
         """Return the list of a unit if the survey of its text has made it."""
-        if self.growing is not None:
-            return None
-        return self._surveyed[id(self.samples[unit.document])].lists.pop(unit.core, None)
+        survey = self._surveyed.get(id(self.samples[unit.document]))
+        return None if survey is None else survey.lists.pop(unit.core, None)
 
-    def _survey(self, documents: Sequence[int]) -> None:
-        """Find the names of the documents' texts, and decide on their renderings."""
+    def _new_samples(self, documents: Sequence[int]) -> dict[int, NameSample]:
+        """Return the samples of documents whose names are not known yet, by their identity."""
         new: dict[int, NameSample] = {}
         for number in documents:
             sample = self.samples[number]
@@ -151,13 +156,21 @@ class DocumentNames:
                     new[id(sample)] = sample
                 else:
                     self._surveyed[id(sample)] = known
-        cores = {number: self.cores(sample) for number, sample in new.items()}
-        wanted = list(dict.fromkeys(core for of_text in cores.values() for core in of_text))
+        return new
+
+    def _survey(self, samples: Mapping[int, NameSample], others: Sequence[Core] = ()) -> dict[Core, NBest]:
+        """Decide on the names of texts; return the lists that were made for it, and those of other cores."""
+        cores = {number: self.cores(sample) for number, sample in samples.items()}
+        sampled = [core for of_text in cores.values() for core in of_text]
+        wanted = list(dict.fromkeys([*sampled, *others])) if sampled else list(others)
         lists = dict(zip(wanted, self.make(wanted), strict=True)) if wanted else {}
-        for number, sample in new.items():
+        here = set(others)
+        for number, sample in samples.items():
             memory = self.new_memory(sample)
             for core in cores[number]:
                 learn(memory, core, lists[core])
             memory.settle()
-            self._surveyed[number] = Survey(memory, {core: lists[core] for core in cores[number]})
+            later = {core: lists[core] for core in cores[number] if core not in here}
+            self._surveyed[number] = Survey(memory, later)
             self.surveys.add(sample, self._surveyed[number])
+        return lists

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
-from cadec_cli.text.protected.spans import Span, lost_spans
+from cadec_cli.text.protected.spans import LETTER_MARKS, Span, lost_spans
 from cadec_cli.text.sentences import base_language
 from cadec_cli.text.word_forms import WORD, are_forms, are_name_forms, common_beginning
 
@@ -76,9 +76,10 @@ class Entry:
         )
 
     @cached_property
-    def forms(self) -> frozenset[str]:
-        """The targets in lower case."""
-        return frozenset(target.lower() for target in self.targets)
+    def listed(self) -> re.Pattern[str]:
+        """A pattern of the targets as words."""
+        forms = "|".join(map(re.escape, sorted(self.targets, key=len, reverse=True)))
+        return re.compile(rf"(?<![^\W_])(?:{forms})(?![^\W_]|[{LETTER_MARKS}])")
 
     @cached_property
     def is_form(self) -> FormRule:
@@ -113,18 +114,17 @@ class Mention:
                 return translation[found[0] : found[1]]
         return None
 
-
     def _named(self, translation: str) -> str | None:
         """Return how a translation calls a name: in a form that is listed, or in another one."""
-        forms, first = self.entry.forms, self.entry.target.lower()
-        other = None
+        if (found := self.entry.listed.search(translation)) is not None:
+            return found[0]
+        first = self.entry.target
+        if first[:2] not in translation and first[:2].upper() not in translation:  # all forms begin so
+            return None
         for word in _words_of(translation):
-            if word.text[0].isupper():
-                if word.lower in forms:
-                    return translation[word.start : word.end]
-                if other is None and self.entry.is_form(first, word.lower):
-                    other = translation[word.start : word.end]
-        return other
+            if word.text[0].isupper() and self.entry.is_form(first.lower(), word.lower):
+                return translation[word.start : word.end]
+        return None
 
 
 class Glossary:
