@@ -203,6 +203,11 @@ def translate(
     job = run_job.open_job(
         models, flags, after=after, below=FLAG_BELOW if flag_below is None else flag_below, most=max_input
     )
+    if terms is not None and not job.options.finds_names:
+        raise UsageError(
+            f"--terms writes names, and --search {job.options.search} finds none",
+            "rerank, lattice and sentence do",
+        )
     side_output = run_job.requested_outputs(report, terms, job, paths)
     if by_document:
         threads = threads_each(models.threads) if pool else models.threads

@@ -1,6 +1,6 @@
 """A table of the names that were found in a translation, which can be edited and used as a glossary.
 
-    # name, rendering in its forms, how often, how often otherwise, where
+    # name	rendering, in its forms	times	otherwise	where
     Aurelia	Аурелия|Аурелии|Аурелию	39	1	line 112
 
 The first two columns are a glossary's; the others are for people.
@@ -19,9 +19,8 @@ from cadec_cli.decoding.glossary.outcomes import TermOutcome, name_outcomes
 from cadec_cli.errors import CadecError
 from cadec_cli.fs.atomic import atomic_file
 from cadec_cli.jobs.in_step import SegmentRecord, SideOutput
-from cadec_cli.text.glossary.reader import COMMENT, OR
+from cadec_cli.text.glossary.reader import NAMES_HEADING, OR
 
-HEADING = f"{COMMENT} name\trendering, in its forms\ttimes\totherwise\twhere\n"
 _PLACES = 10  # that are listed
 # (name, its rendering in all forms, how the translation calls it or None)
 NameRecord = tuple[str, tuple[str, ...], str | None]
@@ -72,7 +71,7 @@ class _Count:
 
 def table(uses: Iterable[NameUse]) -> str:
     """Return names as the lines of a table."""
-    return HEADING + "".join(one.line for one in uses)
+    return NAMES_HEADING + "".join(one.line for one in uses)
 
 
 def names_output(path: Path, names: Sequence[str]) -> SideOutput:
