@@ -54,7 +54,7 @@ DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hy
 # What a respected term is worth, in nats: more than most models find it unlikely. See docs/terms.md.
 GLOSSARY_WEIGHT = 25.0
 # What a name is worth that is rendered as in the rest of the document.
-NAMES_WEIGHT = 10.0
+NAMES_WEIGHT = 20.0
 TERM_WEIGHTS = {GLOSSARY: GLOSSARY_WEIGHT, NAMES: NAMES_WEIGHT}
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.

@@ -115,8 +115,9 @@ class NameCandidates:
         if has_it or not isinstance(self.model, TokenScores):
             return ""
         start, end = align_range(core.text, mention.start, mention.end, text, self.model)
-        word = text[start:end]
-        return word if re.fullmatch(r"\w{3,}", word) and word.lower() not in said else ""
+        aligned = [word for word in re.findall(r"\w{3,}", text[start:end]) if word.lower() not in said]
+        capital = [word for word in aligned if word[0].isupper()]
+        return capital[-1] if capital else aligned[0] if len(aligned) == 1 else ""
 
     def _with(self, core: Core, nbest: NBest, drafts: Sequence[_Draft]) -> NBest:
         """Return a list with the best drafts that have more names than its first hypothesis."""

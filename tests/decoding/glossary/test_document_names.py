@@ -106,7 +106,8 @@ def test_a_growing_document_does_not_depend_on_its_pieces(cuts: list[int]) -> No
     found = []
     for places in ([], cuts):
         translator = names_translator(context=0)
-        names, said = translator.new_names(), []
+        names = translator.new_names()
+        said: list[Translation] = []
         for start, end in itertools.pairwise([0, *places, len(CHAPTER)]):
             said += translator.translate_documents([CHAPTER[start:end]], growing=[names])
         found.append([one.text for one in said])
