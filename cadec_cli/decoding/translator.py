@@ -39,7 +39,7 @@ from cadec_cli.decoding.units import WAVE, Splitter, Unit, Wave, batches, map_ba
 from cadec_cli.engines.protocols import AnyTerm, Models, Paced, Passage, SideBySide, TranslationModel
 from cadec_cli.errors import UsageError, option
 from cadec_cli.method.context import Context, Pair
-from cadec_cli.method.hypotheses import NBest
+from cadec_cli.method.hypotheses import Hypothesis, NBest
 from cadec_cli.method.options import TranslationOptions
 from cadec_cli.method.searches import LISTS, search_kind
 from cadec_cli.text.documents import Document, Sentence
@@ -163,7 +163,7 @@ class Translator:
         found = self._names(whole, store, names, growing) if self.options.finds_names else None
 
         def finish(unit: Unit, part: TranslatedPart) -> TranslatedPart:
-            unit = found.named(unit) if found is not None else unit
+            unit = found.named(unit) if found is not None and not unit.source.given else unit
             return self._finish(unit, part, state.documents[unit.document])
 
         return _in_step(
@@ -194,10 +194,7 @@ class Translator:
             return [unit.core for unit in units]
 
         if samples is None and growing is None:
-            samples = [
-                NameSample.of(document.texts, self.language, speakers=document.speakers)
-                for document in documents
-            ]
+            samples = [NameSample.of_documents([document], self.language) for document in documents]
         return DocumentNames(
             lambda cores: self._nbest_lists(cores, store),
             lambda core, nbest: _counted(core, nbest, self.options),
@@ -331,6 +328,13 @@ class Translator:
         ]
         return [_counted(core, nbest, self.options) for core, nbest in zip(cores, completed, strict=True)]
 
+    def _lists_of(
+        self, units: Sequence[Unit], make: Callable[[Sequence[Unit]], list[NBest]]
+    ) -> Iterator[NBest]:
+        """Return what is chosen from; a translation that is given is the only hypothesis."""
+        made = iter(make([unit for unit in units if not unit.source.given]))
+        return (_given_list(unit.source) if unit.source.given else next(made) for unit in units)
+
     def _nbest_lists(self, cores: Sequence[Core], store: ListStore | None) -> list[NBest]:
         """Make n-best lists, as many at a time as the model takes, and report how many are made.
 
@@ -370,6 +374,8 @@ class Translator:
 
     def _finish(self, unit: Unit, part: TranslatedPart, state: DocumentState) -> TranslatedPart:
         """Turn the translation of a unit's core into that of the unit."""
+        if unit.source.given:
+            return TranslatedPart(NBest(unit.text, ()), None, placed=unit.source.given, unit=unit)
         if part.choice is not None:
             if self._protected is not None and not self._from_lists:
                 part = self._repair_broken(unit.core, part, state)
@@ -432,11 +438,13 @@ class Translator:
     ) -> Preparation:
         """Return the function that makes the search's input: n-best lists, passages or texts."""
         if names is not None:
-            return lambda batch: map_batch(batch, names.lists)
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, names.lists))
         if self._from_lists:
-            return lambda batch: map_batch(
-                batch, lambda here: self._nbest_lists([unit.core for unit in here], store)
-            )
+
+            def make(here: Sequence[Unit]) -> list[NBest]:
+                return self._nbest_lists([unit.core for unit in here], store)
+
+            return lambda batch: map_batch(batch, lambda here: self._lists_of(here, make))
         search = self.search
         if not isinstance(search, PassageSearch):
             return lambda batch: map_batch(batch, lambda here: [unit.core.text for unit in here])
@@ -531,6 +539,11 @@ def _unit(
         core = core_between(nbest.source, nbest.before, nbest.after, language)
     core = core.with_mentions(glossary)
     return Unit(document, number, number, Sentence(nbest.source), nbest.source, core)
+
+
+def _given_list(sentence: Sentence) -> NBest:
+    """Return a given translation as a list, so that the next sentences are chosen after it."""
+    return NBest(sentence.text, (Hypothesis(sentence.given, 0.0, defects=0, respected=0),))
 
 
 def _list_to_choose_from(unit: Unit, nbest: NBest, options: TranslationOptions) -> NBest:

@@ -44,6 +44,9 @@ class Unit:
         return self.core.text or self.text
 
 
+_NOTHING = Core("", "", "")
+
+
 @dataclass(frozen=True)
 class Splitter:
     """Cuts documents into units.
@@ -69,6 +72,9 @@ class Splitter:
         """Return the units of a document, which is the given number among those translated together."""
         units: list[Unit] = []
         for place, sentence in enumerate(document.sentences):
+            if sentence.given:  # nothing of it is translated
+                units.append(Unit(number, place, len(units), sentence, sentence.text, _NOTHING))
+                continue
             pieces = list(self._pieces(place, sentence.text, document.speakers))
             for text, core in pieces[:-1]:
                 units.append(Unit(number, place, len(units), sentence, text, core, ends_sentence=False))

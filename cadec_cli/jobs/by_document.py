@@ -211,6 +211,7 @@ class BulkTranslation:
                 document.texts,
                 () if number else self.before,
                 speakers=document.speakers,
+                given=document.given,
                 names="" if sample is None else sample.key,
             )
             for number, document in enumerate(file.documents)

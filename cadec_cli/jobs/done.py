@@ -40,15 +40,23 @@ _MAX_LENGTH = 1 << 16
 
 
 def document_key(
-    texts: Sequence[str], before: Sequence[str] = (), *, speakers: bool = False, names: str = ""
+    texts: Sequence[str],
+    before: Sequence[str] = (),
+    *,
+    speakers: bool = False,
+    given: Mapping[int, str] | None = None,
+    names: str = "",
 ) -> str:
     """A document's key: a checksum of everything that its translation depends on.
 
-    That is its sentences, the target sentences before it, and whether it has names of speakers, as subtitles
-    do; they are not translated. `names` is the checksum of the names of its file, if there are any.
+    That is its sentences, the target sentences before it, the translations that are given, and whether it has
+    names of speakers, as subtitles do; they are not translated. `names` is the checksum of the names that
+    recur in its file, if there are any.
     """
-    of_names = [names] if names else []
-    content = json.dumps([list(texts), list(before), speakers, *of_names], ensure_ascii=False)
+    parts: list[Any] = [list(texts), list(before), speakers]
+    parts += [given] if given or names else []
+    parts += [names] if names else []
+    content = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 

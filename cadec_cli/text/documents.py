@@ -16,11 +16,13 @@ class Sentence:
     """One sentence without the white space around it.
 
     `place` is where a person finds it in the file, such as a line number or a time. Sentences that differ
-    only in that are equal.
+    only in that are equal. `given` is its translation, if the file has one: it is not translated again, and
+    only read as the context of the sentences that follow.
     """
 
     text: str
     place: str = field(default="", compare=False)
+    given: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class Document:
     def texts(self) -> tuple[str, ...]:
         """The sentences as plain strings."""
         return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def given(self) -> dict[int, str]:
+        """The translations that are given, by the numbers of their sentences."""
+        return {number: one.given for number, one in enumerate(self.sentences) if one.given}
 
     def __len__(self) -> int:
         return len(self.sentences)

@@ -116,8 +116,8 @@ class NameSample:
 
     @classmethod
     def of_documents(cls, documents: Sequence[Document], language: str) -> NameSample:
-        """Take a sample of the documents of one text."""
-        texts = [text for document in documents for text in document.texts]
+        """Take a sample of the documents of one text; sentences whose translations are given don't count."""
+        texts = [one.text for document in documents for one in document.sentences if not one.given]
         return cls.of(texts, language, speakers=any(document.speakers for document in documents))
 
     @property
