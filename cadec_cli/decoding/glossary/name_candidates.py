@@ -1,7 +1,7 @@
 """Candidates with the rendering of a name that the rest of the document has, in its forms.
 
 The best hypotheses of a sentence are taken, and the word that renders the name in them otherwise is replaced:
-by every form of the rendering. It is a word that was found in place of the rendering elsewhere in the
+by forms of the rendering. It is a word that was found in place of the rendering elsewhere in the
 document, one that is spelt much like it, or the word that becomes unlikely when the name is left out of the
 source. Candidates are scored exactly, log p(y|x), those of many sentences at once.
 """
@@ -20,9 +20,9 @@ from cadec_cli.text.glossary.entries import Mention
 from cadec_cli.text.name_memory import FoundName, misspelt
 from cadec_cli.text.protected.core import Core
 from cadec_cli.text.token_text import TokenText
+from cadec_cli.text.word_forms import common_beginning
 
-_BASES = 2  # hypotheses in which a name is replaced
-_FORMS = 8
+_FORMS = (3, 1)  # by how many forms a name is replaced in the best hypothesis, and in the second
 _ROUNDS = 3  # names of a sentence that are replaced, one after the other
 
 # The rendering of a name in lower case; None if it is not known.
@@ -59,7 +59,7 @@ class NameCandidates:
         made: dict[int, dict[str, _Draft]] = {}
         for number, (core, nbest) in enumerate(zip(cores, lists, strict=True)):
             if core.names and nbest.hypotheses and _lacking(core, nbest.hypotheses[0].text):
-                bases[number] = [_Draft(one.text, one.log_prob) for one in nbest.hypotheses[:_BASES]]
+                bases[number] = [_Draft(one.text, one.log_prob) for one in nbest.hypotheses[: len(_FORMS)]]
                 made[number] = {}
         for _ in range(_ROUNDS):
             asked = [
@@ -77,7 +77,7 @@ class NameCandidates:
                 if _lacking(cores[number], text):
                     bases.setdefault(number, []).append(made[number][text])
             bases = {
-                number: sorted(drafts, key=lambda one: -one.log_prob)[:_BASES]
+                number: sorted(drafts, key=lambda one: -one.log_prob)[: len(_FORMS)]
                 for number, drafts in bases.items()
             }
         for number, drafts in made.items():
@@ -88,13 +88,13 @@ class NameCandidates:
         """Return the drafts with the first name that they lack and that can be replaced, in every form."""
         said = frozenset(form.lower() for mention in core.names for form in mention.entry.targets)
         texts: dict[str, None] = {}
-        for draft in drafts:
+        for draft, most in zip(drafts, _FORMS, strict=False):
             for mention in _lacking(core, draft.text):
                 word = self._word(core, mention, draft.text, nbest, known, said)
                 if word:
                     texts |= {
                         new: None
-                        for form in mention.entry.targets[:_FORMS]
+                        for form in _likely_forms(mention.entry.targets, word)[:most]
                         if (new := _with_word(draft.text, word, form)) != draft.text
                         and mention.rendering(new) is not None
                     }
@@ -143,6 +143,15 @@ class NameCandidates:
 
     def _hypothesis(self, draft: _Draft, vocabulary: str) -> Hypothesis:
         return as_hypothesis(self.model, self.text, draft.text, draft.log_prob, vocabulary)
+
+
+def _likely_forms(forms: Sequence[str], word: str) -> list[str]:
+    """Return forms of a rendering, those first that end as a word does in whose place they are put."""
+
+    def ending(form: str) -> int:
+        return common_beginning(form[::-1], word[::-1])
+
+    return sorted(forms, key=lambda form: -ending(form))
 
 
 def _with_word(text: str, word: str, other: str) -> str:
