@@ -111,8 +111,9 @@ class NameCandidates:
         words = misspelt(text, name, self.target_language, said)
         if words:
             return words[0]
-        has_it = any(mention.rendering(one.text) is not None for one in nbest.hypotheses)
-        if has_it or not isinstance(self.model, TokenScores):
+        if text != nbest.hypotheses[0].text or not isinstance(self.model, TokenScores):
+            return ""  # aligning takes long, so only the best hypothesis is aligned
+        if any(mention.rendering(one.text) is not None for one in nbest.hypotheses):
             return ""
         start, end = align_range(core.text, mention.start, mention.end, text, self.model)
         aligned = [word for word in re.findall(r"\w{3,}", text[start:end]) if word.lower() not in said]
