@@ -241,22 +241,24 @@ class Session:
             )
             current.append(entry)
             yield entry
-        self._known = self._entries_before(None), names
+        if self.options.finds_names:
+            self._known = self._entries_before(None), names
 
     def names(self, number: int | None = None) -> NameMemory:
         """Return what the sentences up to a number tell of names, or all of them, and a person's decisions.
 
         Names are those of all documents; the numbers are those of the current one.
         """
+        if not self.options.finds_names:
+            return self._translator.new_names()
         entries = self._entries_before(number)
         known, memory = self._known
         if len(known) > len(entries) or any(
             one is not other for one, other in zip(known, entries, strict=False)
         ):
             known, memory = [], self._translator.new_names()
-        if self.options.finds_names:
-            for entry in entries[len(known) :]:
-                learn_entry(memory, entry)
+        for entry in entries[len(known) :]:
+            learn_entry(memory, entry)
         self._known = entries, memory
         return memory
 

@@ -1,5 +1,7 @@
 """`--names` and `--terms` with the embedded bundle."""
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,18 @@ def test_a_session_knows_its_names() -> None:
     assert found.forms[0] == "Тобиас" and found.times == 2 and not found.otherwise
     assert "Тобиас" in session.sentences[1].text
     assert session.sentences[1].to_dict()["names"] == [one.to_dict() for one in session.sentences[1].names]
+
+
+def test_names_may_be_looked_for_later(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["He asked Tobias.", '"Open it," said Tobias.', "Then Tobias came in with the eggs."]
+    shown = []
+    for script in ([*lines, "/set names on", "/terms"], ["/set names on", *lines, "/terms"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(script).encode())))
+        assert exit_code(["repl", *FLAGS]) == 0
+        shown.append(capfd.readouterr().out.splitlines()[-1])
+    assert shown[0].split()[:2] == shown[1].split()[:2] and shown[0].startswith("Tobias")
 
 
 @pytest.mark.parametrize(
