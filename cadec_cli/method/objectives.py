@@ -9,6 +9,8 @@
     glossary      how many terms of a glossary y respects
     names         how many names in x y renders as the rest of the document does
     address       log p(form of address of y | the sentences before) − log p(form of address of y)
+    fit           minus the characters of y for which its subtitles have no room, compared with the likeliest
+                  hypothesis that addresses people as y does
 
 A D-LM of several languages can also read pairs: the sources of the sentences before and x itself, with their
 translations. Read like that, its terms have names of their own:
@@ -38,6 +40,7 @@ from cadec_cli.validation import quote_value
 NMT, CONDITIONAL, FREE = "nmt", "conditional", "free"
 BACK, LENGTH, DEFECTS, ADDRESS = "back", "length", "defects", "address"
 PAIRS_CONDITIONAL, PAIRS_FREE = "pairs-conditional", "pairs-free"
+FIT = "fit"
 GLOSSARY = "glossary"  # also the name of its weight, which any objective has if there is a glossary
 NAMES = "names"  # likewise, with names that are found
 # What a D-LM reads: the translations before, these with their sources, or first the one and then the other.
@@ -47,7 +50,7 @@ READINGS = (TARGET, PAIRS, BOTH)
 LM_TERMS_OF = {TARGET: (CONDITIONAL, FREE), PAIRS: (PAIRS_CONDITIONAL, PAIRS_FREE)}
 LM_TERMS = frozenset(term for terms in LM_TERMS_OF.values() for term in terms)
 # Terms that are added to a formula, times a weight of the same name, if that weight is given.
-OPTIONAL = (ADDRESS,)
+OPTIONAL = (ADDRESS, FIT)
 LARGEST_WEIGHT = 1000
 DEFECT_COST = 10_000.0  # more than any difference of scores, so that a sound hypothesis wins
 
@@ -56,6 +59,9 @@ GLOSSARY_WEIGHT = 25.0
 # What a name is worth that is rendered as in the rest of the document.
 NAMES_WEIGHT = 20.0
 TERM_WEIGHTS = {GLOSSARY: GLOSSARY_WEIGHT, NAMES: NAMES_WEIGHT}
+
+# What a character is worth that is too many for its cue, in nats. See docs/translating.md.
+FIT_WEIGHT = 0.3
 
 # (terms, weights) → score; terms are numbers, arrays or tensors of one shape.
 Formula = Callable[[Mapping[str, Any], Mapping[str, float]], Any]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cadec_cli.decoding.confidence import FlaggedSentence
     from cadec_cli.decoding.translation import Translation
     from cadec_cli.jobs.by_document import BulkTranslation
+    from cadec_cli.jobs.cue_checks import CueChecks
     from cadec_cli.jobs.in_step import FileTranslation, SideOutput, StreamTranslation, Written
     from cadec_cli.jobs.job import TranslationJob
     from cadec_cli.jobs.model_request import ModelRequest
@@ -108,14 +109,14 @@ def check_by_document(
 
 
 def check_bilingual(formats: Iterable[str], *, json_lines: bool) -> None:
-    """Refuse to show two languages in formats without cues."""
+    """Refuse to show two languages in formats that can't."""
     from cadec_cli.text.formats import format_named
 
     if json_lines:
         raise typer.BadParameter("--json can't be combined with --bilingual")
     for name in formats:
-        if not format_named(name).has_cues:
-            raise typer.BadParameter(f"--bilingual is for subtitles, not for {name}")
+        if not format_named(name).bilingual:
+            raise typer.BadParameter(f"--bilingual is for subtitles and documents, not for {name}")
 
 
 def output_request(
@@ -143,7 +144,11 @@ def output_request(
 
 
 def requested_outputs(
-    report: Path | None, terms: Path | None, job: TranslationJob, inputs: Sequence[Path]
+    report: Path | None,
+    terms: Path | None,
+    job: TranslationJob,
+    inputs: Sequence[Path],
+    cues: CueChecks | None = None,
 ) -> SideOutput | None:
     """The requested report and table of names, made along with the translation; None without any."""
     from cadec_cli.jobs.found_names import names_output
@@ -152,7 +157,7 @@ def requested_outputs(
 
     names = ["standard input" if path == STANDARD_STREAM else path.name for path in inputs]
     return both(
-        None if report is None else translation_report(report, job, names),
+        None if report is None else translation_report(report, job, names, cues),
         None if terms is None else names_output(terms, names),
     )
 
@@ -175,17 +180,16 @@ def write_translations(
     json_lines: bool,
     resume: bool = False,
     flagging: bool = False,
-    written: Written = lambda number, file, content: None,
+    written: Written = lambda number, file, texts: None,
 ) -> list[FlaggedSentence]:
     """Write files in their layout, or JSON lines, to the requested output; return the flagged sentences.
 
     On standard output, sentences are flagged only with `flagging`: the list of a stream may never end.
-    `written` is called with each file that is written in its layout.
+    `written` is called with each file that is complete.
     """
     from cadec_cli.decoding.confidence import FlagCollector
     from cadec_cli.errors import Interrupted
     from cadec_cli.jobs.in_step import FileTranslation
-    from cadec_cli.jobs.json_lines import json_bytes
 
     if isinstance(work, FileTranslation) and work.plan is not None:
         return work.to_files(
@@ -207,7 +211,7 @@ def write_translations(
 
     in_order = translations_in_order(work)
     translations = count_done(flags.watch(in_order) if flagging else in_order)
-    pieces = json_bytes(translations, work.judge) if json_lines else work.restore(translations, written)
+    pieces = (work.json_lines if json_lines else work.restore)(translations, written)
     try:
         for piece in pieces:
             write_result(piece)
