@@ -313,7 +313,7 @@ def _with_joined_copies(items: Sequence[Item]) -> list[Item]:
     """Make one of copied words that only a sign joins, such as two keys."""
     joined: list[Item] = []
     for item in items:
-        if len(joined) > 1 and _are_joined(*joined[-2:], item):
+        if len(joined) > 1 and _are_joined(joined[-2], joined[-1], item):
             first, sign = joined[-2:]
             shown = f"{first.shown[:-1]}{sign.shown}{item.shown[1:]}"
             joined[-2:] = [replace(first, raw=(*first.raw, *sign.raw, *item.raw), shown=shown)]
